@@ -83,7 +83,7 @@ def report(
     to_pdf = pdf_maker() if "pdf" in wanted else None
     settings = settings_of_stores(config, data_dir)
     period = None if change and since is None and until is None else period_of(since, until, time.time())
-    with opened(settings) as stores, _progress(number) as progress:
+    with opened(settings) as stores, _progress() as progress:
         found = make_report(
             stores,
             Wish(period, route, change),
@@ -122,24 +122,19 @@ def file_name(found: Report) -> str:
 def _write(
     found: Report, formats: tuple[str, ...], out: Path, to_pdf: Callable[[bytes], bytes] | None
 ) -> list[Path]:
-
     name, shown = file_name(found), document(found)
     page = html(shown) if {"html", "pdf"} & set(formats) else b""
-    files: dict[str, bytes] = {}
-    for one in formats:
-        if one == "html":
-            files[f"{name}.html"] = page
-        elif one == "pdf":
-            assert to_pdf is not None
-            files[f"{name}.pdf"] = to_pdf(page)
-        elif one == "json":
-            files[f"{name}.json"] = as_json(found).encode()
-        elif one == "md":
-            files[f"{name}.md"] = markdown(shown).encode()
-        else:
-            files[f"{name}.csv"] = as_csv(found).encode()
-            if found.change is not None and found.change.tables:
-                files[f"{name}-sides.csv"] = sides_as_csv(found.change).encode()
+    makers: dict[str, Callable[[], bytes]] = {
+        "html": lambda: page,
+        "json": lambda: as_json(found).encode(),
+        "md": lambda: markdown(shown).encode(),
+        "csv": lambda: as_csv(found).encode(),
+    }
+    if to_pdf is not None:
+        makers["pdf"] = lambda: to_pdf(page)
+    files = {f"{name}.{one}": makers[one]() for one in formats}
+    if "csv" in formats and found.change is not None and found.change.tables:
+        files[f"{name}-sides.csv"] = sides_as_csv(found.change).encode()
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file, data in files.items():
@@ -150,7 +145,7 @@ def _write(
 
 
 @contextlib.contextmanager
-def _progress(number: Callable[[float], str]) -> Iterator[Callable[[int, int], None]]:
+def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal while the log is read; elsewhere nothing."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

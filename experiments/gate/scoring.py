@@ -63,13 +63,10 @@ def calibrated_breaches(
     """What scores say about each failure mode that the calibration has a threshold for."""
     breached = {breach.mode for breach in calibration.breaches(scores)}
     unwatched = set(calibration.unwatched(scores))
-    found: dict[str, Breached] = {}
-    for mode in watched_modes(calibration):
-        if mode in unwatched:
-            found[mode.value] = _why(calibration, mode, scores)
-        else:
-            found[mode.value] = mode in breached
-    return found
+    return {
+        mode.value: _why(calibration, mode, scores) if mode in unwatched else mode in breached
+        for mode in watched_modes(calibration)
+    }
 
 
 def watched_modes(calibration: Calibration) -> tuple[FailureMode, ...]:
@@ -89,9 +86,6 @@ def _why(calibration: Calibration, mode: FailureMode, scores: Mapping[str, float
     if isinstance(score, Failure):
         return score
     return Failure(result.primary.metric, VERSION, "not_in_use", "the metric was not computed")
-
-
-_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +124,7 @@ class Calibrated:
         names = roles(self.calibration)
         if self._other_form(pair):
             detail = f"the calibration is about answers of the form {self.calibration.form}"
-            return {name: Failure(name, _VERSION, "other_form", detail) for name in names}
+            return {name: Failure(name, VERSION, "other_form", detail) for name in names}
         return self.scorer.score(pair, names)
 
     def _other_form(self, pair: Pair) -> bool:
@@ -186,28 +180,15 @@ class Scoring:
 
         Raises: ValueError for a name that is not among them.
         """
-        harmless = self._harmless()
-        names = [*(RATED if self.rating else ()), *self._modes()]
+        modes = self.calibrated.calibration.modes if self.calibrated else ()
+        watched = watched_modes(self.calibrated.calibration) if self.calibrated else ()
+        names = [*(RATED if self.rating else ()), *(mode.value for mode in watched)]
         for name in deciding:
             if name not in names:
                 raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')
-        return tuple(self._measure(name, deciding, harmless) for name in names)
-
-    def _modes(self) -> tuple[str, ...]:
-        if self.calibrated is None:
-            return ()
-        return tuple(mode.value for mode in watched_modes(self.calibrated.calibration))
-
-    def _harmless(self) -> set[str]:
-        if self.calibrated is None:
-            return set()
-        return {result.mode.value for result in self.calibrated.calibration.modes if result.harmless}
-
-    def _measure(self, name: str, deciding: Sequence[str], harmless: set[str]) -> Measure:
+        why_not = {result.mode.value: "harmless" for result in modes if result.harmless}
         if deciding:
-            return Measure(
-                name=name, decides=name in deciding, why_not="" if name in deciding else "not chosen"
-            )
-        return Measure(
-            name=name, decides=name not in harmless, why_not="harmless" if name in harmless else ""
+            why_not = {name: "not chosen" for name in names if name not in deciding}
+        return tuple(
+            Measure(name=name, decides=name not in why_not, why_not=why_not.get(name, "")) for name in names
         )
