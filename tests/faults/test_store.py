@@ -16,12 +16,12 @@ import time
 
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from testing.relaying import running
 from tests.clients.raw import raw
 from tests.clients.recording import recording
+from tests.stores.examples import exchange
 
 pytestmark = pytest.mark.system
 
@@ -246,19 +246,7 @@ def fill(folder):
 
 def filler(number):
     """An exchange that nobody made."""
-    return Exchange(
-        id=f"filler-{number}",
-        route="default",
-        received_at=0.0,
-        duration_s=0.0,
-        method="POST",
-        path="/",
-        status=200,
-        request_headers=(),
-        request_body=b"",
-        response_headers=(),
-        response_body=b"",
-    )
+    return exchange(number, request_body=b"", response_body=b"")
 
 
 def test_a_queue_that_is_full(fresh_proxy, upstream):

@@ -24,11 +24,12 @@ from evenkeel.core.cells import (
     RouteChanges,
     WindowEstimates,
 )
-from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.export import CellCollector, CellText, MonitorReading, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_verdicts import VERDICT
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = CellReport(
@@ -292,16 +293,13 @@ def test_the_text_follows_the_monitor():
     text = CellText(reading, version="1")
     for number in range(1, 1201):
         rating = choice.choice([1, 3])
-        verdict = Verdict(
+        verdict = replace(
+            VERDICT,
             id=f"v{number}",
             exchange_id=f"e{number // 3}",
             scored_at=number * 20.0,
-            route="chat",
             model="m" if number < 700 else "n",
             perturbation=choice.choice([BASELINE, "general.casing", "format.json"]),
-            perturbation_version=1,
-            severity=0.3,
-            seed=1,
             scorer=choice.choice(["judge", "metrics"]),
             rating=rating,
             baseline_rating=choice.choice([3, 3, 2]),

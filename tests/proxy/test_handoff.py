@@ -2,25 +2,13 @@ from __future__ import annotations
 
 import threading
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
+from tests.stores.examples import exchange as a_stored
 
 
 def exchange(number, size=10, route="r"):
-    return Exchange(
-        id=f"{number:016x}",
-        route=route,
-        received_at=0.0,
-        duration_s=0.0,
-        method="POST",
-        path="/",
-        status=200,
-        request_headers=(),
-        request_body=b"q" * size,
-        response_headers=(),
-        response_body=b"",
-    )
+    return a_stored(number, route=route, request_body=b"q" * size, response_body=b"")
 
 
 def test_everything_offered_before_the_close_is_put_once(queue):

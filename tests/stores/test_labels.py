@@ -5,24 +5,16 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.core.verdict import Evidence
 from evenkeel.stores.labels import LabelError, LabelStore, Said, label_of
 from evenkeel.stores.sealing import PayloadKey, Seal, SealError
+from tests.stores.examples import verdict
 
-VERDICT = Verdict(
+VERDICT = verdict(
+    1,
     id="x1/general.spelling \ud83d",
-    exchange_id="x1",
-    scored_at=900.0,
     route="desk",
-    model="m-1",
-    perturbation="general.spelling",
-    perturbation_version=2,
-    severity=0.3,
-    seed=7,
     scorer="judge",
-    rating=2,
-    baseline_rating=3,
-    quality=(QualityScore("faithfulness", 1, 3, 2),),
     explanation="The date is missing.",
     details={"decided_by": 2.0, "rouge_l": 0.5},
     rated_by="similarity@1",

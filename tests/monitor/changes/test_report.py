@@ -7,13 +7,14 @@ from dataclasses import asdict, replace
 import pytest
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
 from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
+from tests.monitor.planted_verdicts import VERDICT
 
 NOTHING = GoldenHistory((), {}, {})
 KINDS = ("general.casing", "general.spelling")
@@ -26,16 +27,10 @@ def tally(exchanges, every, *, noise=1000, language="en", judge=None):
         base = 2 if number % noise == noise - 1 else 3
         rating = 2 if number % every == every - 1 else 3
         for kind in (BASELINE, *KINDS):
-            one = Verdict(
-                id=f"{number}{kind}",
-                exchange_id=str(number),
+            one = replace(
+                VERDICT,
                 scored_at=float(number),
-                route="chat",
-                model="m",
                 perturbation=kind,
-                perturbation_version=1,
-                severity=0.0,
-                seed=0,
                 scorer="judge" if judge else "metrics",
                 rating=base if kind == BASELINE else rating,
                 baseline_rating=None if kind == BASELINE else base,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.estimate import outcome_of
+from tests.monitor.planted_verdicts import VERDICT
 
 
 def verdict(number, kind=BASELINE, **changes):
@@ -17,14 +19,9 @@ def verdict(number, kind=BASELINE, **changes):
         "id": f"x{number}.{kind}",
         "exchange_id": f"x{number}",
         "scored_at": float(number),
-        "route": "chat",
         "model": "m1",
         "perturbation": kind,
-        "perturbation_version": 1,
-        "severity": 0.0,
-        "seed": 0,
         "scorer": "metrics",
-        "rating": 3,
         "baseline_rating": None if kind == BASELINE else 3,
         "details": {"rouge_l": 0.9},
         "requested_model": "m",
@@ -34,7 +31,7 @@ def verdict(number, kind=BASELINE, **changes):
         "answer_chars": 300 + number % 11,
         "settings": "s1",
     }
-    return Verdict(**(said | changes))
+    return replace(VERDICT, **(said | changes))
 
 
 def fed(watch, verdicts, offset=0):

@@ -1,4 +1,4 @@
-"""Approved baselines: entries of the log, in both stores, and what the fold makes of them."""
+"""Alerts of the fold: drift from provisional and approved baselines, and those that cells raise together."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.console.alerts import verdicts_behind
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
-from evenkeel.core.cells import ChangeMark
+from evenkeel.core.cells import CellKey, ChangeMark
+from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.export import CellText, MonitorReading
+from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
 )
-CELL = ApprovedCell(VERDICT.model, VERDICT.perturbation, 0.5, 0.4, 0.6, 300)
 
 
-def trials(count, every):
+def trials(count: int, every: int, **changed: object) -> list[Verdict]:
     """So many trials of which every n-th shifts, as its resend does: the excess is zero throughout."""
     return [
-        replace(VERDICT, rating=rating, baseline_rating=rating)
+        replace(VERDICT, rating=rating, baseline_rating=rating, **changed)
         for rating in (2 if number % every == every - 1 else 3 for number in range(count))
     ]
-
-
-def approval(*cells, at=77.0, route=VERDICT.route, by="ann"):
-    return Approval.of(route, cells or (CELL,), by=by, at=at)
 
 
 def log_of(*entries):
@@ -44,9 +44,130 @@ def log_of(*entries):
     ]
 
 
-def fold(log, state=None):
+def fold(log: list[LoggedVerdict], state: MonitorState | None = None):
     state = state or MonitorState(SETTINGS)
     return state, [event for logged in log for event in state.apply(logged).events]
+
+
+def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
+    """5 % of 200 trials, then every second one, then 5 % again; the excess never moves, the rate does."""
+    log = log_of(*trials(200, 20), *trials(300, 2), *trials(300, 20))
+    state, events = fold(log)
+    assert [(event.kind, event.what, event.direction) for event in events] == [
+        ("raised", "drift", "risen"),
+        ("resolved", "drift", ""),
+    ]
+    assert "53% over the last 15 trials" in events[0].summary
+    assert "5% in its first 200 trials" in events[0].summary
+    (report,) = state.reports()
+    assert (report.drift.state, report.drift.baseline, report.drift.trials) == ("level", 0.05, 200)
+    assert report.drift.provisional
+    assert report.alert is False
+
+
+def test_a_fall_is_a_drift_as_well():
+    """From every second trial to none."""
+    _, events = fold(log_of(*trials(200, 2), *trials(200, 1000)))
+    assert [(event.kind, event.direction) for event in events] == [("raised", "fallen")]
+
+
+def test_there_is_no_baseline_before_its_trials_are_there():
+    """With one trial less than it takes, nothing is said; with all of them the lines are known."""
+    state, _ = fold(log_of(*trials(199, 20)))
+    assert state.reports()[0].drift is None
+    state.apply(LoggedVerdict(1000, replace(VERDICT, id="last")))
+    drift = state.reports()[0].drift
+    assert drift.lower == 0.0
+    assert drift.upper > drift.baseline + SETTINGS.drift_tolerance
+
+
+def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
+    """What was measured before a change is no baseline for what comes after it."""
+    other = trials(200, 20, route="billing")
+    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+    swap = [*[resends[0]] * 20, *[resends[1]] * 12]
+    state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
+    assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
+    assert "the route changed" in events[1].summary
+    drift = {report.key: report.drift for report in state.reports()}
+    assert drift[CellKey("chat", "m", "general.spelling")] is None
+    assert drift[CellKey("billing", "m", "general.spelling")] is not None
+
+
+def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
+    """It opens a record, but the baseline that it is held against stays."""
+    state, events = fold(log_of(*trials(200, 20), *trials(60, 2)))
+    assert [event.kind for event in events] == ["raised"]
+    (record,) = state.change_records()
+    assert (record.route, record.kinds) == ("chat", {"ratings"})
+    assert record.marks[0].before == "general.spelling: shifted in 5%"
+    (report,) = state.reports()
+    assert report.drift.state == "risen"
+
+
+def excess_log() -> list[LoggedVerdict]:
+    """Eight cells, trial by trial: from the 20th round on each variant shifts and its resend does not."""
+    cells = [replace(VERDICT, perturbation=f"general.kind{number}") for number in range(8)]
+    rounds = [cells] * 20 + [[replace(cell, rating=1) for cell in cells]] * 8
+    return log_of(*(cell for one in rounds for cell in one))
+
+
+def test_cells_that_move_together_are_found_before_each_alone_would_be():
+    """Eight times an eighth of the evidence is enough, and one verdict may raise several alerts."""
+    _, events = fold(excess_log())
+    _, alone = fold(log_of(*[VERDICT] * 20, *[replace(VERDICT, rating=1)] * 20))
+    raised = [event for event in events if event.what == "excess"]
+    assert len(raised) == 8
+    assert len({event.id for event in raised}) == 8
+    assert len({event.offset for event in raised}) < 8
+    assert min(event.trials for event in raised) < alone[0].trials
+
+
+@pytest.mark.parametrize("cut", range(150, 224, 9))
+def test_a_restart_anywhere_changes_nothing(cut):
+    """The family is not stored: it follows from the cells."""
+    log = excess_log()
+    _, whole = fold(log)
+    state, first = fold(log[:cut])
+    state, second = fold(log[cut:], MonitorState.from_bytes(state.to_bytes(), SETTINGS))
+    assert [event.id for event in first + second] == [event.id for event in whole]
+    assert state.to_bytes() == fold(log)[0].to_bytes()
+
+
+def test_the_text_shows_an_alert_that_another_cells_verdict_raised():
+    """Lines are kept until a cell changes, and being raised by others is a change."""
+    state = MonitorState(SETTINGS)
+    text = CellText(MonitorReading(state.reports), version="1")
+    for logged in excess_log():
+        state.apply(logged)
+        fresh = CellText(MonitorReading(state.reports), version="1")
+        assert text.render() == fresh.render()
+    assert text.render().count(b"\nevenkeel_alert{") == 8
+    assert b'evenkeel_alert{model="m",perturbation="general.kind7",route="chat"} 1.0' in text.render()
+
+
+def test_drift_is_exported():
+    """Direction, baseline and lines; nothing before there is a baseline."""
+    state, _ = fold(log_of(*trials(200, 20), *trials(100, 2)))
+    text = CellText(MonitorReading(state.reports), version="1").render().decode()
+    cell = 'model="m",perturbation="general.spelling",route="chat"'
+    for line in (
+        f'evenkeel_drift_alert{{direction="risen",{cell}}} 1.0',
+        f'evenkeel_drift_alert{{direction="fallen",{cell}}} 0.0',
+        f'evenkeel_drift_baseline{{approved="no",{cell}}} 0.05',
+        f"evenkeel_drift_baseline_trials{{{cell}}} 200.0",
+    ):
+        assert f"\n{line}\n" in text
+    before, _ = fold(log_of(*trials(10, 20)))
+    nothing = CellText(MonitorReading(before.reports), version="1").render()
+    assert b"\nevenkeel_drift_alert{" not in nothing
+
+
+CELL = ApprovedCell(VERDICT.model, VERDICT.perturbation, 0.5, 0.4, 0.6, 300)
+
+
+def approval(*cells, at=77.0, route=VERDICT.route, by="ann"):
+    return Approval.of(route, cells or (CELL,), by=by, at=at)
 
 
 def drift_of(state):
@@ -216,3 +337,29 @@ def test_what_is_no_approval_is_refused(making, said):
     """Nobody, nothing, figures that cannot be."""
     with pytest.raises(ApprovalError, match=said):
         making()
+
+
+def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
+    """30 trials as the resend, then all shift: the run is those, newest first, without what is no pair of it.
+
+    The deciding verdict, which comes first, is named in the event with its trace.
+    """
+    database = Database(tmp_path / "evenkeel.db")
+    log = SqliteVerdictLog(database)
+    for number in range(60):
+        own = {"exchange_id": f"e{number}", "trace_id": f"{number:032x}"}
+        shifted = {"rating": 1 if number >= 30 else 3, "baseline_rating": 3}
+        log.append(replace(VERDICT, id=f"v{number}", **shifted, **own), None)
+        log.append(replace(VERDICT, id=f"resend{number}", perturbation=BASELINE, rating=3, **own), None)
+        log.append(replace(VERDICT, id=f"other{number}", model="z", rating=3, baseline_rating=3, **own), None)
+        log.append(replace(VERDICT, id=f"lone{number}", rating=1, baseline_rating=None, **own), None)
+    _, (event,) = fold(log.read_after(0, 10_000))
+    behind = verdicts_behind(log, event)
+    last = event.run_trials + 29
+    assert [one.verdict.id for one in behind] == [f"v{number}" for number in range(last, 29, -1)]
+    assert (event.verdict, event.trace_id) == (f"v{last}", f"{last:032x}")
+    assert [one.verdict.id for one in verdicts_behind(log, event, most=2)] == [f"v{last}", f"v{last - 1}"]
+    models = {one.verdict.model for one in verdicts_behind(log, replace(event, model=OTHER_MODEL))}
+    assert models == {VERDICT.model, "z"}
+    assert verdicts_behind(log, replace(event, offset=0)) == []
+    database.close()
