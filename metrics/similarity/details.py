@@ -1,6 +1,6 @@
 """Details: the specific pieces of information of a text, and which of them another text keeps.
 
-Numbers, identifiers, URLs, e-mail addresses, dates, quoted strings, names and chosen options are
+Values of every kind, identifiers, URLs, e-mail addresses, quoted strings, names and chosen options are
 what a reader would act on. They are found by spelling alone, without a model, so names are found
 where capital letters mean something and are missed in texts all in capitals or none.
 """
@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.normalised import is_empty, normalise, parse_json
+from evenkeel.metrics.similarity.values import read_values, told_language
 from evenkeel.metrics.similarity.words import (
     GLUE,
     content_words,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
 
-Kind = Literal["url", "email", "date", "identifier", "number", "choice", "value", "quoted", "name"]
+Kind = Literal["url", "email", "date", "time", "identifier", "number", "choice", "value", "quoted", "name"]
 
 
 class Detail(NamedTuple):
@@ -115,36 +116,24 @@ def read_details(text: str) -> Reading:
     """Find the details of a text. Cached: an answer is read once for every metric and trial."""
     value = parse_json(text)
     if value is None:
-        found = frozenset(_in_prose(text))
+        found = frozenset(_in_prose(text, told_language(text)))
     else:
         scalars = list(leaves(value))
-        found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf))
         text = "\n".join(scalars)
+        language = told_language(text)
+        found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf, language))
     vocabulary = tuple(words(text))
     distinct = dict.fromkeys(vocabulary)
     return Reading(found, vocabulary, frozenset(distinct), content_words(text), tuple(misspellable(distinct)))
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH_NAME = r"(?P<month{0}>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.?"
-_ORDINAL = r"(?P<day{0}>[0-3]?\d)(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s+(?P<year{0}>(?:19|20)\d\d)\b)?"
-_DATE = re.compile(
-    r"\b(?P<iso>\d{4}[-/]\d{1,2}[-/]\d{1,2})(?!\d)"
-    r"|\b(?P<digits>\d{1,2}/\d{1,2}/(?:\d{4}|\d\d)|\d{1,2}\.\d{1,2}\.\d{4})\b"
-    rf"|\b{_MONTH_NAME.format(1)}\s+{_ORDINAL.format(1)}\b{_YEAR.format(1)}"
-    rf"|\b{_ORDINAL.format(2)}\s+(?:of\s+)?{_MONTH_NAME.format(2)}(?!\w){_YEAR.format(2)}",
-    re.IGNORECASE,
-)
-_MARKED_DIGITS = re.compile(r"\d[-/.]\d")
-_NUMBER_ALONE = re.compile(r"[\s\d](?:(?<=\s)\d|(?<=\d)(?i:st|nd|rd|th)?\s)")
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _IDENTIFIER = re.compile(
-    # Dotted digits (10.0.0.1), a time of day, letters and digits in one token (INC00469, v2.3.1,
+    # Dotted digits (10.0.0.1), letters and digits in one token (INC00469, v2.3.1,
     # 0x8007), snake_case, or a path.
     r"(?<![\w.:/-])(?:"
-    r"\d+(?:\.\d+){2,}|\d{1,2}:\d\d(?::\d\d)?"
+    r"\d+(?:\.\d+){2,}"
     r"|(?=[\w.:-]*\d)(?=[\w.:-]*[A-Za-z])[A-Za-z0-9][\w.:-]*\w"
     r"|[A-Za-z]+(?:_[A-Za-z]+)+"
     r"|(?:[A-Za-z]:\\|~?/)[\w.-]+(?:[\\/][\w.-]+)*"
@@ -156,17 +145,13 @@ _IDENTIFIER_HINT = re.compile(
     r"[\d_/\\](?:(?<=[A-Za-z]_)(?=[A-Za-z])|(?<=/)(?<![\w.:/-]/)|(?<=:\\)"
     r"|(?<=\d)(?:(?<=[^\W\d]\d)|(?<=[^\W\d][.:-]\d)|(?<=[.:-]{2}\d)|(?=[.:-]*[^\W\d])|(?=:\d\d|\.\d+\.\d)))"
 )
-_ORDINAL_NUMBER = re.compile(r"\A(\d+)(?:st|nd|rd|th)\Z", re.IGNORECASE)
-# Here and below what may not stand before a match is looked for behind its first mark: from a first mark
-# the search jumps to the next, from a look behind it tries every place.
-_NUMBER = re.compile(r"[-\d](?<![\w.][-\d])(?:(?<=\d)|\d)[\d,']*(?:\.\d+)?(?![\d])")
 _COUNTED = "two three four five six seven eight nine ten eleven twelve"
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split(), start=2)}
-_WORD_OF = {number: word for word, number in _NUMBER_WORDS.items()}
+_WORD_OF = {str(value): word for value, word in enumerate(_COUNTED.split(), start=2)}
+"""Words that a number may be mistyped as."""
+_DIGIT = re.compile(r"\d")
 _CHOICE_HINT = re.compile(r"\([A-Z]\)|boxed\{")
 _CHOICE = re.compile(r"\(([A-Z])\)|\bboxed\{\s*(?:\\text\{)?\(?([A-Z])\b")
 _QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|\'(?<!\w\')([^\'\n]{2,60})\'(?!\w)')
-_LIST_NUMBER = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$|^[ \t]*\*\*[^*\n]{1,60}\*\*:?[ \t]*$", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?\**[A-Za-z][\w /-]{0,40}:\**(?=\s|$)", re.MULTILINE)
 _SENTENCE = re.compile(r"\s(?:(?<=[.!?:;]\s)\s*|(?<=\n)\n*)")
@@ -196,19 +181,26 @@ def leaves(value: Any) -> Iterator[str]:
             yield str(value)
 
 
-def _in_leaf(leaf: str) -> Iterator[Detail]:
-    found = list(_in_prose(leaf))
+def _in_leaf(leaf: str, language: str | None) -> Iterator[Detail]:
+    found = list(_in_prose(leaf, language))
     if found:
         yield from found
     elif leaf.strip() and len(words(leaf)) <= _VALUE_MAX_WORDS:
         yield Detail("value", normalise(leaf))
 
 
-def _in_prose(text: str) -> Iterator[Detail]:
+def _in_prose(text: str, language: str | None) -> Iterator[Detail]:
     """Details of a text. What one kind has claimed is blanked, so that no piece counts twice."""
     found: list[Detail] = []
-    text = _LIST_NUMBER.sub("\n", text)
-    for read, pattern, may_hold in _KINDS:
+    text = _without(text, _KINDS, found)
+    text = _without_values(text, language, found)
+    text = _without(text, _NAMED, found)
+    yield from found
+    yield from _names(text)
+
+
+def _without(text: str, kinds: _Claims, found: list[Detail]) -> str:
+    for read, pattern, may_hold in kinds:
         if not may_hold(text):
             continue
 
@@ -220,11 +212,24 @@ def _in_prose(text: str) -> Iterator[Detail]:
             return _CLAIMED
 
         text = pattern.sub(claim, text)
-    yield from found
-    for word in words(text):
-        if word in _NUMBER_WORDS:
-            yield Detail("number", _NUMBER_WORDS[word])
-    yield from _names(text)
+    return text
+
+
+def _without_values(text: str, language: str | None, found: list[Detail]) -> str:
+    pieces: list[str] = []
+    place = 0
+    # A value in code is a detail like any other.
+    for value in read_values(text.replace("`", " "), language).values:
+        likeliest = value.readings[0]
+        if likeliest.kind == "time" and not _DIGIT.search(value.text):
+            # "noon" stays a word, which may be mistyped.
+            continue
+        pieces += (text[place : value.start], _CLAIMED)
+        place = value.end
+        if not value.is_weak:
+            kind: Kind = likeliest.kind if likeliest.kind in ("date", "time") else "number"
+            found.append(Detail(kind, likeliest.text.rstrip(".")))
+    return "".join((*pieces, text[place:]))
 
 
 _CLAIMED = " | "
@@ -242,7 +247,11 @@ def _choice(match: re.Match[str]) -> Detail:
 def _quoted(match: re.Match[str]) -> Detail | None:
     inner = next(group for group in match.groups() if group)
     # Where quotes hold an identifier or a number, that piece is the detail, quoted or not.
-    if any(pattern.search(inner) for pattern in (_URL, _EMAIL, _IDENTIFIER, _NUMBER)) or not words(inner):
+    if (
+        _DIGIT.search(inner)
+        or any(pattern.search(inner) for pattern in (_URL, _EMAIL, _IDENTIFIER))
+        or not words(inner)
+    ):
         return None
     return Detail("quoted", " ".join(words(inner)))
 
@@ -255,18 +264,8 @@ def _email(match: re.Match[str]) -> Detail:
     return Detail("email", match[0].lower())
 
 
-def _date(match: re.Match[str]) -> Detail:
-    return Detail("date", _plain_date(match))
-
-
 def _identifier(match: re.Match[str]) -> Detail:
-    if ordinal := _ORDINAL_NUMBER.match(match[0]):
-        return Detail("number", ordinal[1])
     return Detail("identifier", match[0].rstrip(".:-").lower())
-
-
-def _number(match: re.Match[str]) -> Detail:
-    return Detail("number", _plain_number(match[0]))
 
 
 def _may_hold_url(text: str) -> bool:
@@ -277,42 +276,16 @@ def _may_hold_email(text: str) -> bool:
     return "@" in text
 
 
-def _may_hold_date(text: str) -> bool:
-    if _MARKED_DIGITS.search(text):
-        return True
-    folded = text.casefold()
-    return any(month in folded for month in _MONTHS) and _NUMBER_ALONE.search(text) is not None
-
-
-_KINDS: tuple[tuple[_Read, re.Pattern[str], Callable[[str], object]], ...] = (
+_Claims: TypeAlias = tuple[tuple[_Read, re.Pattern[str], Callable[[str], object]], ...]
+_KINDS: _Claims = (
     (_choice, _CHOICE, _CHOICE_HINT.search),
     (_quoted, _QUOTED, bool),
     (_url, _URL, _may_hold_url),
     (_email, _EMAIL, _may_hold_email),
-    (_date, _DATE, _may_hold_date),
-    (_identifier, _IDENTIFIER, _IDENTIFIER_HINT.search),
-    (_number, _NUMBER, bool),
 )
 """In the order in which they may claim a piece of text. The last tells quickly that a text holds none."""
-
-
-def _plain_number(text: str) -> str:
-    """1,000 and 1000.0 are 1000; trailing zeros after the point say nothing."""
-    plain = text.replace(",", "").replace("'", "")
-    if "." in plain:
-        plain = plain.rstrip("0").rstrip(".")
-    sign, digits = ("-", plain[1:]) if plain.startswith("-") else ("", plain)
-    return sign + (digits.lstrip("0") or "0")
-
-
-def _plain_date(match: re.Match[str]) -> str:
-    """ISO where the month is certain (`2024-03-05`, `--03-05` without a year), else the digits in order."""
-    if match["iso"] or match["digits"]:
-        return "-".join(part.zfill(2) for part in re.split(r"[-./]", match[0]))
-    month = match["month1"] or match["month2"]
-    day = match["day1"] or match["day2"]
-    number = _MONTHS.index(month.casefold()) + 1
-    return f"{match['year1'] or match['year2'] or '-'}-{number:02}-{int(day):02}"
+_NAMED: _Claims = ((_identifier, _IDENTIFIER, _IDENTIFIER_HINT.search),)
+"""What is left once values have been read: "3 pm" and "5kg" are none."""
 
 
 def _names(text: str) -> Iterator[Detail]:

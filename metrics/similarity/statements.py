@@ -39,7 +39,7 @@ def claims(answer: Answer) -> str:
 
 
 _DATA: Final = frozenset(("json", "yaml", "xml"))
-HARD_KINDS: Final = frozenset(("url", "email", "date", "identifier", "number"))
+HARD_KINDS: Final = frozenset(("url", "email", "date", "time", "identifier", "number"))
 """Details that read the same in every language and wording."""
 
 

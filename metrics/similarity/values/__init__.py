@@ -12,6 +12,16 @@ from evenkeel.metrics.similarity.values.values import (
     canonical,
     differing_values,
     read_values,
+    told_language,
 )
 
-__all__ = ["ReadValues", "Reading", "Span", "Value", "canonical", "differing_values", "read_values"]
+__all__ = [
+    "ReadValues",
+    "Reading",
+    "Span",
+    "Value",
+    "canonical",
+    "differing_values",
+    "read_values",
+    "told_language",
+]

@@ -13,9 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from text_to_num import text2num
-
-from evenkeel.metrics.similarity.values.lexicon import LONGEST_PHRASE
+from evenkeel.metrics.similarity.values.lexicon import LONGEST_PHRASE, OTHER_WORDS, numeral
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,7 +266,7 @@ class Scan:
         if (
             whole in self._words.weekdays
             or whole in self._words.times
-            or _numeral(whole, self._words.language) is not None
+            or numeral(whole, self._words.language) is not None
         ):
             self._word(start, end)
             return
@@ -284,7 +282,7 @@ class Scan:
         words, text = self._words, self._text
         word = text[start:end].casefold()
         if (number := words.months.get(word)) is not None:
-            if word not in words.short_months or text[start].isupper() or words.language not in ("en", "de"):
+            if word not in OTHER_WORDS or text[start].isupper() or words.language not in ("en", "de"):
                 self._found.append(Name(start, end, "month", number, word in words.short_months))
             return
         if (number := words.weekdays.get(word)) is not None:
@@ -321,19 +319,19 @@ class Scan:
     def _spelled(self, start: int, word: str) -> bool:
         """Whether a number in words begins here; it is taken as far as it goes."""
         words = self._words
-        if _numeral(word, words.language) is None or (word in words.scales and word in words.names):
+        if numeral(word, words.language) is None or (word in words.scales and word in words.names):
             return False
         stops: list[int] = []
         place = start
         while len(stops) < _LONGEST_SPELLED and (match := _WORD_RUN.match(self._text, place)):
             part = match[1].casefold()
-            if part not in words.joins and _numeral(part, words.language) is None:
+            if part not in words.joins and numeral(part, words.language) is None:
                 break
             place = match.end()
             stops.append(place)
         for stop in reversed(stops):
             spelled = self._text[start:stop].casefold()
-            if (amount := _numeral(spelled, words.language)) is not None:
+            if (amount := numeral(spelled, words.language)) is not None:
                 alone = spelled in words.weak or spelled in words.ones
                 self._found.append(
                     Number(
@@ -585,22 +583,9 @@ _CODE_BEFORE: Final = re.compile(r"[A-Za-z]{1,3}\$?(?=\d)")
 _WORD_RUN: Final = re.compile(r"[ -]?([^\W\d_]+)")
 _LONGEST_SPELLED: Final = 12
 """Words of one number."""
-_LONGEST_NUMERAL: Final = 120
-"""Letters of one number."""
 _SEVERAL: Final = ("数", "數", "几", "幾", "何")
 _HALVES_OF_DAY: Final = ("午前", "午後", "上午", "下午", "早上", "晚上")
 _KANJI_WORDS: Final = frozenset(("十分", "万一", "千万", "一二", "七八", "百万", "三三", "一一", "一千零一"))
-
-
-@lru_cache(maxsize=16_384)
-def _numeral(words: str, language: str) -> int | None:
-    """The number that words spell, None if they spell none."""
-    if not 1 < len(words) <= _LONGEST_NUMERAL:
-        return None
-    try:
-        return int(text2num(words, language))
-    except ValueError:
-        return None
 
 
 def _amounts(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
@@ -625,7 +610,8 @@ def _amounts(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
             ((), 0) if last == "," and decimal == "." and len(decimals) != 3 else ((fraction,), len(decimals))
         )
     if not decimal:
-        return (fraction, grouped), 3
+        # The likelier first.
+        return ((fraction, grouped) if last == "." else (grouped, fraction)), 3
     if last != decimal:
         return (grouped,), 0
     return ((fraction,), 3) if last == "." else ((fraction, grouped), 3)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from babel import Locale
+from text_to_num import text2num
 
 from evenkeel.core.languages import base_tag
 
@@ -84,6 +85,32 @@ class Lexicon:
     times: Mapping[str, str]
     minus: frozenset[str]
     counters: frozenset[str]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, belongs to values here."""
+        return (
+            word in self.names
+            or word in self.months
+            or word in self.weekdays
+            or any(word in known for known in (self.joins, self.ones, self.before, self.mornings, self.evenings))
+            or word in self.ordinals
+            or (self.is_spelled and numeral(word, self.language) is not None)
+        )
+
+
+@lru_cache(maxsize=16_384)
+def numeral(words: str, language: str) -> int | None:
+    """The number that words in lower case spell, None if they spell none."""
+    if not 1 < len(words) <= _LONGEST_NUMERAL:
+        return None
+    try:
+        return int(text2num(words, language))
+    except ValueError:
+        return None
+
+
+_LONGEST_NUMERAL: Final = 120
+"""Letters of one number."""
 
 
 def lexicon(language: str | None) -> Lexicon:
@@ -200,7 +227,8 @@ def _merged(found: Iterable[tuple[str, tuple[Unit, ...]]]) -> dict[str, tuple[Un
     return merged
 
 
-_OTHER_WORDS: Final = frozenset(("may", "march", "mar", "mars", "mei", "mai", "set", "dez", "ago"))
+OTHER_WORDS: Final = frozenset(("may", "march", "mar", "mars", "mei", "mai", "set", "dez", "ago"))
+"""Names of months that are more often something else."""
 
 
 def _months(locale: Locale | None) -> dict[str, tuple[int, bool]]:
@@ -211,7 +239,7 @@ def _months(locale: Locale | None) -> dict[str, tuple[int, bool]]:
         for context in ("format", "stand-alone"):
             for number, name in locale.months[context][width].items():
                 plain = name.casefold()
-                short = width == "abbreviated" or plain in _OTHER_WORDS
+                short = width == "abbreviated" or plain in OTHER_WORDS
                 found[plain.rstrip(".")] = (number, short)
     if locale.language == "en":
         found["sept"] = (9, True)

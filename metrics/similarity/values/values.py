@@ -23,7 +23,7 @@ from evenkeel.metrics.similarity.values.atoms import (
     plain,
     word_before,
 )
-from evenkeel.metrics.similarity.values.lexicon import lexicon
+from evenkeel.metrics.similarity.values.lexicon import LANGUAGES, lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -99,7 +99,7 @@ def forget() -> None:
 
 def _read_values(text: str, language: str | None) -> ReadValues:
     unified = plain(text)
-    words = lexicon(language or _told_language(unified))
+    words = lexicon(language or told_language(unified))
     atoms, opaque = Scan(unified, words).atoms()
     found = _Combination(unified, words, atoms).values()
     return ReadValues(
@@ -116,11 +116,34 @@ _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 
 
-def _told_language(text: str) -> str | None:
-    begin = text[:2000]
+def told_language(text: str) -> str | None:
+    """The tag of the language that values are to be read in; None if nothing tells.
+
+    Texts that are too short to be identified are in the language in which most of their words belong to
+    values, English first.
+    """
+    begin = text[:_TELLING]
     if _KANA.search(begin):
         return "ja"
-    return "zh" if _HAN.search(begin) else language_of(begin)
+    if _HAN.search(begin):
+        return "zh"
+    return language_of(begin) or _language_of_values(begin)
+
+
+@lru_cache(maxsize=256)
+def _language_of_values(text: str) -> str | None:
+    found = [word.casefold() for word in _WORD.findall(text)[:_TELLING_WORDS]]
+    best, most = None, 0
+    for language in LANGUAGES:
+        count = sum(map(lexicon(language).knows, found))
+        if count > most:
+            best, most = language, count
+    return best
+
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_TELLING: Final = 2000
+_TELLING_WORDS: Final = 40
 
 
 class _Found(NamedTuple):

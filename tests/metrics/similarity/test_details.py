@@ -26,7 +26,9 @@ def found(text: str) -> set[tuple[str, str]]:
         ("on March 5th, 2024", {("date", "2024-03-05")}),
         ("since 2024-3-5", {("date", "2024-03-05")}),
         ("on 3 Oct", {("date", "--10-03")}),
-        ("at 10:30", {("identifier", "10:30")}),
+        ("at 10:30", {("time", "10:30")}),
+        ("at 3 pm", {("time", "15:00")}),
+        ("for EUR 4,000", {("number", "4000 EUR")}),
         ("ticket INC00469 on v2.3.1", {("identifier", "inc00469"), ("identifier", "v2.3.1")}),
         ("from 10.0.0.1", {("identifier", "10.0.0.1")}),
         ("error 0x80070005 in max_retries", {("identifier", "0x80070005"), ("identifier", "max_retries")}),
@@ -57,7 +59,7 @@ def test_short_json_values_are_details_and_keys_are_not() -> None:
         ("value", "blue screen"),
         ("value", "true"),
         ("name", "contoso"),
-        ("identifier", "10:30"),
+        ("time", "10:30"),
     }
 
 
