@@ -92,7 +92,9 @@ class Lexicon:
             word in self.names
             or word in self.months
             or word in self.weekdays
-            or any(word in known for known in (self.joins, self.ones, self.before, self.mornings, self.evenings))
+            or any(
+                word in known for known in (self.joins, self.ones, self.before, self.mornings, self.evenings)
+            )
             or word in self.ordinals
             or (self.is_spelled and numeral(word, self.language) is not None)
         )
