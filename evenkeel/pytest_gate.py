@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import click
 from rich.console import Console
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
+
+    import pytest
 
     from evenkeel.experiments.gate.run import GateOptions
     from evenkeel.experiments.gate.sides import Task
@@ -148,24 +150,12 @@ class Ruling:
     """Everything as JSON; "" in the same case."""
 
 
-class Memory(Protocol):
-    """Keeps JSON values from one run to the next, as pytest's cache does."""
-
-    def get(self, key: str, default: Any) -> Any:
-        """The value under a key, else the default."""
-        ...
-
-    def set(self, key: str, value: object) -> None:
-        """Keep a value."""
-        ...
-
-
 def ruling(
     wanted: Wanted,
     *,
     confirmed: bool,
     how: str,
-    memory: Memory | None,
+    memory: pytest.Cache | None,
     clock: Callable[[], float] = time.time,
 ) -> Ruling:
     """Run the gate, unless the very same was settled before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from evenkeel.core.verdict import Failure
 from evenkeel.shadow.prompt.template.labelling import PLACEHOLDER, candidates
@@ -17,23 +17,6 @@ _SYSTEM = frozenset({"system", "developer"})
 
 class EditError(ValueError):
     """An edit cannot be made of these texts. The message says what is wrong and what to do."""
-
-
-class Edit(Protocol):
-    """Makes the candidate's prompt of a golden's."""
-
-    @property
-    def said(self) -> str:
-        """What it does, for the head of a report."""
-        ...
-
-    def __call__(self, view: PromptView) -> PromptView | Failure:
-        """The edited prompt, or why this one cannot be edited (reason "does_not_fit").
-
-        Args:
-            view: Classified by role, so that each string of the body is one segment.
-        """
-        ...
 
 
 class NewSystemPrompt:
@@ -112,6 +95,13 @@ class NewTemplate:
             if inputs.setdefault(name, value) != value:
                 return None
         return inputs
+
+
+Edit: TypeAlias = NewSystemPrompt | NewTemplate
+"""Makes the candidate's prompt of a golden's, or says why this one cannot be edited ("does_not_fit").
+
+It takes a view that is classified by role, so that each string of the body is one segment.
+"""
 
 
 def _does_not_fit(detail: str) -> Failure:

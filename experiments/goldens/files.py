@@ -126,12 +126,8 @@ def _call(value: Any) -> ToolCall:
 
 
 _ASKED = ("request", "messages", "prompt")
-_KNOWN = (
-    "id",
-    "version",
-    *_ASKED,
-    *(field.name for field in fields_of(Golden)[2:] if field.name != "request"),
-)
+_OWN = ("id", "version", *_ASKED, "answer")
+_KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same."""
