@@ -6,11 +6,12 @@ import json
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli.options import by_option, json_option, note_option, store_options, with_stores
+from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, approvable
 from evenkeel.experiments.kit.confirmation import agreed
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
@@ -20,13 +21,15 @@ from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evenkeel.core.approval import ApprovedCell
     from evenkeel.core.cells import CellReport
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.verdict_log import LoggedApproval
+
+_SKIPPED_SHOWN = 5
 
 
 @click.group()
@@ -61,19 +64,31 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
     if not (by or "").strip():
         raise click.UsageError("say who approves: --by NAME, or the variable EVENKEEL_USER")
     settings = settings_of_stores(config, data_dir)
+    route = given["route"]
+    narrowed = {name: given[name] for name in ("model", "perturbation")}
+    least = settings.alert.min_trials
     with opened(settings) as stores:
-        approval = approve_cells(
-            stores,
-            Chosen(given["route"], given["model"], given["perturbation"]),
-            MonitorSettings(min_trials=settings.alert.min_trials),
-            by=by or "",
-            note=given["note"],
-            at=time.time(),
-            confirmed=lambda question: given["yes"] or agreed(question),
-        )
-    click.echo(
-        f"approved as {approval.id}" if approval else "nothing approved; --yes approves without asking"
-    )
+        reports = reports_of(stores, MonitorSettings(min_trials=least))
+        ready, short = approvable(reports, route, **narrowed)
+        if not ready:
+            raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
+        click.echo(_table(ready))
+        if short:
+            names = [f"{report.key.perturbation} ({report.key.model})" for report in short[:_SKIPPED_SHOWN]]
+            more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
+            click.echo(f"too few trials since the last change, left as they are: {', '.join(names)}{more}")
+        if not (given["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
+            click.echo("nothing approved; --yes approves without asking")
+            return
+        at = time.time()
+        try:
+            approval = Approval.of(route, ready, by=by or "", at=at, note=given["note"])
+        except ApprovalError as error:
+            raise SettingsError(str(error)) from error
+        stores.verdicts.approve(approval)
+        cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
+        stores.actions.record(Action(round(at, 3), approval.by, "command", "baseline_approved", route, cells))
+    click.echo(f"approved as {approval.id}")
 
 
 @baseline.command("list")
@@ -90,57 +105,6 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
         click.echo("\n\n".join(map(_said, found)))
     else:
         click.echo("no baseline has been approved; `evenkeel baseline approve --help` says how", err=True)
-
-
-_SKIPPED_SHOWN = 5
-
-
-class Chosen(NamedTuple):
-    """Which cells are meant; None = any."""
-
-    route: str
-    model: str | None = None
-    perturbation: str | None = None
-
-
-def approve_cells(
-    stores: Stores,
-    chosen: Chosen,
-    settings: MonitorSettings,
-    *,
-    by: str,
-    note: str,
-    at: float,
-    confirmed: Callable[[str], bool],
-) -> Approval | None:
-    """Show what the cells were since the last change, and approve it if that is confirmed.
-
-    Returns: the entry, None if it was not confirmed.
-    Raises: SettingsError if there is nothing to approve.
-    """
-    ready, short = approvable(
-        reports_of(stores, settings), chosen.route, model=chosen.model, perturbation=chosen.perturbation
-    )
-    if not ready:
-        raise SettingsError(_nothing(chosen, short, settings.min_trials))
-    click.echo(_table(ready))
-    if short:
-        names = [f"{report.key.perturbation} ({report.key.model})" for report in short[:_SKIPPED_SHOWN]]
-        more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
-        click.echo(f"too few trials since the last change, left as they are: {', '.join(names)}{more}")
-    if not confirmed(f"Approve {len(ready)} baselines of route {chosen.route}?"):
-        return None
-    try:
-        approval = Approval.of(chosen.route, ready, by=by, at=at, note=note)
-    except ApprovalError as error:
-        raise SettingsError(str(error)) from error
-    stores.verdicts.approve(approval)
-    count = len(approval.cells)
-    cells = f"{count} cell{'s' * (count > 1)}, approval {approval.id}"
-    stores.actions.record(
-        Action(round(at, 3), approval.by, "command", "baseline_approved", approval.route, cells)
-    )
-    return approval
 
 
 def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
@@ -160,8 +124,8 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
     return [found[key] for key in sorted(found)]
 
 
-def _nothing(chosen: Chosen, short: Sequence[CellReport], least: int) -> str:
-    where = ", ".join(part for part in chosen if part)
+def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> str:
+    where = ", ".join(named)
     if not short:
         return f"no trial of {where} has been scored; GET /api/cells of the console lists what there is"
     most = max(report.windows["since_change"].trials if report.windows else 0 for report in short)

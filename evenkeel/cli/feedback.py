@@ -6,7 +6,7 @@ import gzip
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -21,8 +21,6 @@ from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
 
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.labels import Label
@@ -55,55 +53,8 @@ def feedback() -> None:
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List labels that count, the last said first, and how far people agree with the ratings."""
-    list_labels(stores, Narrowed(**narrowed), table_console(), as_json=as_json)
-
-
-@feedback.command()
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write people's ratings there; compressed if the name ends in .gz.  [standard output]",
-)  # fmt: skip
-@click.option(
-    "--recorded", type=click.Path(path_type=Path), metavar="FILE",
-    help="Also write what the judge said of the same, and leave out what it did not decide.",
-)  # fmt: skip
-@_route
-@_judge
-@_drawn
-@with_stores
-def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowed: Any) -> None:
-    """Write labels as JSON lines that `evenkeel judge-audit` reads."""
-    done = write_labels(stores, Narrowed(**narrowed), output, recorded, table_console())
-    if output is not None:
-        click.echo(f"{done.rows} rows; verdicts: {done.verdicts}, people: {done.people}; in {output}")
-        if recorded is not None:
-            click.echo(f"{done.judge_rows} ratings of the judge in {recorded}")
-
-
-class Narrowed(NamedTuple):
-    """Which labels are meant; None = any."""
-
-    route: str | None = None
-    judge: str | None = None
-    """The judge's model."""
-    drawn: bool = False
-    """Only of verdicts that chance drew."""
-
-
-class Exported(NamedTuple):
-    """What an export wrote."""
-
-    rows: int
-    """Lines of people's ratings: one for each verdict and metric."""
-    verdicts: int
-    people: int
-    judge_rows: int
-    """Lines of the judge's ratings, 0 if they were not asked for."""
-
-
-def list_labels(stores: Stores, narrowed: Narrowed, console: Console, *, as_json: bool) -> None:
-    """Print labels that count, the last said first, and how far people agree with ratings."""
-    labels = _chosen(stores, narrowed)
+    labels = _chosen(stores, **narrowed)
+    console = table_console()
     if as_json:
         console.out(json.dumps([asdict(label) for label in labels], indent=2), highlight=False)
         return
@@ -122,51 +73,60 @@ def list_labels(stores: Stores, narrowed: Narrowed, console: Console, *, as_json
         console.print(shown)
 
 
-def write_labels(
-    stores: Stores, narrowed: Narrowed, output: Path | None, recorded: Path | None, console: Console
-) -> Exported:
-    """Write people's ratings as `evenkeel judge-audit` reads them, and what the judge said of the same.
-
-    Args:
-        stores: where the labels are.
-        narrowed: which.
-        output: file of people's ratings, compressed if its name ends in .gz; None = to the console.
-        recorded: file of the judge's ratings; None = not written.
-        console: gets the ratings without an output.
-
-    Raises: SettingsError if there are no labels, if those asked for are about several judges, or if a file
-        cannot be written.
-    """
-    labels = _chosen(stores, narrowed)
+@feedback.command()
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write people's ratings there; compressed if the name ends in .gz.  [standard output]",
+)  # fmt: skip
+@click.option(
+    "--recorded", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also write what the judge said of the same, and leave out what it did not decide.",
+)  # fmt: skip
+@_route
+@_judge
+@_drawn
+@with_stores
+def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowed: Any) -> None:
+    """Write labels as JSON lines that `evenkeel judge-audit` reads."""
+    labels = _chosen(stores, **narrowed)
     if not labels:
         raise SettingsError("there are no such labels; `evenkeel feedback list` shows those there are")
+    if recorded is not None:
+        labels = _judged(labels)
+    rows = list(rating_lines(labels, stores.labels.texts))
+    if output is None:
+        table_console().out("\n".join(rows), highlight=False)
+    else:
+        _write(output, rows)
+    said = list(judge_lines(labels)) if recorded is not None else []
+    if recorded is not None:
+        _write(recorded, said)
+    if output is not None:
+        verdicts, people = ({getattr(label, name) for label in labels} for name in ("verdict_id", "by"))
+        click.echo(f"{len(rows)} rows; verdicts: {len(verdicts)}, people: {len(people)}; in {output}")
+        if recorded is not None:
+            click.echo(f"{len(said)} ratings of the judge in {recorded}")
+
+
+def _judged(labels: Sequence[Label]) -> list[Label]:
+    """Those about verdicts that a judge decided. Raises: SettingsError if it is none, or several."""
     judged = [label for label in labels if label.decided_by == "judge"]
     judges = sorted({label.judge_model for label in judged})
-    if recorded is not None and len(judges) > 1:
+    if len(judges) > 1:
         raise SettingsError(
             f"the labels are about several judges ({', '.join(judges)}); choose one with --judge"
         )
-    if recorded is not None and not judged:
+    if not judged:
         raise SettingsError("no judge decided any of the labelled verdicts; leave --recorded out")
-    about = judged if recorded is not None else labels
-    rows = list(rating_lines(about, stores.labels.texts))
-    if output is None:
-        console.out("\n".join(rows), highlight=False)
-    else:
-        _write(output, rows)
-    said = list(judge_lines(about)) if recorded is not None else []
-    if recorded is not None:
-        _write(recorded, said)
-    return Exported(
-        len(rows), len({label.verdict_id for label in about}), len({label.by for label in about}), len(said)
-    )
+    return judged
 
 
-def _chosen(stores: Stores, narrowed: Narrowed) -> list[Label]:
+def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
+    """The labels that are meant; None = any."""
     return [
         label
-        for label in stores.labels.select(route=narrowed.route)
-        if narrowed.judge in (None, label.judge_model) and (label.drawn or not narrowed.drawn)
+        for label in stores.labels.select(route=route)
+        if judge in (None, label.judge_model) and (label.drawn or not drawn)
     ]
 
 

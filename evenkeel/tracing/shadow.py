@@ -168,17 +168,22 @@ _REPLAY: Final = "replay"
 """Failures of this "metric" came before there was anything to evaluate."""
 
 
-class CallSpans:
-    """A span for each request within a trace; others, such as probes of the judge's health, have none."""
+class ShadowSpans:
+    """Spans of the replay plane. As `ShadowObserver`.
 
-    def __init__(self, tracer: Tracer, *, content: bool) -> None:
+    Calls have one each within a trace; others, such as probes of the judge's health, have none.
+    """
+
+    def __init__(self, tracer: Tracer, ids: ChosenIds, *, content: bool) -> None:
         """Wire it.
 
         Args:
             tracer: Makes the spans.
-            content: Whether spans carry prompts and answers.
+            ids: What the tracer's provider takes its ids from.
+            content: Whether spans carry prompts, answers and the judge's words about them.
         """
         self._tracer = tracer
+        self._ids = ids
         self._content = content
 
     @contextmanager
@@ -212,6 +217,40 @@ class CallSpans:
             raise
         finally:
             span.end()
+
+    @contextmanager
+    def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
+        """As `ShadowObserver.exchange`."""
+        said: dict[str, Value] = {
+            names.EXCHANGE: exchange.id,
+            names.ROUTE: exchange.route,
+            names.ATTEMPT: attempt,
+        }
+        with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
+            span = self._tracer.start_span(
+                ROOT,
+                context=Context(),  # a trace of its own, whatever is going on around it
+                kind=SpanKind.CONSUMER,
+                attributes=sendable(said),
+                links=[Link(forwarded_context(exchange))],
+            )
+        with _current(span):
+            yield _ExchangeSpan(span)
+
+    @contextmanager
+    def trial(self, trial: Trial) -> Iterator[TrialReport]:
+        """As `ShadowObserver.trial`."""
+        kind = trial.perturbation
+        said: dict[str, Value] = {
+            names.VERDICT: trial.id,
+            names.PERTURBATION: kind.name,
+            names.PERTURBATION_VERSION: kind.version,
+            names.SEVERITY: trial.severity,
+            names.SEED: trial.seed,
+        }
+        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(said))
+        with _current(span):
+            yield _TrialSpan(span, content=self._content)
 
 
 class _CallSpan:
@@ -248,55 +287,6 @@ class _CallSpan:
 def kind_of(error: BaseException) -> str:
     """What an exception is called in a trace. Its message stays out: it may quote a prompt."""
     return "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__qualname__
-
-
-class ShadowSpans(CallSpans):
-    """Spans of the replay plane. As `ShadowObserver`."""
-
-    def __init__(self, tracer: Tracer, ids: ChosenIds, *, content: bool) -> None:
-        """Wire it.
-
-        Args:
-            tracer: Makes the spans.
-            ids: What the tracer's provider takes its ids from.
-            content: Whether spans carry prompts, answers and the judge's words about them.
-        """
-        super().__init__(tracer, content=content)
-        self._ids = ids
-
-    @contextmanager
-    def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
-        """As `ShadowObserver.exchange`."""
-        said: dict[str, Value] = {
-            names.EXCHANGE: exchange.id,
-            names.ROUTE: exchange.route,
-            names.ATTEMPT: attempt,
-        }
-        with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
-            span = self._tracer.start_span(
-                ROOT,
-                context=Context(),  # a trace of its own, whatever is going on around it
-                kind=SpanKind.CONSUMER,
-                attributes=sendable(said),
-                links=[Link(forwarded_context(exchange))],
-            )
-        with _current(span):
-            yield _ExchangeSpan(span)
-
-    @contextmanager
-    def trial(self, trial: Trial) -> Iterator[TrialReport]:
-        """As `ShadowObserver.trial`."""
-        kind = trial.perturbation
-        said: dict[str, Value] = {
-            names.VERDICT: trial.id,
-            names.PERTURBATION: kind.name,
-            names.PERTURBATION_VERSION: kind.version,
-            names.SEVERITY: trial.severity,
-            names.SEED: trial.seed,
-        }
-        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(said))
-        with _current(span):
-            yield _TrialSpan(span, content=self._content)
 
 
 @contextmanager
