@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -171,8 +172,9 @@ def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
     out, err = consoles(_PIPED_WIDTH)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        settings = settings_of(given)
-        options = options_of(given, settings)
+        own_prices = dict(named_price(text) for text in given["prices"])
+        settings = experiment_settings(given, services=("judge", "rewriter"), prices=own_prices)
+        options = _options(given, settings)
         check_writable((*(given[name] for name in _OUTPUTS), given["journal"]))
         outcome = run_bench(options, _connect(settings, options), err=err, confirm=confirm)
         show(document(outcome), out)
@@ -210,16 +212,7 @@ def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
     return written
 
 
-def settings_of(given: Mapping[str, Any]) -> Settings:
-    """Judge, rewriter, prices and embeddings.
-
-    Raises: SettingsError in one line.
-    """
-    prices = dict(named_price(text) for text in given["prices"])
-    return experiment_settings(given, services=("judge", "rewriter"), prices=prices)
-
-
-def options_of(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
+def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
     """The options of a run.
 
     Raises: SettingsError or InputError in one line.
@@ -417,7 +410,7 @@ def _generate(given: Mapping[str, Any], *, confirmed: bool) -> int:
     except NotConfirmedError:
         click.echo("evenkeel: nothing was asked", err=True)
         return STOPPED
-    faults, spent_usd = write_issues(wanted, plain_console(stderr=True))
+    faults, spent_usd = asyncio.run(write_issues(wanted, plain_console(stderr=True)))
     asked = len(wanted.requests)
     click.echo(
         f"{number(asked - len(faults))} of {number(asked)} issues written to {target}, {usd(spent_usd)}"

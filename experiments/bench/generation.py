@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import tomllib
@@ -48,14 +47,6 @@ _WORDS: Final[dict[str, Any]] = tomllib.loads(
 )
 
 
-class Written(NamedTuple):
-    """What came of asking for one issue."""
-
-    item: Item | None
-    fault: str
-    """Why there is none, "" if there is."""
-
-
 def requests(count: int, about: str, rng: random.Random) -> list[str]:
     """Prompts for so many issues, each on another pair of subject and cause as long as there are any."""
     pairs = [(subject, cause) for subject in _WORDS["subjects"] for cause in _WORDS["causes"]]
@@ -70,8 +61,8 @@ def requests(count: int, about: str, rng: random.Random) -> list[str]:
 
 async def write_item(
     say: Callable[[list[dict[str, str]]], Awaitable[str | None]], request: str, known: Sequence[Item]
-) -> Written:
-    """One issue, checked; asked for again with what was wrong, up to three times in all.
+) -> Item | str:
+    """One checked issue, or why there is none; asked for up to three times, each with what was wrong.
 
     Args:
         say: Messages → the model's text, None if it gave none.
@@ -83,19 +74,19 @@ async def write_item(
     for _ in range(ATTEMPTS):
         text = await say(messages)
         if text is None:
-            return Written(None, "no answer")
+            return "no answer"
         found = read_written(text)
         if isinstance(found, str):
             fault = found
         else:
             fault = fault_of(found) or _likeness(found, known)
             if not fault:
-                return Written(_named(found, known), "")
+                return _named(found, known)
         messages += [
             {"role": "assistant", "content": text},
             {"role": "user", "content": _WORDS["again"].format(fault=fault)},
         ]
-    return Written(None, fault)
+    return fault
 
 
 def read_written(text: str) -> Item | str:
@@ -213,26 +204,22 @@ def known_issues(target: Path) -> list[Item]:
     return [*builtin_items(), *(read_items([target]) if there else ())]
 
 
-def write_issues(wanted: Wanted, err: Console) -> WrittenIssues:
-    """Have issues written, each appended to the file as soon as it is there."""
-    return asyncio.run(_write(wanted, err))
-
-
 @dataclass(slots=True)
 class Writing:
     """Who writes, and what that has cost."""
 
+    replayer: Replayer
     model: ModelUnderTest
     prices: Prices
     most_usd: float | None = None
     usd: float = 0.0
 
-    async def say(self, replayer: Replayer, messages: list[dict[str, str]]) -> str | None:
+    async def say(self, messages: list[dict[str, str]]) -> str | None:
         """The model's text; None if it gives none, or may not be paid for any more."""
         if self.most_usd is not None and self.usd >= self.most_usd:
             return None
         body = json.dumps({"model": self.model.model, "messages": messages}).encode()
-        outcome = await replayer.send(self.model.target, body)
+        outcome = await self.replayer.send(self.model.target, body)
         if isinstance(outcome, Failure):
             return None
         answer = outcome.answer
@@ -242,27 +229,25 @@ class Writing:
         return answer.text
 
 
-async def _write(wanted: Wanted, err: Console) -> WrittenIssues:
+async def write_issues(wanted: Wanted, err: Console) -> WrittenIssues:
+    """Have issues written, each appended to the file as soon as it is there."""
     replayer = Replayer(
         concurrency=wanted.concurrency, timeout_s=wanted.timeout_s, user_agent=f"evenkeel/{VERSION}"
     )
-    writing = Writing(wanted.model, wanted.prices, most_usd=wanted.most_usd)
+    writing = Writing(replayer, wanted.model, wanted.prices, wanted.most_usd)
     known, faults = list(wanted.known), list[str]()
-
-    async def say(messages: list[dict[str, str]]) -> str | None:
-        return await writing.say(replayer, messages)
 
     with progress("writing", "issues", len(wanted.requests), err) as made:
 
         async def one(request: str) -> None:
-            found = await write_item(say, request, known)
-            if found.item is None:
-                faults.append(found.fault)
+            found = await write_item(writing.say, request, known)
+            if isinstance(found, str):
+                faults.append(found)
             else:
                 # At once: a stopped run keeps what it paid for, and the next issue is held against it.
-                known.append(found.item)
+                known.append(found)
                 with wanted.target.open("a", encoding="utf-8") as file:
-                    file.write(written(found.item) + "\n")
+                    file.write(written(found) + "\n")
             made.add()
 
         try:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import os
 import sqlite3
 import threading
-from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from evenkeel.experiments.calibrate.columns import Column, column, encoder_columns
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
+from evenkeel.metrics.similarity.vectors import VectorCache, vector_key
 from evenkeel.metrics.workflow.wording import StepBertScore
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
 
 
-_IN_MEMORY = 20_000
+_IN_MEMORY = 10_000
 """Vectors; of 384 numbers each they take 30 MB."""
 _AT_ONCE = 500
 """Parameters in a statement; SQLite takes 999 and more."""
@@ -50,14 +49,14 @@ class KeptEncoder:
         Args:
             encoder: Turns texts into vectors.
             model: Names it among the vectors of other encoders in the same file.
-            path: An SQLite file; None keeps the last 20,000 vectors in memory only.
+            path: An SQLite file; None keeps the last 10,000 vectors in memory only.
 
         Raises: sqlite3.Error if the file cannot be opened.
         """
         self._encoder = encoder
         self._model = model
         self._numpy: Any = importlib.import_module("numpy")
-        self._memory: OrderedDict[bytes, Any] = OrderedDict()
+        self._memory = VectorCache(_IN_MEMORY)
         self._missing: dict[str, None] = {}
         self._noting = False
         self._lock = threading.Lock()
@@ -101,62 +100,53 @@ class KeptEncoder:
         Raises:
             NotKeptError: One is missing while they are noted.
         """
-        keys = [_key(self._model, text) for text in texts]
         with self._lock:
-            found = self._kept(keys)
-            lacking = [text for text, key in zip(texts, keys, strict=True) if key not in found]
+            found = self._kept(texts)
+            lacking = [text for text in dict.fromkeys(texts) if text not in found]
             if lacking and self._noting:
                 self._missing |= dict.fromkeys(lacking)
                 raise NotKeptError(f"{len(lacking)} texts")
-            found |= self._encode(list(dict.fromkeys(lacking)))
-        return [found[key] for key in keys]
+            found |= self._encode(lacking)
+        return [found[text] for text in texts]
 
-    def _encode(self, texts: Sequence[str]) -> dict[bytes, Any]:
+    def _encode(self, texts: Sequence[str]) -> dict[str, Any]:
         if not texts:
             return {}
         vectors = self._numpy.asarray(self._encoder.encode(texts), dtype="<f4")
         self.encoded += len(texts)
-        found = {_key(self._model, text): vector for text, vector in zip(texts, vectors, strict=True)}
+        found = dict(zip(texts, vectors, strict=True))
         if self._file is not None:
             self._file.execute("BEGIN")
             self._file.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
-                [(key, vector.tobytes()) for key, vector in found.items()],
+                [(vector_key(self._model, text), vector.tobytes()) for text, vector in found.items()],
             )
             self._file.execute("COMMIT")
         self._remember(found)
         return found
 
-    def _kept(self, keys: Sequence[bytes]) -> dict[bytes, Any]:
-        found = {}
-        for key in keys:
-            vector = self._memory.get(key)
-            if vector is not None:
-                self._memory.move_to_end(key)
-                found[key] = vector
-        lacking = [key for key in dict.fromkeys(keys) if key not in found]
+    def _kept(self, texts: Sequence[str]) -> dict[str, Any]:
+        looked_up = {text: self._memory.get(self._model, text) for text in texts}
+        found: dict[str, Any] = {text: vector for text, vector in looked_up.items() if vector is not None}
+        lacking = {vector_key(self._model, text): text for text in looked_up if text not in found}
         if self._file is None:
             return found
-        for start in range(0, len(lacking), _AT_ONCE):
-            some = lacking[start : start + _AT_ONCE]
+        keys = list(lacking)
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             rows = self._file.execute(
                 f"SELECT key, vector FROM vectors WHERE key IN ({marks})",  # noqa: S608 - question marks only
                 some,
             )
-            read = {key: self._numpy.frombuffer(vector, dtype="<f4") for key, vector in rows}
+            read = {lacking[key]: self._numpy.frombuffer(vector, dtype="<f4") for key, vector in rows}
             self._remember(read)
             found |= read
         return found
 
-    def _remember(self, vectors: dict[bytes, Any]) -> None:
-        self._memory.update(vectors)
-        while len(self._memory) > _IN_MEMORY:
-            self._memory.popitem(last=False)
-
-
-def _key(model: str, text: str) -> bytes:
-    return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def _remember(self, vectors: dict[str, Any]) -> None:
+        for text, vector in vectors.items():
+            self._memory.put(self._model, text, vector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,23 +49,16 @@ def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
     return tuple(weights)
 
 
-def sensitivity(severities: Sequence[float], scores: Sequence[float]) -> float:
-    """Fall in score per unit of severity, averaged over the steps between severities.
-
-    Returns: 1 = falls as much as the golden is degraded; 0 = does not react; negative = rises.
-    Source: WorkflowPerturb, equation 1: the mean of the two slopes between 10, 30 and 50 %.
-    """
-    return sum(weight * score for weight, score in zip(slope_weights(severities), scores, strict=True))
-
-
 def sensitivities(means: NDArray[np.float64], severities: Sequence[float]) -> NDArray[np.float64]:
-    """`sensitivity` of many curves at once.
+    """Fall in score per unit of severity, averaged over the steps between severities, of many curves at once.
 
     Args:
         means: shape (…, severities); NaN where nothing was measured.
         severities: ascending, without 0.
 
-    Returns: shape (…); NaN where one of the means is.
+    Returns: shape (…); 1 = falls as much as the golden is degraded; 0 = does not react; negative = rises; NaN
+        where one of the means is.
+    Source: WorkflowPerturb, equation 1: the mean of the two slopes between 10, 30 and 50 %.
     """
     result: NDArray[np.float64] = np.round(means @ np.asarray(slope_weights(severities)), 9)
     return result

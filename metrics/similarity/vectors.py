@@ -26,7 +26,7 @@ class VectorCache:
 
     def get(self, model: str, text: str) -> Vector | None:
         """The vector of a text by a model, if it is kept."""
-        key = _key(model, text)
+        key = vector_key(model, text)
         with self._lock:
             vector = self._kept.get(key)
             if vector is not None:
@@ -36,12 +36,13 @@ class VectorCache:
     def put(self, model: str, text: str, vector: Vector) -> None:
         """Keep the vector of a text."""
         with self._lock:
-            self._kept[_key(model, text)] = array("d", vector)
+            self._kept[vector_key(model, text)] = array("d", vector)
             while len(self._kept) > self._max_texts:
                 self._kept.popitem(last=False)
 
 
-def _key(model: str, text: str) -> bytes:
+def vector_key(model: str, text: str) -> bytes:
+    """What the vector of a text by a model is kept under: sixteen bytes."""
     return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

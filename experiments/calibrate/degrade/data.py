@@ -26,6 +26,7 @@ from evenkeel.experiments.calibrate.degrade.data_formats import (
 from evenkeel.experiments.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
+    changed_units,
     out_of_order,
     touched_with,
 )
@@ -95,7 +96,7 @@ def _added(given: Answer, severity: float, rng: random.Random) -> Answer:
     No object gets a key that it has; where the foreign ones run out, they are numbered.
     """
     document = read_document(given.text)
-    touched = touched_with(sum(1 for _ in leaf_paths(document.root)), severity, left=0)
+    touched = touched_with(weight(document.root), severity, left=0)
     places = list(_places(document.root))
     if not places:
         raise NotDegradableError("no_place", "the data are empty")
@@ -156,18 +157,17 @@ def changed_values(
     """
     paths = list(leaf_paths(document.root))
     touched = touched_with(len(paths), severity, left=0)
-    edits: dict[Path, list[Entry]] = {}
-    for path in rng.sample(paths, len(paths)):
-        if len(edits) == touched:
-            break
-        entry = at(document.root, path)
-        text = value_of(entry)
-        said = None if text is None else change(text, rng)
-        if said is not None:
-            edits[path] = [with_value(entry, said)]
-    if len(edits) < touched:
-        detail = f"{len(edits)} of {len(paths)} values can be changed so, not {touched}"
+    entries = [at(document.root, path) for path in paths]
+
+    def other(index: int) -> str | None:
+        text = value_of(entries[index])
+        return None if text is None else change(text, rng)
+
+    said = changed_units(len(paths), touched, rng, other)
+    if len(said) < touched:
+        detail = f"{len(said)} of {len(paths)} values can be changed so, not {touched}"
         raise NotDegradableError("too_few_units", detail)
+    edits = {paths[index]: [with_value(entries[index], text)] for index, text in said.items()}
     return document.edited(given, edits)
 
 
@@ -203,7 +203,7 @@ def chosen_items(
         NotDegradableError: "no_array": none has an item to choose; "too_few_units": they hold too few values;
             "coarse_items": the smallest item holds half as much again as is asked for.
     """
-    touched = touched_with(sum(1 for _ in leaf_paths(root)), severity, left=0)
+    touched = touched_with(weight(root), severity, left=0)
     room: dict[Path, int] = {}
     items: list[tuple[Path, int]] = []
     for path, branch in branches(root):

@@ -35,6 +35,9 @@ Given = TypeVar("Given", "Answer", "Workflow")
 """What is degraded: an answer, or a workflow by itself."""
 
 
+Changed = TypeVar("Changed")
+
+
 @dataclass(frozen=True, slots=True)
 class Degradation(Generic[Given]):
     """Does a known damage. Pure: the same generator state gives the same bytes."""
@@ -101,6 +104,27 @@ def touched_with(size: int, severity: float, *, left: int) -> int:
         detail = f"{touched} of {size} units cannot be changed with {left} left over"
         raise NotDegradableError("too_few_units", detail)
     return touched
+
+
+def changed_units(
+    size: int, touched: int, rng: random.Random, change: Callable[[int], Changed | None]
+) -> dict[int, Changed]:
+    """What `touched` of `size` units become, or as many as can be changed.
+
+    Args:
+        size: How many units there are.
+        touched: How many are changed.
+        rng: Chooses them.
+        change: What the unit of an index becomes; None if it cannot be changed.
+    """
+    found: dict[int, Changed] = {}
+    for index in rng.sample(range(size), size):
+        if len(found) == touched:
+            break
+        made = change(index)
+        if made is not None:
+            found[index] = made
+    return found
 
 
 def out_of_order(size: int, moved: int, rng: random.Random) -> list[int]:

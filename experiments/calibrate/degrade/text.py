@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.experiments.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
+    changed_units,
     out_of_order,
     touched_with,
 )
@@ -133,19 +134,16 @@ def _reworded(form: TextForm) -> Change:
     """
 
     def change(units: Sequence[str], touched: int, rng: random.Random) -> Slots:
-        slots = [[unit] for unit in units]
-        done = 0
-        for index in rng.sample(range(len(units)), len(units)):
-            if done == touched:
-                break
+        def other(index: int) -> str | None:
             own, nested = own_text(units[index]) if form == "list" else (units[index], "")
             said = None if is_code(own) else reworded(own, rng, orders=form == "list")
-            if said is not None:
-                slots[index] = [said + nested]
-                done += 1
-        if done < touched:
-            raise NotDegradableError("not_reworded", f"{done} units can be reworded by rule, not {touched}")
-        return slots
+            return None if said is None else said + nested
+
+        said = changed_units(len(units), touched, rng, other)
+        if len(said) < touched:
+            detail = f"{len(said)} units can be reworded by rule, not {touched}"
+            raise NotDegradableError("not_reworded", detail)
+        return [[said.get(index, unit)] for index, unit in enumerate(units)]
 
     return change
 

@@ -13,6 +13,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.experiments.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
+    changed_units,
     units_touched,
 )
 from evenkeel.experiments.calibrate.degrade.phrases import FOREIGN_STEPS
@@ -127,13 +128,9 @@ def _continued(step: str) -> str:
 
 def _reworded(given: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Says steps in other words, by tables of English synonyms; nothing is lost."""
-    changed: dict[int, str] = {}
-    for index in rng.sample(range(len(given.steps)), len(given.steps)):
-        if len(changed) == touched:
-            break
-        said = reworded_step(given.steps[index], rng)
-        if said is not None:
-            changed[index] = said
+    changed = changed_units(
+        len(given.steps), touched, rng, lambda index: reworded_step(given.steps[index], rng)
+    )
     if len(changed) < touched:
         detail = f"{len(changed)} steps can be reworded by rule, not {touched}"
         raise WorkflowError("not_degradable", detail)

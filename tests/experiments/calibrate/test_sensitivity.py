@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
-from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivity, slope_weights, trajectories
+from evenkeel.experiments.calibrate.sensitivity import sensitivities, slope_weights, trajectories
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 
@@ -22,7 +22,7 @@ def test_sensitivity_is_the_mean_of_the_slopes():
     # For 10, 30 and 50 % the source's formula is 2.5 times the fall from first to last.
     assert slope_weights((0.1, 0.3, 0.5)) == pytest.approx((2.5, 0.0, -2.5))
     # (0.9 − 0.8) / 0.1 = 1 and (0.8 − 0.6) / 0.4 = 0.5.
-    assert sensitivity((0.1, 0.2, 0.6), (0.9, 0.8, 0.6)) == pytest.approx(0.75)
+    assert sensitivities(np.array((0.9, 0.8, 0.6)), (0.1, 0.2, 0.6)) == pytest.approx(0.75)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=5), st.floats(-1, 1))
@@ -30,10 +30,9 @@ def test_sensitivity_is_the_mean_of_the_slopes():
 def test_sensitivity_does_not_see_a_shift_and_turns_with_the_sign(scores, shift):
     """Adding a constant to every score changes nothing; rising instead of falling changes the sign."""
     severities = [0.1 * (i + 1) for i in range(len(scores))]
-    value = sensitivity(severities, scores)
-    assert sensitivity(severities, [score + shift for score in scores]) == pytest.approx(value, abs=1e-9)
-    assert sensitivity(severities, [-score for score in scores]) == pytest.approx(-value, abs=1e-9)
-    assert sensitivities(np.array([scores]), severities)[0] == pytest.approx(value, abs=1e-8)
+    curves = np.array([scores, [score + shift for score in scores], [-score for score in scores]])
+    value, shifted, turned = sensitivities(curves, severities)
+    assert (shifted, turned) == (pytest.approx(value, abs=1e-8), pytest.approx(-value, abs=1e-8))
 
 
 @pytest.mark.parametrize("severities", [(), (0.1,), (0.1, 0.1), (0.3, 0.1)])
