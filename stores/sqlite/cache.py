@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -70,20 +72,27 @@ class SqliteCache:
 
 
 class SqliteRulings(SqliteCache):
-    """Rulings of a judge under 64 hex digits: bodies are a JSON array of two, kept in two columns."""
+    """Rulings of a judge under 64 hex digits: a JSON array of rating, reason and, if known, first rating."""
 
-    _columns = ("rating", "explanation")
-    _schema = "key BLOB NOT NULL UNIQUE, rating INTEGER NOT NULL, explanation TEXT NOT NULL"
+    _columns = ("rating", "explanation", "initial")
+    _schema = "key BLOB NOT NULL UNIQUE, rating INTEGER NOT NULL, explanation TEXT NOT NULL, initial INTEGER"
 
     def __init__(self, database: Database, *, kept: int = 20_000) -> None:
         super().__init__(database, "judge_rulings", "ruling", kept=kept)
+        if "initial" not in {row[1] for row in database.rows("PRAGMA table_info(judge_rulings)")}:
+            # Another process may be faster.
+            with contextlib.suppress(sqlite3.OperationalError), database.write() as connection:
+                connection.execute("ALTER TABLE judge_rulings ADD COLUMN initial INTEGER")
 
     def _stored(self, key: str) -> bytes:
         return bytes.fromhex(key)
 
     def _row(self, key: str, body: bytes) -> tuple[Any, ...]:
-        rating, explanation = json.loads(body)
-        return rating, self._database.seal.close_text(explanation, f"{self._tag}/{key}")
+        rating, explanation, *initial = json.loads(body)
+        sealed = self._database.seal.close_text(explanation, f"{self._tag}/{key}")
+        return rating, sealed, initial[0] if initial else None
 
     def _body(self, key: str, row: tuple[Any, ...]) -> bytes:
-        return json.dumps([row[0], self._database.seal.open_text(row[1], f"{self._tag}/{key}")]).encode()
+        rating, sealed, initial = row
+        said = [rating, self._database.seal.open_text(sealed, f"{self._tag}/{key}")]
+        return json.dumps(said if initial is None else [*said, initial]).encode()

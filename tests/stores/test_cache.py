@@ -100,5 +100,9 @@ def test_a_table_written_before_is_read(tmp_path):
     for name in ("cd", "ef"):
         texts.put(name, b"new")
     assert [texts.get(name) for name in ("ab", "cd", "ef")] == [None, b"new", b"new"]
-    assert SqliteRulings(database).get("ab") == b'[2, "why"]'
+    rulings = SqliteRulings(database)
+    assert rulings.get("ab") == b'[2, "why"]'
+    rulings.put("cd", b'[3, "checked", 2]')
+    rulings.put("ef", b'[3, "at once", null]')
+    assert [rulings.get(key) for key in ("cd", "ef")] == [b'[3, "checked", 2]', b'[3, "at once"]']
     database.close()
