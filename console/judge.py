@@ -116,19 +116,14 @@ def binned(seen: Sequence[tuple[float, bool]]) -> list[Sample]:
     return points
 
 
-def _agrees(verdict: Verdict) -> bool | None:
-    bands = verdict.details.get(BANDS_RATING)
-    return None if bands is None else bands == verdict.rating
+def _same(detail: str) -> Callable[[Verdict], bool | None]:
+    """Whether another rating of the same pair is the one that counts; None without the other."""
 
+    def observed(verdict: Verdict) -> bool | None:
+        other = verdict.details.get(detail)
+        return None if other is None else other == verdict.rating
 
-def _repeats(verdict: Verdict) -> bool | None:
-    again = verdict.details.get(JUDGED_AGAIN)
-    return None if again is None else again == verdict.rating
-
-
-def _symmetric(verdict: Verdict) -> bool | None:
-    swapped = verdict.details.get(JUDGED_SWAPPED)
-    return None if swapped is None else swapped == verdict.rating
+    return observed
 
 
 def _saved(verdict: Verdict) -> bool | None:
@@ -136,9 +131,9 @@ def _saved(verdict: Verdict) -> bool | None:
 
 
 _OBSERVED: Final[tuple[tuple[str, str, Callable[[Verdict], bool | None]], ...]] = (
-    ("Agrees with the heuristics", "of trials that both have rated", _agrees),
-    ("Same rating when asked again", "of trials judged twice", _repeats),
-    ("Same rating with sides swapped", "of trials judged both ways", _symmetric),
+    ("Agrees with the heuristics", "of trials that both have rated", _same(BANDS_RATING)),
+    ("Same rating when asked again", "of trials judged twice", _same(JUDGED_AGAIN)),
+    ("Same rating with sides swapped", "of trials judged both ways", _same(JUDGED_SWAPPED)),
     ("Rated without a call", "of all ratings", _saved),
 )
 

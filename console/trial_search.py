@@ -24,25 +24,28 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
-RATINGS: Final[Mapping[str, tuple[int | None, ...]]] = {
-    "shifted": (1, 2),
-    "3": (3,),
-    "2": (2,),
-    "1": (1,),
-    "failed": (None,),
+RATINGS: Final[Mapping[str, tuple[str, tuple[int | None, ...]]]] = {
+    "shifted": ("changed (1 or 2)", (1, 2)),
+    "1": ("1 different message", (1,)),
+    "2": ("2 some details differ", (2,)),
+    "3": ("3 same content", (3,)),
+    "failed": ("not rated", (None,)),
 }
-"""Ratings that a choice means; None = there is none."""
+"""Choices in words, and the ratings that they mean; None = there is none."""
 
-OUTCOMES: Final[Mapping[str, Callable[[Verdict], bool]]] = {
-    "excess": lambda verdict: bool(verdict.shifted) and verdict.baseline_shifted is False,
-    "noise": lambda verdict: bool(verdict.baseline_shifted),
-    "worse": lambda verdict: verdict.direction == "worse",
-    "better": lambda verdict: verdict.direction == "better",
-    "mixed": lambda verdict: verdict.direction == "mixed",
-    "unchanged": lambda verdict: verdict.quality_changed is False,
+OUTCOMES: Final[Mapping[str, tuple[str, Callable[[Verdict], bool]]]] = {
+    "excess": (
+        "changed, the control did not",
+        lambda verdict: bool(verdict.shifted) and verdict.baseline_shifted is False,
+    ),
+    "noise": ("the control changed as well", lambda verdict: bool(verdict.baseline_shifted)),
+    "worse": ("quality worse", lambda verdict: verdict.direction == "worse"),
+    "better": ("quality better", lambda verdict: verdict.direction == "better"),
+    "mixed": ("quality mixed", lambda verdict: verdict.direction == "mixed"),
+    "unchanged": ("changed, quality the same", lambda verdict: verdict.quality_changed is False),
 }
-LABELS: Final = ("any", "none", "disputed")
-SIDES: Final = ("before", "after")
+LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
+SIDES: Final = {"after": "after it", "before": "before it"}
 LONGEST: Final = 300
 """Characters of a value; longer ones are cut."""
 _LAST_OF_MINUTE_S: Final = 59.999
@@ -84,14 +87,9 @@ class TrialFilter:
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
         """Read a query string's values; what is not known among the fixed choices means anything."""
         given = {each.name: str(query.get(each.name, "")).strip()[:LONGEST] for each in fields(cls)}
-        fixed: Mapping[str, Sequence[str]] = {
-            "rating": [*RATINGS],
-            "outcome": [*OUTCOMES],
-            "labels": LABELS,
-            "side": SIDES,
-        }
-        for name, known in fixed.items():
-            if given[name] not in known:
+        known = {"rating": RATINGS, "outcome": OUTCOMES, "labels": LABELS, "side": SIDES}
+        for name, choices in known.items():
+            if given[name] not in choices:
                 given[name] = ""
         for name in ("since", "until"):
             moment = unix_time(given[name])
@@ -112,7 +110,7 @@ class TrialFilter:
             route=self.route or None,
             perturbation=self.perturbation or None,
             category=self.category or None,
-            ratings=RATINGS.get(self.rating, (None,) if self.reason else None),
+            ratings=RATINGS[self.rating][1] if self.rating else (None,) if self.reason else None,
         )
 
     def admits(self, verdict: Verdict) -> bool:
@@ -121,7 +119,7 @@ class TrialFilter:
         return (
             self.model in {"", verdict.model}
             and self.task in {"", verdict.task}
-            and (not self.outcome or OUTCOMES[self.outcome](verdict))
+            and (not self.outcome or OUTCOMES[self.outcome][1](verdict))
             and (not self.reason or (failure is not None and failure.reason == self.reason))
             and self.format in {"", verdict.wanted_format}
             and self.language in {"", _language(verdict)}

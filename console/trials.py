@@ -12,7 +12,18 @@ from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
 from evenkeel.console.trial import TrialView
-from evenkeel.console.trial_search import Found, Labelled, Limits, TrialFilter, each_page, search
+from evenkeel.console.trial_search import (
+    LABELS,
+    OUTCOMES,
+    RATINGS,
+    SIDES,
+    Found,
+    Labelled,
+    Limits,
+    TrialFilter,
+    each_page,
+    search,
+)
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
 from evenkeel.monitor.changes.report import SAID
@@ -32,23 +43,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.labels import Label
 
 
-_RATINGS: Final = (
-    ("shifted", "changed (1 or 2)"),
-    ("1", "1 different message"),
-    ("2", "2 some details differ"),
-    ("3", "3 same content"),
-    ("failed", "not rated"),
-)
-_OUTCOMES: Final = (
-    ("excess", "changed, the control did not"),
-    ("noise", "the control changed as well"),
-    ("worse", "quality worse"),
-    ("better", "quality better"),
-    ("mixed", "quality mixed"),
-    ("unchanged", "changed, quality the same"),
-)
-_LABELS: Final = (("disputed", "people disagree"), ("any", "labelled"), ("none", "not labelled"))
-_SIDES: Final = (("after", "after it"), ("before", "before it"))
 _MORE: Final = ("format", "language", "task", "reason", "change", "side", "since", "until", "labels")
 """Fields that are folded away until one of them is used."""
 _NAMES: Final = {"text": "text", "side": "side of the change", "labels": "people"}
@@ -110,8 +104,8 @@ def filter_form(
             _plain({rewordings.category(one).name for one in perturbations}, _rank),
         ),
         _field(chosen, "perturbation", "Rewording", _perturbations(perturbations)),
-        _field(chosen, "rating", "Rating", _options(_RATINGS)),
-        _field(chosen, "outcome", "Outcome", _options(_OUTCOMES)),
+        _field(chosen, "rating", "Rating", _options(RATINGS)),
+        _field(chosen, "outcome", "Outcome", _options(OUTCOMES)),
     )
     more = [
         _field(chosen, "format", "Format asked for", _plain(kinds("format"))),
@@ -121,10 +115,10 @@ def filter_form(
         listed = tuple(Option(one.id, _change(one, now)) for one in changes[:_CHANGES])
         more += [
             _field(chosen, "change", "Change of the route", listed),
-            _field(chosen, "side", "Side of that change", _options(_SIDES)),
+            _field(chosen, "side", "Side of that change", _options(SIDES)),
         ]
     if labels:
-        more.append(_field(chosen, "labels", "People say", _options(_LABELS)))
+        more.append(_field(chosen, "labels", "People say", _options(LABELS)))
     return FilterForm(
         fields,
         tuple(more),
@@ -161,8 +155,9 @@ def _perturbations(perturbations: Iterable[str]) -> tuple[Option, ...]:
     return tuple(Option(name, rewordings.label(name)) for name in ordered)
 
 
-def _options(pairs: Sequence[tuple[str, str]]) -> tuple[Option, ...]:
-    return tuple(Option(value, label) for value, label in pairs)
+def _options(choices: Mapping[str, str | tuple[str, object]]) -> tuple[Option, ...]:
+    said = {value: words if isinstance(words, str) else words[0] for value, words in choices.items()}
+    return tuple(Option(*one) for one in said.items())
 
 
 def _change(change: ChangeReport, now: float) -> str:

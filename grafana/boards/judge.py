@@ -131,11 +131,9 @@ _COST_PER_TRIAL: Final = bars(
 
 _NOISE_IN_ESTIMATES: Final = lines(
     _WORDS["judge_noise_by_route"],
-    (
-        Query(
-            highest("evenkeel_rollup_judge_noise_rate", 'level="route"', 'window="24h"', _ROUTE, by="route"),
-            "{{route}}",
-        ),
+    Query(
+        highest("evenkeel_rollup_judge_noise_rate", 'level="route"', 'window="24h"', _ROUTE, by="route"),
+        "{{route}}",
     ),
     "percentunit",
     limit=scales.NOISE,
@@ -143,7 +141,7 @@ _NOISE_IN_ESTIMATES: Final = lines(
 
 _EMBEDDINGS: Final = lines(
     _WORDS["ratings_without_embeddings"],
-    (Query(rate("evenkeel_embeddings_failures_total", by="reason"), "{{reason}}"),),
+    Query(rate("evenkeel_embeddings_failures_total", by="reason"), "{{reason}}"),
     "cps",
 )
 

@@ -180,11 +180,7 @@ _WORST: Final = rows(
 
 _TREND: Final = lines(
     _WORDS["robustness_by_route"],
-    (
-        Query(
-            highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route"), "{{route}}"
-        ),
-    ),
+    Query(highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route"), "{{route}}"),
     "percentunit",
     limit=scales.ROBUSTNESS,
     lowest=0.5,
@@ -193,7 +189,7 @@ _TREND: Final = lines(
 
 _EXCESS: Final = lines(
     _WORDS["above_noise_by_category"],
-    (Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),),
+    Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),
     "percentunit",
     lowest=None,
 )

@@ -60,7 +60,7 @@ COVERAGE: Final = bars(
 )
 ARCHIVED: Final = lines(
     _WORDS["kept_for_goldens"],
-    (Query(rate("evenkeel_exchanges_archived_total", _ROUTE, by="route"), "{{route}}"),),
+    Query(rate("evenkeel_exchanges_archived_total", _ROUTE, by="route"), "{{route}}"),
     "cps",
 )
 SPANS: Final = lines(

@@ -90,14 +90,12 @@ _RESCUED: Final = lines(
 )
 _SHARE: Final = lines(
     _WORDS["sampled_share_by_route"],
-    (
-        Query(
-            share(
-                rate("evenkeel_exchanges_sampled_total", _ROUTE, by="route"),
-                rate("evenkeel_exchanges_eligible_total", _ROUTE, by="route"),
-            ),
-            "{{route}}",
+    Query(
+        share(
+            rate("evenkeel_exchanges_sampled_total", _ROUTE, by="route"),
+            rate("evenkeel_exchanges_eligible_total", _ROUTE, by="route"),
         ),
+        "{{route}}",
     ),
     "percentunit",
     top=1,

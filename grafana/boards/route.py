@@ -56,11 +56,9 @@ CELLS: Final = rows(
 
 DRIFT: Final = lines(
     _WORDS["evidence_of_drift"],
-    (
-        Query(
-            f"topk(8, {highest('evenkeel_drift_evidence_log10', *_HERE, by='perturbation')})",
-            "{{perturbation}}",
-        ),
+    Query(
+        f"topk(8, {highest('evenkeel_drift_evidence_log10', *_HERE, by='perturbation')})",
+        "{{perturbation}}",
     ),
     "none",
 )

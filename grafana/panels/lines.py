@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def lines(
     words: Words,
-    queries: Sequence[Query],
+    queries: Query | Sequence[Query],
     unit: Unit,
     *,
     limit: Scale | None = None,
@@ -36,7 +36,7 @@ def lines(
     ).calcs(["lastNotNull", "max"] if table_legend else [])
     panel = (
         begin(timeseries.Panel(), words, unit)
-        .targets(over_time(queries))
+        .targets(over_time([queries] if isinstance(queries, Query) else queries))
         .line_width(2)
         .fill_opacity(30 if stacked else 0)
         .show_points(commons.VisibilityMode.NEVER)
@@ -63,7 +63,7 @@ def lines(
 
 def areas(words: Words, unit: Unit, expr: str, legend: str) -> dashboard.Panel:
     """One query over time, its series on top of each other."""
-    return lines(words, [Query(expr, legend)], unit, stacked=True)
+    return lines(words, Query(expr, legend), unit, stacked=True)
 
 
 @dataclass(frozen=True, slots=True)
