@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import (
@@ -15,11 +16,8 @@ from evenkeel.console import (
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
-from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure
-from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
-from evenkeel.experiments.calibrate.resampling import Measured
-from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime.console_sources import document, settings_in_effect
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import Exchange
+    from evenkeel.experiments.calibrate.calibration import Calibration
 
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -168,59 +167,7 @@ def change_report(route: str, now: float) -> ChangeReport:
 
 def calibration() -> Calibration:
     """Three modes: one watched twice, one harmless, one that nothing watches."""
-    share = Measured(0.08, 0.05, 0.13, 120)
-    limit = Threshold(0.84, 0.82, 0.87, share, Measured(0.21, 0.14, 0.29, 120), 0.93, 0.71, "false_alerts")
-    metrics = tuple(
-        MetricResult(
-            name,
-            1,
-            family,
-            0.0,
-            0.2,
-            {mode: Measured(fall, fall - 0.1, fall + 0.1, 120) for mode in modes},
-            {},
-        )
-        for name, family, fall, modes in (
-            ("chain_f1", "structural", 0.97, (FailureMode.MISSING, FailureMode.REORDERED)),
-            ("rouge_l", "lexical", 0.61, (FailureMode.MISSING, FailureMode.REWORDED)),
-            ("embeddings", "semantic", 0.33, (FailureMode.MISSING,)),
-        )
-    )
-    return Calibration(
-        schema_version=1,
-        calibrated_on="2026-08-01",
-        goldens=Goldens("support cases of July", 120, "0" * 64),
-        form="prose",
-        placement=Placement(),
-        confidence=0.95,
-        resamples=1000,
-        seed=1,
-        metrics=metrics,
-        modes=(
-            ModeResult(
-                FailureMode.MISSING,
-                harmless=False,
-                primary=Role("chain_f1", "structural", 0.97, 0.7, 0.99, limit),
-                secondary=Role(
-                    "rouge_l",
-                    "lexical",
-                    0.61,
-                    0.4,
-                    0.9,
-                    None,
-                    Failure("rouge_l", 1, "no_gap", "Mild and moderate damage score alike."),
-                ),
-            ),
-            ModeResult(
-                FailureMode.REWORDED, harmless=True, primary=Role("rouge_l", "lexical", 0.5, 0.5, 0.8, limit)
-            ),
-            ModeResult(
-                FailureMode.REORDERED,
-                harmless=False,
-                failure=Failure("", 0, "nothing_reacts", "No metric reacts to it."),
-            ),
-        ),
-    )
+    return read_calibration(Path(__file__).with_name("calibration.yaml").read_text(encoding="utf-8"))
 
 
 def _estimate(value: float, n: int) -> Estimate:

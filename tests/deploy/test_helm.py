@@ -28,57 +28,7 @@ CHART = ROOT / "deploy" / "helm" / "evenkeel"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 
 LEAST = {"settings": {"redis": {"url": "redis://redis:6379/0"}}}
-ASKING = {
-    "EVENKEEL_JUDGE_API_KEY": {"secret": "judge", "key": "key"},
-    "EVENKEEL_SHADOW_API_KEY": {"secret": "shadow", "key": "key"},
-}
-MOST = {
-    "fullnameOverride": "keel",
-    "imagePullSecrets": [{"name": "pull"}],
-    "redisTlsSecret": "redis-tls",
-    "settings": {
-        "routes": [
-            {"name": "chat", "prefix": "/chat", "upstream": "https://chat.example/v1"},
-            {
-                "name": "cases",
-                "prefix": "/cases",
-                "upstream": "https://cases.example/v1",
-                "api_key_env": "CASES_KEY",
-            },
-        ],
-        "redis": {"url": "rediss://store.example:6380/3", "prefix": "blue", "username": "keel"},
-        "judge": {"model": "judge-1"},
-        "budget": {"usd_per_day": None},
-    },
-    "proxy": {
-        "secretEnv": {"CASES_KEY": {"secret": "cases", "key": "key"}},
-        "autoscaling": {"enabled": False},
-        "service": {"port": 8080, "annotations": {"team": "support"}},
-        "nodeSelector": {"disk": "ssd"},
-        "podAnnotations": {"team": "support"},
-        "affinity": {"nodeAffinity": {}},
-    },
-    "worker": {
-        "secretEnv": ASKING,
-        "autoscaling": {"by": "keda", "keda": {"passwordSecret": {"secret": "redis", "key": "password"}}},
-        "tolerations": [{"key": "spot", "operator": "Exists"}],
-    },
-    "monitor": {
-        "replicas": 2,
-        "secretEnv": ASKING,
-        "shards": [{"name": "one", "routes": ["chat"]}, {"name": "two", "routes": ["cases"]}],
-        "service": {"annotations": {"team": "support"}},
-    },
-    "networkPolicy": {
-        "consoleFrom": [{"podSelector": {"matchLabels": {"app": "gate"}}}],
-        "redisTo": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
-        "redisPorts": [6380],
-    },
-    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
-    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
-    "dashboards": {"enabled": True, "annotations": {"folder": "evenkeel"}},
-    "serviceAccount": {"annotations": {"role": "none"}},
-}
+MOST = yaml.safe_load(Path(__file__).with_name("most.yaml").read_text(encoding="utf-8"))
 BARE = LEAST | {
     "podDisruptionBudget": {"enabled": False},
     "networkPolicy": {"enabled": False},
@@ -225,7 +175,7 @@ def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
     for one in workloads(MOST):
         [container] = one["spec"]["template"]["spec"]["containers"]
         with monkeypatch.context() as pod:
-            for name in ("CASES_KEY", *ASKING):
+            for name in ("CASES_KEY", *MOST["worker"]["secretEnv"]):
                 pod.delenv(name, raising=False)
             for variable in container["env"]:
                 if "valueFrom" in variable:

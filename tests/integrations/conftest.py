@@ -60,7 +60,7 @@ def rig(tmp_path_factory):
         # As the pages name them: with `/v1` where the client's own path has it, too.
         bare = {"azure-openai": simulated, "anthropic": simulated}
         upstreams = {page.stem: bare.get(page.stem, f"{simulated}/v1") for page in PAGES}
-        upstreams |= {name: f"{others}/{name}{peer.path}" for name, peer in PEERS.items()}
+        upstreams |= {name: f"{others}/{name}{path}" for name, path in PEERS.items()}
         routes = [
             {"name": name, "prefix": f"/{name}", "upstream": url, "sampling_rate": 1}
             for name, url in upstreams.items()
