@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -34,59 +34,14 @@ from evenkeel.experiments.kit.renderings import markdown
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     import pytest
 
+    from evenkeel.cli.gate import AnyPath
     from evenkeel.experiments.gate.run import GateOptions
     from evenkeel.experiments.gate.sides import Task
-
-    AnyPath: TypeAlias = str | os.PathLike[str]
-
-
-class GateKeywords(TypedDict, total=False):
-    """Every option of `evenkeel gate`; `evenkeel gate --help` says what each does."""
-
-    data_dir: AnyPath
-    route: str
-    base_url: str
-    model: str
-    prompt: AnyPath
-    template: AnyPath
-    new_template: AnyPath
-    reference_url: str
-    reference_model: str
-    no_reference: bool
-    api_key_env: str
-    reference_key_env: str
-    api_key_header: str
-    config: AnyPath
-    calibration: AnyPath
-    rate: bool
-    task: str
-    judge_model: str
-    judge_url: str
-    judge_key_env: str
-    embeddings: bool
-    gate_on: str | Iterable[str]
-    tolerance: float
-    margin: float
-    alpha: float
-    beta: float
-    undecided: Literal["pass", "fail"]
-    max_failures: float
-    repeats: int
-    seed: int
-    concurrency: int
-    timeout: float
-    max_usd: float
-    price: str
-    cache: AnyPath
-    markdown: AnyPath
-    junit: AnyPath
-    json: AnyPath
 
 
 class Wanted(NamedTuple):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Unpack
 
-    from evenkeel.pytest_gate import AnyPath, GateKeywords, Ruling
+    from evenkeel.cli.gate import AnyPath, GateKeywords
+    from evenkeel.pytest_gate import Ruling
 
 __all__ = ["EvenkeelGate"]
 

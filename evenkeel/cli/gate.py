@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from collections.abc import Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
 from evenkeel.cli.options import (
     EXISTING,
+    FILE,
     call_options,
     embeddings_option,
     experiment_settings,
-    file_option,
     model_options,
     price_option,
+    together,
     yes_option,
 )
 from evenkeel.core.endpoint import Upstream
@@ -43,9 +58,10 @@ from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import SqliteRulings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
+    from evenkeel.cli.options import Decorator
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.run import Outcome
@@ -55,6 +71,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 
+AnyPath: TypeAlias = str | os.PathLike[str]
 log = logging.getLogger("evenkeel")
 
 COULD_NOT_MEASURE: Final = 2
@@ -64,59 +81,83 @@ _PIPED_WIDTH: Final = 140
 """Columns of the table where the output is not a terminal."""
 
 
+class GateKeywords(TypedDict, total=False):
+    """Every option but `--yes`: the type that a program gives, then metavar, help and default of the command.
+
+    The command line is made of this; options that commands share say for themselves what they are.
+    """
+
+    data_dir: Annotated[AnyPath, "DIR", "Without FILES: read the goldens of the store in this folder."]
+    route: Annotated[str, "NAME", "Only goldens of this route."]
+    base_url: Annotated[str, "URL", "Endpoint of the candidate.  [the routes' upstreams]"]
+    model: Annotated[str, "NAME", "Model of the candidate.  [each golden's own]"]
+    prompt: Annotated[AnyPath, "FILE", "New system prompt."]
+    template: Annotated[AnyPath, "FILE", "Prompt as it was, with {placeholders}."]
+    new_template: Annotated[AnyPath, "FILE", "Prompt as it will be."]
+    reference_url: Annotated[str, "URL", "Endpoint of the reference.  [the route's, or --base-url]"]
+    reference_model: Annotated[str, "NAME", "Model of the reference.  [each golden's own]"]
+    no_reference: Annotated[bool, "", "Ask the candidate alone, without taking noise off."]
+    api_key_env: Annotated[str, "VARIABLE", "Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"]
+    reference_key_env: Annotated[str, "VARIABLE", "The reference's key.  [--api-key-env]"]
+    api_key_header: Annotated[str, "NAME", "Header that carries the keys.  [authorization]"]
+    config: Annotated[AnyPath, "FILE", "Settings: upstreams, judge, prices, qualities, store."]
+    calibration: Annotated[AnyPath, "FILE", "Thresholds made by `evenkeel calibrate`."]
+    rate: Annotated[bool, "", "With --calibration: rate answers, too."]
+    task: Annotated[str, "NAME", "Task of goldens that name none.  [recognised from the prompt]"]
+    judge_model: str
+    judge_url: str
+    judge_key_env: str
+    embeddings: bool
+    gate_on: Annotated[
+        str | Iterable[str], "LIST", "Measures that can fail the gate.  [all but harmless ones]"
+    ]
+    tolerance: Annotated[float, "SHARE", "Difference treated as zero.", 0.0]
+    margin: Annotated[float, "SHARE", "Smallest regression the gate must detect.", 0.1]
+    alpha: Annotated[float, "P", "Largest probability of a false regression.", 0.05]
+    beta: Annotated[float, "P", "Largest probability of a false pass.", 0.05]
+    undecided: Annotated[Literal["pass", "fail"], "", "Verdict if all goldens settle nothing.", "pass"]
+    max_failures: Annotated[float, "SHARE", "Largest share of goldens that may fail to be measured.", 0.1]
+    repeats: Annotated[int, "", "Calls per golden and side.", 1]
+    seed: Annotated[int, "", "Seed of the order of the goldens.", 0]
+    concurrency: int
+    timeout: float
+    max_usd: Annotated[float, "USD", "Stop, undecided, once this much is spent."]
+    price: str
+    cache: Annotated[AnyPath, "FILE", "Keep answers here, so that a stopped run can go on."]
+    markdown: Annotated[AnyPath, "FILE", "Write the report for a pull request."]
+    junit: Annotated[AnyPath, "FILE", "Write JUnit XML."]
+    json: Annotated[AnyPath, "FILE", "Write everything as JSON."]
+
+
+_SHARED: Final = {
+    "judge_model": model_options("judge", "Model that rates answers; without one, heuristics do."),
+    "embeddings": embeddings_option,
+    "concurrency": call_options(8, 60.0),
+    "price": price_option,
+}
+"""By the first of their keywords."""
+_TYPES: Final = {
+    "repeats": click.IntRange(1, 100),
+    "max_usd": click.FloatRange(0),
+    "undecided": click.Choice(["pass", "fail"]),
+}
+
+
+def _options() -> Iterator[Decorator]:
+    """The options of the command, in the order of the keywords."""
+    for name, described in get_type_hints(GateKeywords, include_extras=True).items():
+        if name in _SHARED:
+            yield _SHARED[name]
+        elif get_origin(described) is Annotated:
+            kind, metavar, said, *default = get_args(described)
+            more = {"default": default[0]} if default else {}
+            more |= {"type": _TYPES.get(name, FILE if kind == AnyPath else None), "is_flag": kind is bool}
+            yield click.option(f"--{name.replace('_', '-')}", metavar=metavar or None, help=said, **more)
+
+
 @click.command()
 @click.argument("files", nargs=-1, type=EXISTING)
-@file_option("--data-dir", "Without FILES: read the goldens of the store in this folder.", metavar="DIR")
-@click.option("--route", metavar="NAME", help="Only goldens of this route.")
-@click.option("--base-url", metavar="URL", help="Endpoint of the candidate.  [the routes' upstreams]")
-@click.option("--model", metavar="NAME", help="Model of the candidate.  [each golden's own]")
-@file_option("--prompt", "New system prompt.")
-@file_option("--template", "Prompt as it was, with {placeholders}.")
-@file_option("--new-template", "Prompt as it will be.")
-@click.option(
-    "--reference-url", metavar="URL", help="Endpoint of the reference.  [the route's, or --base-url]"
-)
-@click.option("--reference-model", metavar="NAME", help="Model of the reference.  [each golden's own]")
-@click.option("--no-reference", is_flag=True, help="Ask the candidate alone, without taking noise off.")
-@click.option(
-    "--api-key-env", metavar="VARIABLE", help="Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"
-)
-@click.option("--reference-key-env", metavar="VARIABLE", help="The reference's key.  [--api-key-env]")
-@click.option("--api-key-header", metavar="NAME", help="Header that carries the keys.  [authorization]")
-@file_option("--config", "Settings: upstreams, judge, prices, qualities, store.")
-@file_option("--calibration", "Thresholds made by `evenkeel calibrate`.")
-@click.option("--rate", is_flag=True, help="With --calibration: rate answers, too.")
-@click.option("--task", metavar="NAME", help="Task of goldens that name none.  [recognised from the prompt]")
-@model_options("judge", "Model that rates answers; without one, heuristics do.")
-@embeddings_option
-@click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [all but harmless ones]")
-@click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
-@click.option("--margin", default=0.1, metavar="SHARE", help="Smallest regression the gate must detect.")
-@click.option("--alpha", default=0.05, metavar="P", help="Largest probability of a false regression.")
-@click.option("--beta", default=0.05, metavar="P", help="Largest probability of a false pass.")
-@click.option(
-    "--undecided",
-    type=click.Choice(["pass", "fail"]),
-    default="pass",
-    help="Verdict if all goldens settle nothing.",
-)
-@click.option(
-    "--max-failures",
-    default=0.1,
-    metavar="SHARE",
-    help="Largest share of goldens that may fail to be measured.",
-)
-@click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Calls per golden and side.")
-@click.option("--seed", default=0, help="Seed of the order of the goldens.")
-@call_options(8, 60.0)
-@click.option(
-    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, once this much is spent."
-)
-@price_option
-@file_option("--cache", "Keep answers here, so that a stopped run can go on.")
-@file_option("--markdown", "Write the report for a pull request.")
-@file_option("--junit", "Write JUnit XML.")
-@file_option("--json", "Write everything as JSON.")
+@together(*_options())
 @yes_option
 def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.

@@ -9,9 +9,8 @@ import re
 
 import pytest
 
-from evenkeel.cli.gate import gate
 from evenkeel.monitor.detect.gate import Verdict
-from evenkeel.pytest_gate import GateKeywords, ruling, wanted_run
+from evenkeel.pytest_gate import ruling, wanted_run
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import Database
 from tests.experiments.gate.planted import planted_golden
@@ -170,12 +169,6 @@ def test_tests_with_the_fixture_can_be_left_out(pytester):
 
 
 # What the fixture is made of
-
-
-def test_the_keywords_are_the_options_of_the_command():
-    """Whoever adds an option to `evenkeel gate` adds it to the typed keywords, too."""
-    options = {param.name for param in gate.params} - {"files", "yes", "help"}
-    assert set(GateKeywords.__annotations__) == options
 
 
 def test_keywords_are_read_as_the_command_line_is(tmp_path):
