@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 __all__ = ["Monitor", "MonitorSettings", "MonitorState"]
+
+Report = TypeVar("Report")
 
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
@@ -69,10 +70,8 @@ class Monitor:
         self._started_at = clock()
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
-        self._cells: list[CellReport] = []
-        self._rollups: list[RollupReport] = []
-        self._changes: list[RouteChanges] = []
-        self._records: list[ChangeRecord] = []
+        self._shown: dict[str, list[Any]] = {}
+        """What was read of the state last, by the name of the method."""
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None
@@ -137,42 +136,29 @@ class Monitor:
         While a commit waits for the store, the reports of the previous call are given after a
         quarter of a second, so that a scrape does not hang with it.
         """
-        with self._readable() as state:
-            if state is not None:
-                self._cells = state.reports()
-            return self._cells
+        return self._committed(MonitorState.reports)
 
     def rollups(self) -> list[RollupReport]:
         """Every roll-up's report, likewise."""
-        with self._readable() as state:
-            if state is not None:
-                self._rollups = state.rollups()
-            return self._rollups
+        return self._committed(MonitorState.rollups)
 
     def changes(self) -> list[RouteChanges]:
         """The changes of every route, likewise."""
-        with self._readable() as state:
-            if state is not None:
-                self._changes = state.changes()
-            return self._changes
+        return self._committed(MonitorState.changes)
 
     def change_records(self) -> list[ChangeRecord]:
         """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
-        with self._readable() as state:
-            if state is not None:
-                self._records = state.change_records()
-            return self._records
+        return self._committed(MonitorState.change_records)
 
-    @contextmanager
-    def _readable(self) -> Iterator[MonitorState | None]:
-        """The committed state while nothing folds; None if a commit takes too long or has failed."""
-        if not self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
-            yield None
-            return
-        try:
-            yield self._state
-        finally:
-            self._lock.release()
+    def _committed(self, read: Callable[[MonitorState], list[Report]]) -> list[Report]:
+        """What is read of the state while nothing folds, else what was read last."""
+        if self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
+            try:
+                if self._state is not None:
+                    self._shown[read.__name__] = read(self._state)
+            finally:
+                self._lock.release()
+        return self._shown.get(read.__name__, [])
 
     def run(
         self, stop: threading.Event, poll_s: float = 1.0, refresh: Callable[[], None] | None = None

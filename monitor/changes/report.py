@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
@@ -292,8 +292,7 @@ _EDITS: Final = ("length", "template")
 """Traits that an edit of the prompt moves by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The cause and why."""
 
     cause: Cause
@@ -484,9 +483,7 @@ def _of_record(
         route=record.route,
         at=record.at,
         marks=record.marks,
-        cause=verdict.cause,
-        among=verdict.among,
-        evidence=verdict.evidence,
+        **verdict._asdict(),
         effect="worse" if effects else "none_seen" if known else "unknown",
         effects=effects,
         comparison=comparison,
@@ -512,9 +509,7 @@ def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
         route=alarm.route,
         at=alarm.at,
         marks=(mark,),
-        cause=verdict.cause,
-        among=verdict.among,
-        evidence=verdict.evidence,
+        **verdict._asdict(),
         effect="worse",
         effects=_effects(None, goldens),
         comparison=None,
