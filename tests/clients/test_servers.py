@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 
 import httpx2
@@ -16,6 +14,7 @@ import openai
 import pytest
 import uvicorn
 
+from testing.certificates import Authority
 from testing.relaying import running, settings_file
 from tests.clients.raw import raw
 from tests.clients.recording import recording
@@ -152,24 +151,6 @@ def test_a_server_sees_and_says_the_same(servers, name):
 # Other ways to an upstream
 
 
-@pytest.fixture
-def certificate(tmp_path):
-    """A certificate for this machine and its key, made for this test."""
-    if not shutil.which("openssl"):
-        pytest.skip("needs openssl: apt-get install openssl")
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
-            *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"),
-        ],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
-    return tmp_path / "cert.pem", tmp_path / "key.pem"
-
-
 def chat_through(proxy):
     """The text of a streamed chat completion."""
     with openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="k", max_retries=0) as client:
@@ -177,10 +158,11 @@ def chat_through(proxy):
         return "".join(chunk.choices[0].delta.content or "" for chunk in stream)
 
 
-def test_an_https_upstream_is_verified(certificate, tmp_path, monkeypatch):
+def test_an_https_upstream_is_verified(tmp_path, monkeypatch):
     """With a certificate the system trusts the SDK streams through it; with any other it gets a 502."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
+    authority = Authority(tmp_path)
+    context.load_cert_chain(*authority.signed("server"))
     with recording(ssl=context) as upstream:
         upstream.handler = Scripted()
         arguments = ("--upstream", f"https://127.0.0.1:{upstream.port}/v1")
@@ -192,7 +174,7 @@ def test_an_https_upstream_is_verified(certificate, tmp_path, monkeypatch):
         assert (caught.value.status_code, caught.value.code) == (502, "upstream_tls_failed")
         assert "certificate" in caught.value.message
         assert upstream.requests == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
         with running("proxy", tmp_path, *arguments) as proxy:
             assert chat_through(proxy) == "".join(WORDS)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
 import time
 from dataclasses import replace
 
@@ -70,26 +69,6 @@ async def test_kernel_tells_the_state_of_a_connection():
         assert not tcp_info(transport).established
         transport.abort()
         await asyncio.sleep(0)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A certificate for localhost that nobody trusts but who is told to."""
-    folder = tmp_path_factory.mktemp("tls")
-    try:
-        subprocess.run(
-            [
-                *("openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"),
-                *("-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN=localhost"),
-                *("-addext", "subjectAltName=DNS:localhost"),
-                *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
-            ],
-            check=True,
-            capture_output=True,
-        )
-    except FileNotFoundError:
-        pytest.skip("needs openssl: apt-get install openssl")
-    return folder
 
 
 async def test_request_is_not_repeated_on_a_fresh_connection(relay):

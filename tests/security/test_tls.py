@@ -3,59 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import socket
 import ssl
 
 import httpx2
 import pytest
-from cryptography import x509
 from litestar import Litestar, get
 
 from evenkeel.console.access import TokenGuard
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
+from testing.certificates import Authority
 
 TOKEN = {"authorization": "Bearer letmein"}
-
-
-class Authority:
-    """Signs certificates that hold for a day."""
-
-    def __init__(self, folder, name):
-        self.folder = folder
-        self.name, self.key, self.certificate = None, None, None
-        self.file, _ = self.signed(name, authority=True)
-
-    def signed(self, name, *, authority=False, password=None):
-        """Files with a certificate and its key."""
-        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - an extra
-        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        now = dt.datetime.now(dt.UTC)
-        certificate = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self.name or subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - dt.timedelta(minutes=5))
-            .not_valid_after(now + dt.timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-            .sign(self.key or key, hashes.SHA256())
-        )
-        if authority:
-            self.name, self.key = subject, key
-        locked = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-        files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
-        files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        files[1].write_bytes(
-            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
-        )
-        return files
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import signal
 import subprocess
 import time
@@ -25,6 +24,7 @@ from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from testing.certificates import Authority
 from tests.redis_server import RedisServer
 from tests.services import free_port
 from tests.stores.examples import ARCHIVED, EVIDENCE, event, exchange, ids, point, verdict
@@ -118,7 +118,8 @@ def test_a_unix_socket(start, tmp_path):
 
 def test_tls_with_certificates_of_both_sides(start, tmp_path):
     """The server's is checked against the named authority, and the client shows its own."""
-    authority, certificate, key = certificates(tmp_path)
+    trusted = Authority(tmp_path)
+    authority, (certificate, key) = trusted.file, trusted.signed("server")
     port = free_port()
     tls = ("--tls-port", str(port), "--tls-ca-cert-file", str(authority), "--tls-cert-file", str(certificate))
     start(*tls, "--tls-key-file", str(key))
@@ -192,23 +193,3 @@ def wait_for(true):
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def certificates(folder):
-    """An authority and a certificate for localhost, by openssl: (authority, certificate, key)."""
-    paths = [folder / name for name in ("ca.pem", "ca.key", "cert.pem", "cert.key", "cert.csr")]
-    authority, authority_key, certificate, key, request = map(str, paths)
-    alternative = folder / "names"
-    alternative.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    days = str((dt.date(2099, 1, 1) - dt.datetime.now(tz=dt.UTC).date()).days)
-    new = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    for command in (
-        [*new, "-x509", "-days", days, "-subj", "/CN=test", "-keyout", authority_key, "-out", authority],
-        [*new, "-subj", "/CN=localhost", "-keyout", key, "-out", request],
-        [
-            *("openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key),
-            *("-CAcreateserial", "-days", days, "-extfile", str(alternative), "-out", certificate),
-        ],
-    ):
-        subprocess.run(command, check=True, capture_output=True)
-    return authority, certificate, key
