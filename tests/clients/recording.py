@@ -202,6 +202,18 @@ def fixed(answer: bytes) -> Handler:
     return handler
 
 
+def holding(begun: bytes = b"") -> Handler:
+    """A handler that reads the whole request, begins an answer and never goes on."""
+
+    async def handler(wire: Wire, request: Recorded) -> None:
+        await wire.body()
+        wire.write(begun)
+        while True:
+            await wire.more()
+
+    return handler
+
+
 class RecordingUpstream:
     """A server on a free port; `handler` is called for each request head."""
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.clients.raw import Raw, raw
-from tests.clients.recording import OK
+from tests.clients.recording import OK, holding
 
 pytestmark = pytest.mark.system
 
@@ -21,19 +21,10 @@ HALF_CHUNKED = b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunke
 EVENT = b"5\r\nfirst\r\n"
 
 
-async def thinking(wire, request):
-    """Reads the request and never answers."""
-    await wire.body()
-    while True:
-        await wire.more()
+thinking = holding()
 
 
-async def streaming(wire, request):
-    """Begins an answer and never ends it."""
-    await wire.body()
-    wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
-    while True:
-        await wire.more()
+streaming = holding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
 
 
 async def reading(wire, request):

@@ -10,7 +10,7 @@ import pytest
 
 from testing.relaying import running
 from tests.clients.raw import raw
-from tests.clients.recording import recording
+from tests.clients.recording import holding, recording
 
 pytestmark = pytest.mark.system
 
@@ -66,15 +66,8 @@ def test_an_end_without_a_fault_logs_none(tmp_path):
 
 def test_a_killed_proxy_leaves_no_answer_that_looks_whole(tmp_path):
     """The client of a stream sees a reset or a missing end, and the upstream sees that the proxy is gone."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
-        while True:
-            await wire.more()
-
     with recording() as upstream:
-        upstream.handler = handler
+        upstream.handler = holding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
         arguments = ("--upstream", upstream.url)
         with (
             running("proxy", tmp_path, *arguments, exit_code=-signal.SIGKILL) as proxy,

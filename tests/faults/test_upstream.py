@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.clients.raw import raw
-from tests.clients.recording import OK, fixed
+from tests.clients.recording import OK, fixed, holding
 
 pytestmark = pytest.mark.system
 
@@ -169,14 +169,7 @@ STALLS = {
 @pytest.mark.parametrize(("sent", "status", "code"), STALLS.values(), ids=STALLS)
 def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, status, code):
     """A 504 after the time set, the upstream call is ended, and the connection goes on."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(sent)
-        while True:
-            await wire.more()
-
-    upstream.handler = handler
+    upstream.handler = holding(sent)
     with raw(faulty.proxy.port) as client:
         client.send(POST)
         answer = client.answer()
@@ -192,14 +185,7 @@ def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, statu
 @pytest.mark.parametrize("start", [CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst"])
 def test_an_upstream_that_stalls_in_its_answer(faulty, upstream, start):
     """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(start)
-        while True:
-            await wire.more()
-
-    upstream.handler = handler
+    upstream.handler = holding(start)
     with raw(faulty.proxy.port) as client:
         client.send(POST)
         assert client.rest() == start

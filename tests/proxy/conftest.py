@@ -102,6 +102,12 @@ class FakeUpstream:
         self.accepted = asyncio.Event()
         self.port = 0
 
+    async def begun(self) -> Wire:
+        """The first connection, once something has come over it."""
+        await asyncio.wait_for(self.accepted.wait(), PATIENCE_S)
+        await asyncio.wait_for(self.wires[0].started.wait(), PATIENCE_S)
+        return self.wires[0]
+
     @property
     def received(self) -> bytes:
         """Everything that came, over all connections."""

@@ -172,9 +172,7 @@ async def test_leaving_while_the_upload_is_stuck_is_noticed(relay, eventually):
     async with relay(OK, limits=Limits(linger_s=0.04)) as rig:
         client = await rig.client()
         client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n")
-        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
-        wire = rig.upstream.wires[0]
-        await asyncio.wait_for(wire.started.wait(), 5)
+        wire = await rig.upstream.begun()
         wire.transport.pause_reading()
         [relayed] = rig.plane._clients
         while not relayed._held:

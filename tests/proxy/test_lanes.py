@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import time
@@ -46,19 +47,26 @@ def test_rate_is_met_even_by_ids_in_sequence():
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 
+@contextlib.asynccontextmanager
+async def failing_over(relay, fake_upstream, answer=OK, path="", **options):
+    """A relay whose first upstream answers so, or is somewhere else, and the second one with OK."""
+    async with fake_upstream(OK) as second:
+        fallbacks = [f"http://127.0.0.1:{second.port}{path}"]
+        async with relay(answer, fallbacks=fallbacks, **options) as rig:
+            yield rig, second
+
+
 @pytest.mark.parametrize("size", [2, 40_000])
 async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, unused_port, size):
     """The client sees the second one's answer; path, host and body are what that one needs."""
     body = b"b" * size
-    async with (
-        fake_upstream(OK) as second,
-        relay(
-            OK,
-            url=f"http://127.0.0.1:{unused_port}/first/base",
-            fallbacks=[f"http://127.0.0.1:{second.port}/2"],
-            rules={"inject": ((b"x-key", b"k"),)},
-        ) as rig,
-    ):
+    async with failing_over(
+        relay,
+        fake_upstream,
+        url=f"http://127.0.0.1:{unused_port}/first/base",
+        rules={"inject": ((b"x-key", b"k"),)},
+        path="/2",
+    ) as (rig, second):
         client = await rig.client()
         client.send(b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body)
         assert await client.answer() == OK
@@ -74,14 +82,7 @@ async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, u
 
 async def test_an_exchange_says_which_upstream_answered(relay, fake_upstream, unused_port, eventually):
     """A captured exchange names the fallback that took it, so that its replays go there too."""
-    async with (
-        fake_upstream(OK) as second,
-        relay(
-            OK,
-            url=f"http://127.0.0.1:{unused_port}",
-            fallbacks=[f"http://127.0.0.1:{second.port}"],
-        ) as rig,
-    ):
+    async with failing_over(relay, fake_upstream, url=f"http://127.0.0.1:{unused_port}") as (rig, _):
         client = await rig.client()
         client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
         assert await client.answer() == OK
@@ -91,15 +92,9 @@ async def test_an_exchange_says_which_upstream_answered(relay, fake_upstream, un
 
 async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upstream, deaf_port):
     """What comes while the first upstream is being tried reaches the second, in order."""
-    async with (
-        fake_upstream(OK) as second,
-        relay(
-            OK,
-            upstream_port=deaf_port,
-            fallbacks=[f"http://127.0.0.1:{second.port}"],
-            timeouts=Timeouts(connect_s=0.1),
-        ) as rig,
-    ):
+    async with failing_over(
+        relay, fake_upstream, upstream_port=deaf_port, timeouts=Timeouts(connect_s=0.1)
+    ) as (rig, second):
         client = await rig.client()
         client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
@@ -112,16 +107,13 @@ async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upst
 async def test_failed_upstream_is_passed_over_and_then_asked_again(relay, fake_upstream, unused_port):
     """During its rest it is not tried; after it, it is the first choice again."""
     late = [0.0]
-    async with (
-        fake_upstream(OK) as second,
-        relay(
-            OK,
-            upstream_port=unused_port,
-            fallbacks=[f"http://127.0.0.1:{second.port}"],
-            limits=Limits(linger_s=0.04),
-            timer=lambda: time.perf_counter() + late[0],
-        ) as rig,
-    ):
+    async with failing_over(
+        relay,
+        fake_upstream,
+        upstream_port=unused_port,
+        limits=Limits(linger_s=0.04),
+        timer=lambda: time.perf_counter() + late[0],
+    ) as (rig, second):
         client = await rig.client()
         for _ in range(5):
             client.send(POST)
@@ -180,10 +172,7 @@ async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_por
 
 async def test_upstream_that_hangs_up_unanswered_is_left_for_safe_requests(relay, fake_upstream):
     """A GET goes on to the next upstream; a POST that may have been read does not."""
-    async with (
-        fake_upstream(OK) as second,
-        relay(lambda wire: wire.close(), fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-    ):
+    async with failing_over(relay, fake_upstream, lambda wire: wire.close()) as (rig, second):
         client = await rig.client()
         client.send(POST)
         assert (await client.answer()).startswith(b"HTTP/1.1 502 ")
@@ -202,10 +191,7 @@ async def test_stale_connection_is_no_reason_to_leave_an_upstream(relay, fake_up
         else:
             wire.write(OK)
 
-    async with (
-        fake_upstream(OK) as second,
-        relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-    ):
+    async with failing_over(relay, fake_upstream, answer) as (rig, second):
         client = await rig.client()
         for _ in range(2):
             client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -221,10 +207,7 @@ async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upst
         wire.write(b"HTTP/1.1 200 OK\r\nConte")
         wire.close()
 
-    async with (
-        fake_upstream(OK) as second,
-        relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-    ):
+    async with failing_over(relay, fake_upstream, answer) as (rig, second):
         client = await rig.client()
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b'"upstream_answer_truncated"' in await client.answer()

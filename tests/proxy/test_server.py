@@ -22,8 +22,7 @@ async def test_a_request_under_way_finishes_where_it_began(relay, fake_upstream)
     async with relay(lambda wire: None) as rig, fake_upstream(OTHER) as other:
         client = await rig.client()
         client.send(POST)
-        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
-        await asyncio.wait_for(rig.upstream.wires[0].started.wait(), 5)
+        await rig.upstream.begun()
         rig.plane.reroute(table(("main", other.port, "")))
         rig.upstream.wires[0].write(OK)
         assert await client.answer() == OK
@@ -41,8 +40,7 @@ async def test_a_request_on_a_route_that_is_gone_finishes(relay):
         before = rig.plane.routes
         client = await rig.client()
         client.send(POST)
-        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
-        await asyncio.wait_for(rig.upstream.wires[0].started.wait(), 5)
+        await rig.upstream.begun()
         rig.plane.reroute(table(("new", rig.upstream.port, "/new")))
         rig.upstream.wires[0].write(OK)
         assert await client.answer() == OK
