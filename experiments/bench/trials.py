@@ -164,7 +164,8 @@ class Rounds:
         """
         original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
-            return Round(tuple(_failed(model, case, one, run, original) for one in case.variants))
+            failed = (Trial(*_at(model, case, one, run), failure=original.reason) for one in case.variants)
+            return Round(tuple(failed))
         wants_free = any(one.to_free for one in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
         calls = [
@@ -192,17 +193,17 @@ class Rounds:
         original: Answer,
         free: Answer | Failure,
     ) -> Trial:
+        at = _at(model, case, variant, run)
         reference = free if variant.to_free else original
         if isinstance(reference, Failure):
-            return _failed(model, case, variant, run, reference)
+            return Trial(*at, failure=reference.reason)
         candidate: Answer | Failure = original
         if not variant.as_original:
             candidate = await self._models.ask(model, variant.view, f"{run} {variant.kind}")
         if isinstance(candidate, Failure):
-            return _failed(model, case, variant, run, candidate)
+            return Trial(*at, failure=candidate.reason)
         if reference.model and candidate.model and reference.model != candidate.model:
-            changed = Failure("bench", 1, "model_changed", f"{reference.model}, then {candidate.model}")
-            return _failed(model, case, variant, run, changed)
+            return Trial(*at, failure="model_changed")
         # What the answers rest on: the prompt that both had, which for a format is the one without it.
         context: PromptView = case.original
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
@@ -211,7 +212,7 @@ class Rounds:
         account.tokens += judgement.tokens
         account.usd += judgement.cost_usd
         self._see(judgement)
-        return self._judged(model, case, variant, run, pair, judgement)
+        return self._judged(at, case, pair, judgement)
 
     def _see(self, judgement: Judgement) -> None:
         if self._watch is None:
@@ -222,17 +223,11 @@ class Rounds:
             self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
 
     def _judged(
-        self,
-        model: ModelUnderTest,
-        case: Case,
-        variant: Variant,
-        run: int,
-        pair: Pair,
-        judgement: Judgement,
+        self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
     ) -> Trial:
         if judgement.rating is None:
-            return _failed(model, case, variant, run, judgement.failures[0])
-        known = (model.name, case.item, case.task.value, variant.kind, run, judgement.rating)
+            return Trial(*at, failure=judgement.failures[0].reason)
+        known = (*at, judgement.rating)
         if judgement.rating == _SAME:
             return Trial(*known)
         scores = list(judgement.quality)
@@ -256,8 +251,9 @@ class Rounds:
         return None if isinstance(found, Failure) else found
 
 
-def _failed(model: ModelUnderTest, case: Case, variant: Variant, run: int, failure: Failure) -> Trial:
-    return Trial(model.name, case.item, case.task.value, variant.kind, run, failure=failure.reason)
+def _at(model: ModelUnderTest, case: Case, variant: Variant, run: int) -> tuple[str, str, str, str, int]:
+    """Which trial it is."""
+    return model.name, case.item, case.task.value, variant.kind, run
 
 
 _CASES_AT_ONCE = 4

@@ -25,9 +25,10 @@ from evenkeel.experiments.goldens.files import newest_versions
 from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.pair import Answer
+    from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.stores.goldens import Golden
 
 
@@ -40,6 +41,17 @@ class Source:
     context: str
     """Text of the prompt, "" if only the answer is known."""
     task: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSet:
+    """The candidates of a run: what they are made from, and what is known of them."""
+
+    sources: Sequence[Source]
+    form: Form
+    seed: int
+    """Of every choice."""
+    journal: Journal
 
 
 @dataclass(frozen=True, slots=True)

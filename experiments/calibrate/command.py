@@ -15,6 +15,7 @@ from evenkeel.experiments.calibrate.bands import judge_bands, rated_by_people, r
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.calibration import CalibrationError, calibration_to_yaml
 from evenkeel.experiments.calibrate.candidates import (
+    CandidateSet,
     Chosen,
     UnfitGoldensError,
     choose,
@@ -28,7 +29,7 @@ from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, Asking
 from evenkeel.experiments.calibrate.report import document
 from evenkeel.experiments.calibrate.resampling import multiplicities
-from evenkeel.experiments.calibrate.rewriting import Rewriting
+from evenkeel.experiments.calibrate.rewriting import rewrite
 from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring, ScoringOptions
@@ -193,20 +194,15 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
         costs = Costs(options.max_usd)
+        candidates = CandidateSet(sources, chosen.form, options.seed, journal)
         if rewriter is not None:
-            Rewriting(rewriter, chosen.form, sources, journal, costs, seed=options.seed).run(confirm, err)
-        scoring = Scoring(
-            options.scoring, chosen.form, sources, journal, err,
-            seed=options.seed, rewritten=rewriter is not None,
-        )  # fmt: skip
+            rewrite(rewriter, candidates, costs, confirm, err)
+        scoring = Scoring(options.scoring, candidates, err, rewritten=rewriter is not None)
         columns = scoring.run(stack)
         fields: list[Field] = [*columns]
         asking = None
         if options.judge is not None:
-            asking = Asking(
-                options.judge, chosen.form, sources, journal, costs,
-                seed=options.seed, most_goldens=options.judge_goldens,
-            )  # fmt: skip
+            asking = Asking(options.judge, candidates, costs, most_goldens=options.judge_goldens)
             fields.append(asking.run(confirm, err))
         bands = _bands(options, asking, scoring.embeddings)
     wanted = {key for source in sources for key in keys(source.id, chosen.form)}

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.core.pair import Pair
-    from evenkeel.experiments.calibrate.candidates import Source
-    from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.experiments.calibrate.journal import Journal
+    from evenkeel.experiments.calibrate.candidates import CandidateSet
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.cost import Costs
@@ -100,16 +98,15 @@ class AskedWorkflow:
     name = WorkflowJudge.name
     version = WorkflowJudge.version
 
-    def __init__(self, judge: Judge, calls: int = CALLS) -> None:
+    def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._metric = WorkflowJudge(judge, calls=calls)
-        self._calls = calls
+        self._metric = WorkflowJudge(judge)
 
     def expense(self, pair: Pair) -> Spend:
         """Of all calls."""
         labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
         characters = _characters(pair) + len(pair.context)
-        return self._judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=self._calls)
+        return self._judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=CALLS)
 
     async def ask(self, pair: Pair) -> Opinion:
         """The mean of the calls."""
@@ -153,36 +150,25 @@ class Asking:
     """One judge, and the goldens that it is asked about."""
 
     def __init__(
-        self,
-        address: ModelAddress,
-        form: Form,
-        sources: Sequence[Source],
-        journal: Journal,
-        costs: Costs,
-        *,
-        seed: int,
-        most_goldens: int | None,
+        self, address: ModelAddress, candidates: CandidateSet, costs: Costs, *, most_goldens: int | None
     ) -> None:
         """Choose the goldens; nothing is sent.
 
         Args:
             address: of the judge.
-            form: of the goldens.
-            sources: all goldens.
-            journal: keeps what was answered.
+            candidates: of all goldens.
             costs: where its calls are booked, and the limit.
-            seed: of every draw.
             most_goldens: a sample of so many; None = all.
         """
         self._address = address
-        self._form = form
-        self._journal = journal
+        self._candidates = candidates
+        self._journal = candidates.journal
         self._costs = costs
-        self._seed = seed
-        self._sources = list(sources)
-        if most_goldens is not None and most_goldens < len(sources):
-            places = random.Random(f"{seed}\0judged").sample(range(len(sources)), most_goldens)
-            self._sources = [sources[place] for place in sorted(places)]
+        self._sources = candidates.sources
+        if most_goldens is not None and most_goldens < len(candidates.sources):
+            rng = random.Random(f"{candidates.seed}\0judged")
+            places = rng.sample(range(len(candidates.sources)), most_goldens)
+            self._sources = [candidates.sources[place] for place in sorted(places)]
         self.rated: list[tuple[Candidate, int]] = []
         """One candidate of each golden, and its similarity rating."""
 
@@ -198,7 +184,7 @@ class Asking:
         """
         judge = Judge(self._address.endpoint(), repairs=1)
         similar = AskedSimilarity(JudgeRater(judge))
-        about: Asked = AskedWorkflow(judge) if self._form == "workflow" else similar
+        about: Asked = AskedWorkflow(judge) if self._candidates.form == "workflow" else similar
         field = Field(
             f"{about.name}@{about.version}:{self._address.model}", about.name, about.version, FAMILY
         )
@@ -217,14 +203,16 @@ class Asking:
         calls: list[Call] = []
         rated: list[Candidate] = []
         for source in self._sources:
-            known = [one for one in conditions(self._form) if Key(source.id, *one) in self._journal.rows]
+            known = [
+                one for one in conditions(self._candidates.form) if Key(source.id, *one) in self._journal.rows
+            ]
             texts = self._journal.texts(source.id, known)
-            found = made(source, self._form, self._seed, texts, known)
+            found = made(source, self._candidates.form, self._candidates.seed, texts, known)
             candidates = [one for one in found if isinstance(one, Candidate)]
             if not candidates:
                 continue
             # One of each golden: pairs of the same golden hang together.
-            chosen = random.Random(f"{self._seed}\0rated\0{source.id}").choice(candidates)
+            chosen = random.Random(f"{self._candidates.seed}\0rated\0{source.id}").choice(candidates)
             rated.append(chosen)
             for candidate in candidates:
                 row = self._journal.rows[candidate.key]

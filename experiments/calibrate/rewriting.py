@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.calibrate.candidates import Source
-    from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.experiments.calibrate.journal import Journal
+    from evenkeel.experiments.calibrate.candidates import CandidateSet, Source
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.cost import Costs
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = HOPELESS | {"budget"}
-_NOT_ANSWERED = _HOPELESS | PASSING
 _TEMPERATURE = 0.7
 
 
@@ -56,80 +53,64 @@ class Rewriter:
         return f"{self.address.model}{f', {self.stronger}' if self.stronger else ''} ({NAME} {VERSION})"
 
 
-class Rewriting:
-    """Has a model reword and compress what the journal lacks."""
+def rewrite(
+    rewriter: Rewriter, candidates: CandidateSet, costs: Costs, confirm: Confirm, err: Console
+) -> None:
+    """Have a model reword and compress what the journal lacks, and keep every text there.
 
-    def __init__(
-        self,
-        rewriter: Rewriter,
-        form: Form,
-        sources: Sequence[Source],
-        journal: Journal,
-        costs: Costs,
-        *,
-        seed: int,
-    ) -> None:
-        self._rewriter = rewriter
-        self._form = form
-        self._sources = sources
-        self._journal = journal
-        self._seed = seed
-        self._budget = PayeeBudget(costs)
-        self._failed: Failure | None = None
+    Args:
+        rewriter: who is asked.
+        candidates: of all goldens.
+        costs: where its calls are booked, and the limit.
+        confirm: called once before the first call.
+        err: gets progress.
 
-    def run(self, confirm: Confirm, err: Console) -> None:
-        """Ask, and keep every text in the journal.
+    Raises: NotConfirmedError; StoppedError, with what was written until then in the journal.
+    """
+    journal, expected = candidates.journal, conditions(candidates.form)
+    missing = [
+        (source, Key(source.id, *condition))
+        for source in candidates.sources
+        for condition in expected
+        if is_rewritten(source, condition.mode) and Key(source.id, *condition) not in journal.rows
+    ]
+    if not missing:
+        return
+    address, budget = rewriter.address, PayeeBudget(costs)
+    endpoints = [address.endpoint(model) for model in (address.model, rewriter.stronger) if model]
+    confirm(_estimate(endpoints[0], [source for source, _ in missing]))
+    first, *stronger = [_asking(endpoint, budget, candidates.seed) for endpoint in endpoints]
 
-        Raises: NotConfirmedError; StoppedError, with what was written until then in the journal.
-        """
-        missing = [
-            (source, Key(source.id, *condition))
-            for source in self._sources
-            for condition in conditions(self._form)
-            if is_rewritten(source, condition.mode) and Key(source.id, *condition) not in self._journal.rows
-        ]
-        if not missing:
-            return
-        address = self._rewriter.address
-        models = [address.model, *([self._rewriter.stronger] if self._rewriter.stronger else [])]
-        endpoints = [address.endpoint(model) for model in models]
-        confirm(_estimate(endpoints[0], [source for source, _ in missing]))
-        rewrites = [self._rewrite(endpoint) for endpoint in endpoints]
-
-        async def write(one: tuple[Source, Key]) -> None:
-            row = await self._row(rewrites, *one)
-            if self._failed is not None:
-                raise UnusableError(f"{self._failed.reason}: {self._failed.detail}")
-            if row is not None:
-                self._journal.add(row)
-
-        ask_model(
-            address.model, missing, write, nouns=("texts", "texts"), concurrency=address.concurrency,
-            close=[endpoint.close for endpoint in endpoints], err=err,
-        )  # fmt: skip
-
-    async def _row(
-        self, rewrites: Sequence[Callable[[str], Awaitable[str | Failure]]], source: Source, key: Key
-    ) -> Row | None:
-        rng = chooser(self._seed, source.id, NAME, key.mode, str(key.severity))
+    async def write(one: tuple[Source, Key]) -> None:
+        source, key = one
+        rng = chooser(candidates.seed, source.id, NAME, key.mode, str(key.severity))
         made = await model_degraded(
-            rewrites[0], source.answer, self._form, key.mode, key.severity, rng,
-            stronger=rewrites[1] if len(rewrites) > 1 else None,
+            first, source.answer, candidates.form, key.mode, key.severity, rng,
+            stronger=stronger[0] if stronger else None,
         )  # fmt: skip
-        expected = conditions(self._form)[key.condition]
+        row = Row(*key, expected[key.condition])
         if not isinstance(made, Failure):
-            return Row(*key, expected, text=made.text)
-        if made.reason in _HOPELESS:
-            self._failed = made
-        # What failed for a while is asked again by the next run.
-        return None if made.reason in _NOT_ANSWERED else Row(*key, expected, undegradable=made.reason)
+            row.text = made.text
+        elif made.reason in _HOPELESS:
+            raise UnusableError(f"{made.reason}: {made.detail}")
+        elif made.reason in PASSING:
+            return  # The next run asks again.
+        else:
+            row.undegradable = made.reason
+        journal.add(row)
 
-    def _rewrite(self, endpoint: Endpoint) -> Callable[[str], Awaitable[str | Failure]]:
-        async def rewrite(prompt: str) -> str | Failure:
-            said = await reply_to(endpoint, _request(prompt, self._seed), self._budget)
-            return Failure(NAME, VERSION, said.reason, said.detail) if isinstance(said, Fault) else said
+    ask_model(
+        address.model, missing, write, nouns=("texts", "texts"), concurrency=address.concurrency,
+        close=[endpoint.close for endpoint in endpoints], err=err,
+    )  # fmt: skip
 
-        return rewrite
+
+def _asking(endpoint: Endpoint, budget: PayeeBudget, seed: int) -> Callable[[str], Awaitable[str | Failure]]:
+    async def ask(prompt: str) -> str | Failure:
+        said = await reply_to(endpoint, _request(prompt, seed), budget)
+        return Failure(NAME, VERSION, said.reason, said.detail) if isinstance(said, Fault) else said
+
+    return ask
 
 
 def _request(prompt: str, seed: int = 0) -> ChatRequest:

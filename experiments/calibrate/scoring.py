@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.experiments.calibrate.candidates import CandidateSet
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.encoder import KeptEncoder
-    from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.calibrate.score_table import Condition
     from evenkeel.metrics.similarity.embeddings import Embeddings
 
@@ -183,41 +183,18 @@ class ScoringOptions:
     processes: int = 1
 
 
+@dataclass(slots=True)
 class Scoring:
     """Everything but a judge: heuristics in processes, metrics of an encoder here."""
 
-    def __init__(
-        self,
-        options: ScoringOptions,
-        form: Form,
-        sources: Sequence[Source],
-        journal: Journal,
-        err: Console,
-        *,
-        seed: int,
-        rewritten: bool,
-    ) -> None:
-        """Take what there is to score.
-
-        Args:
-            options: which metrics, and how.
-            form: of the goldens.
-            sources: the goldens.
-            journal: keeps every score.
-            err: gets progress.
-            seed: of the candidates.
-            rewritten: whether a model rewords and compresses.
-        """
-        self._options = options
-        self._seed = seed
-        self._rewritten = rewritten
-        self._names = options.metrics or telling(form)
-        self._form = form
-        self._sources = sources
-        self._journal = journal
-        self._err = err
-        self.embeddings: Embeddings | None = None
-        """Of the encoder, once it is loaded."""
+    options: ScoringOptions
+    candidates: CandidateSet
+    err: Console
+    """Gets progress."""
+    rewritten: bool
+    """Whether a model rewords and compresses."""
+    embeddings: Embeddings | None = None
+    """Of the encoder, once it is loaded."""
 
     def run(self, stack: ExitStack) -> tuple[Column, ...]:
         """Score, and keep every row in the journal.
@@ -228,25 +205,24 @@ class Scoring:
         Returns: the columns, each with a score or the reason why there is none for every candidate.
         Raises: EmbeddingsUnavailableError.
         """
+        names = self.options.metrics or telling(self.candidates.form)
         from_encoder: tuple[Column, ...] = ()
         kept = None
         if self._wants_encoder():
-            with self._err.status("loading the encoder"):
-                loaded = stack.enter_context(
-                    encoder(self._options.encoder, self._options.vectors, language_of)
-                )
+            with self.err.status("loading the encoder"):
+                loaded = stack.enter_context(encoder(self.options.encoder, self.options.vectors, language_of))
             self.embeddings, kept = loaded.embeddings, loaded.kept
-            from_encoder = chosen_columns(loaded.columns, self._names)
+            from_encoder = chosen_columns(loaded.columns, names)
         replaced = {column.name for column in from_encoder}
-        free = chosen_columns(heuristic_columns(), [name for name in self._names if name not in replaced])
+        free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
         matched: tuple[Column, ...] = ()
-        if self._options.bert_score:
-            with self._err.status("loading BERTScore"):
-                column = bert_score_column(self._form, self._options.encoder, language_of)
-            matched = chosen_columns([column], self._names)
-        found = chosen_columns((*free, *from_encoder, *matched), self._names)
+        if self.options.bert_score:
+            with self.err.status("loading BERTScore"):
+                column = bert_score_column(self.candidates.form, self.options.encoder, language_of)
+            matched = chosen_columns([column], names)
+        found = chosen_columns((*free, *from_encoder, *matched), names)
         self._check(found)
-        self._score("scoring", free, lambda tasks: scored(tasks, self._options.processes))
+        self._score("scoring", free, lambda tasks: scored(tasks, self.options.processes))
         self._score("encoding", from_encoder, lambda tasks: scored_with_encoder(tasks, from_encoder, kept))
         self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
         return found
@@ -254,16 +230,16 @@ class Scoring:
     def _check(self, found: Sequence[Column]) -> None:
         """Whoever names a metric wants to see it."""
         there = {column.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
-        for name in self._options.metrics:
+        for name in self.options.metrics:
             if name not in there:
                 raise UnfitGoldensError(_WHY_NOT.get(metric(name).about.needs, _ELSEWHERE).format(name=name))
 
     def _wants_encoder(self) -> bool:
-        if self._options.embeddings is False:
+        if self.options.embeddings is False:
             return False
-        if available(self._options.encoder):
+        if available(self.options.encoder):
             return True
-        if self._options.embeddings or self._options.encoder:
+        if self.options.embeddings or self.options.encoder:
             raise EmbeddingsUnavailableError(
                 'embeddings need: pip install "evenkeel-proxy[semantic]"; or leave them out with '
                 "--no-embeddings"
@@ -276,19 +252,21 @@ class Scoring:
         columns: Sequence[Column],
         work: Callable[[Iterable[Task]], Iterator[list[Row]]],
     ) -> None:
-        tasks = [task for source in self._sources if (task := self._task(source, columns)) is not None]
-        with progress(title, "goldens", len(tasks), self._err) as made:
+        tasks = [
+            task for source in self.candidates.sources if (task := self._task(source, columns)) is not None
+        ]
+        with progress(title, "goldens", len(tasks), self.err) as made:
             for rows in work(tasks):
                 for row in rows:
-                    self._journal.add(row)
+                    self.candidates.journal.add(row)
                 made.add()
 
     def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
         """What these columns still lack of a golden; None if that is nothing."""
         missing = {}
-        for key in keys(source.id, self._form):
-            row = self._journal.rows.get(key)
-            if row is None and self._rewritten and is_rewritten(source, key.mode):
+        for key in keys(source.id, self.candidates.form):
+            row = self.candidates.journal.rows.get(key)
+            if row is None and self.rewritten and is_rewritten(source, key.mode):
                 continue  # its text could not be had this time
             if row is not None and row.undegradable is not None:
                 continue
@@ -297,5 +275,5 @@ class Scoring:
                 missing[key.condition] = lacking
         if not missing:
             return None
-        written = self._journal.texts(source.id, missing)
-        return Task(source, self._form, self._seed, missing, written)
+        of = self.candidates
+        return Task(source, of.form, of.seed, missing, of.journal.texts(source.id, missing))
