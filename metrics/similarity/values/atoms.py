@@ -115,7 +115,7 @@ class Whole(Atom):
 
 
 _CJK: Final = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_LETTER: Final = rf"[^\W{_CJK}]"
+_LETTER: Final = rf"[^\W{_CJK}½⅓⅔¼¾⅕⅛⅜⅝⅞]"
 _KANJI: Final = "〇零一二三四五六七八九十百千万萬億亿兆两兩壱弐参"
 _ATOM: Final = re.compile(
     rf"""
@@ -124,6 +124,7 @@ _ATOM: Final = re.compile(
     |(?P<phone>\+\d[\d ().-]{{6,18}}\d|\(\d{{3}}\)\ ?\d{{3}}-\d{{4}}(?!\d))
     |(?P<kanji>(?!百分之)(?:\d+(?:[.,]\d+)*)?[{_KANJI}](?:\d+(?:[.,]\d+)*|[{_KANJI}])*)
     |(?P<blob>{_LETTER}++(?:(?:[.@:/\\+-]++|(?<=\d),(?=\d)|'(?={_LETTER})){_LETTER}++)*+)
+    |(?P<half>半(?=个?小时|个?钟头|天|年|个?月|時間|日間|[かカヶ]月))
     |(?P<vulgar>[½⅓⅔¼¾⅕⅛⅜⅝⅞])
     """,
     re.VERBOSE | re.DOTALL,
@@ -144,8 +145,9 @@ _ISO_DATE: Final = re.compile(
 )
 _DAY_FIRST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?!\d)")
-_CLOCK_H: Final = re.compile(r"(\d{1,2})[hH](\d\d)(?:min|m)?")
+_CLOCK_H: Final = re.compile(r"(\d{1,2})[hH](\d\d)")
 _COMPOUND: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:h|hr|min|m|s|d|ms)){2,}")
+_SECONDS: Final = {"d": 86400, "h": 3600, "hr": 3600, "min": 60, "m": 60, "s": 1, "ms": Fraction(1, 1000)}
 _COMPOUND_PART: Final = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
 _SUFFIX: Final = re.compile(r"[^\W\d]+|°[CF]?")
 _ORDINAL_SUFFIX: Final = frozenset(
@@ -178,6 +180,7 @@ class Scan:
             "phone": self._phone,
             "kanji": self._kanji,
             "blob": self._blob,
+            "half": self._half,
             "vulgar": self._vulgar,
         }
         for match in _ATOM.finditer(self._text):
@@ -201,6 +204,9 @@ class Scan:
                 if inner.lastgroup == "blob" and inner.start() >= self._done:
                     self._blob(inner)
             self._done = max(self._done, match.end())
+
+    def _half(self, match: re.Match[str]) -> None:
+        self._found.append(Number(match.start(), match.end(), (Fraction(1, 2),), Fraction(1, 10)))
 
     def _vulgar(self, match: re.Match[str]) -> None:
         part = Fraction(*_VULGAR[match[0]])
@@ -229,6 +235,8 @@ class Scan:
         after = self._text[end : end + 5]
         if after[:1] in ("分", "時", "时", "秒", "度") and after[:1]:
             # 三分木, 一時的: words of their own, unless a length is meant.
+            if self._text.endswith(tuple(self._words.minus), 0, end - 1):
+                return True
             return after[1:2] in ("間", "钟", "鐘", "半", "後", "前") or self._text.endswith(
                 _HALVES_OF_DAY, 0, end - 1
             )
@@ -259,7 +267,7 @@ class Scan:
             return
         if not self._words.language:
             return
-        if piece.isalpha() or "-" not in piece:
+        if piece.isalpha() or not ("-" in piece or "'" in piece):
             self._word(start, end)
             return
         whole = piece.casefold()
@@ -270,11 +278,8 @@ class Scan:
         ):
             self._word(start, end)
             return
-        place = start
-        for part in piece.split("-"):
-            if part:
-                self._word(place, place + len(part))
-            place += len(part) + 1
+        for part in _WORD_PART.finditer(piece):
+            self._word(start + part.start(), start + part.end())
 
     def _word(self, start: int, end: int) -> None:
         if start < self._done:
@@ -446,8 +451,8 @@ class Scan:
             )
             return True
         if _COMPOUND.fullmatch(piece):
-            for part in _COMPOUND_PART.finditer(piece):
-                self._found.append(self._number(start + part.start(1), part[1]))
+            total = sum(Fraction(part[1]) * _SECONDS[part[2]] for part in _COMPOUND_PART.finditer(piece))
+            self._found.append(Whole(start, start + len(piece), (Reading("duration", "s", Fraction(total)),)))
             return True
         return False
 
@@ -487,6 +492,9 @@ class Scan:
             return self._joined(start, piece, match.end())
         suffix = _SUFFIX.fullmatch(rest) or _SUFFIX.match(rest)
         if suffix is None or not self._is_suffix(suffix[0]):
+            return False
+        if suffix[0] == "s" and len(figures) == _YEAR_DIGITS:
+            # "the 1990s"
             return False
         tail = rest[suffix.end() :]
         if tail and tail[0] not in "-/.":
@@ -579,7 +587,9 @@ class Scan:
         self._done = number.end
 
 
+_YEAR_DIGITS: Final = 4
 _CODE_BEFORE: Final = re.compile(r"[A-Za-z]{1,3}\$?(?=\d)")
+_WORD_PART: Final = re.compile(r"[^\W\d_]+'?")
 _WORD_RUN: Final = re.compile(r"[ -]?([^\W\d_]+)")
 _LONGEST_SPELLED: Final = 12
 """Words of one number."""
@@ -702,7 +712,7 @@ def _figures(*numbers: int) -> frozenset[Fraction]:
     return frozenset(map(Fraction, numbers))
 
 
-_FOLLOWING: Final = re.compile(r"(?:[^\W\d_]|[%°$€£¥₹₩‰\u00b5\u03bcΩ])[^\W_²³]*[²³]?(?:[./^'-][^\W_]+)*[.']?")
+_FOLLOWING: Final = re.compile(r"'?(?:[^\W\d_]|[%°$€£¥₹₩‰\u00b5\u03bcΩ])[^\W_²³]*[²³]?(?:[./^][^\W_]+)*[.']?")
 
 
 @lru_cache(maxsize=1)
@@ -713,9 +723,10 @@ def phrases(text: str, start: int) -> tuple[tuple[str, int], ...]:
     while len(ends) < LONGEST_PHRASE and (match := _FOLLOWING.match(text, place, place + 40)):
         ends.append(match.end())
         place = match.end()
-        if text[place : place + 1] not in (" ", "\u00a0", "\u202f", "-"):
+        if text[place : place + 1] in (" ", "\u00a0", "\u202f", "-"):
+            place += 1
+        elif text[place - 1] != "'":
             break
-        place += 1
     found: list[tuple[str, int]] = []
     for end in reversed(ends):
         phrase = text[start:end].casefold().replace("\u00a0", " ").replace("\u202f", " ")

@@ -82,6 +82,8 @@ class Lexicon:
     mornings: frozenset[str]
     evenings: frozenset[str]
     oclock: frozenset[str]
+    clock: frozenset[str]
+    """Words before the hour."""
     times: Mapping[str, str]
     minus: frozenset[str]
     counters: frozenset[str]
@@ -162,6 +164,7 @@ def _lexicon(language: str) -> Lexicon:
         mornings=frozenset(own.get("am", ())),
         evenings=frozenset(own.get("pm", ())),
         oclock=frozenset(own.get("oclock", ())),
+        clock=frozenset(own.get("clock", ())),
         times=own.get("times", {}),
         minus=frozenset(own.get("minus", ())),
         counters=frozenset(own.get("counters", "")),

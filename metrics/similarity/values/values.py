@@ -166,6 +166,7 @@ _GLUED_MAGNITUDE: Final = re.compile(r"(bn|mn|mio|mrd|[kKMBm])(?![^\W\d_])")
 _SEPARATOR: Final = " \u00a0\u202f-"
 _LONGEST_CJK_NAME: Final = 7
 _FIRST_YEAR: Final = 1000
+_LONGEST_FORMULA: Final = 200
 
 
 class _Combination:
@@ -568,6 +569,8 @@ class _Combination:
             return (), start
         if sign == "$" and self._is_formula(begin):
             return (), start
+        if begin and self._text[begin - 1] == "\\":
+            begin -= 1
         return (self._words.prefixes[sign], begin) if sign in self._words.prefixes else ((), start)
 
     def _is_formula(self, sign: int) -> bool:
@@ -575,9 +578,13 @@ class _Combination:
         text = self._text
         if text[max(0, sign - 1) : sign] == "$":
             return True
-        line_end = text.find("\n", sign, sign + 200)
-        close = text.find("$", sign + 1, line_end if line_end > 0 else sign + 200)
+        line_end = text.find("\n", sign, sign + _LONGEST_FORMULA)
+        close = text.find("$", sign + 1, line_end if line_end > 0 else sign + _LONGEST_FORMULA)
         return close > 0 and text[close - 1] not in " (" and not text[close + 1 : close + 2].isdigit()
+
+    def _ends_formula(self, sign: int) -> bool:
+        begin = self._text.rfind("$", max(0, sign - _LONGEST_FORMULA), sign)
+        return begin >= 0 and self._text[begin + 1] not in " \n" and "\n" not in self._text[begin:sign]
 
     def _sign(self, start: int) -> tuple[int, bool]:
         text = self._text
@@ -602,6 +609,9 @@ class _Combination:
         return start, False
 
     def _plus_half(self, end: int) -> tuple[int, Fraction]:
+        if self._is_cjk:
+            infix = next((infix for infix in ("个半", "半") if self._text.startswith(infix, end)), "")
+            return end + len(infix), Fraction(1, 2) if infix else Fraction(0)
         if self._words.plus_half and self._text[end : end + 1] == " ":
             after = self._text[end + 1 : end + 16].casefold()
             for phrase in self._words.plus_half:
@@ -640,28 +650,25 @@ class _Combination:
         start = end + (text[end] in _SEPARATOR)
         for phrase, stop in phrases(text, start):
             written = text[start:stop]
-            found = (
-                words.signs.get(written)
-                or words.names.get(phrase)
-                or (words.glued.get(written) if start == end else None)
-            )
-            if found:
+            if written[:1] == "$" and self._ends_formula(start):
+                return (), end
+            glued = words.glued.get(written) if start == end else None
+            if found := words.signs.get(written) or words.names.get(phrase) or glued:
                 return found, stop
         if self._is_cjk:
-            for size in range(_LONGEST_CJK_NAME, 0, -1):
-                if text[start : start + 1] == "年" and text[start + 1 : start + 2] in (
-                    "代",
-                    "度",
-                    "生",
-                    "级",
-                ):
-                    break
-                if found := words.names.get(text[start : start + size]):
-                    return found, start + size
-        if found := words.signs.get(text[start : start + 1]):
-            if not text[start].isalnum():
-                return found, start + 1
-        return (), end
+            return self._cjk_unit(start, end)
+        sign = text[start : start + 1]
+        return (words.signs[sign], start + 1) if sign in words.signs and not sign.isalnum() else ((), end)
+
+    def _cjk_unit(self, start: int, end: int) -> tuple[tuple[Unit, ...], int]:
+        text, names = self._text, self._words.names
+        if text[start : start + 1] == "年" and text[start + 1 : start + 2] in ("代", "度", "生", "级"):
+            return (), end
+        for size in range(_LONGEST_CJK_NAME, 0, -1):
+            if found := names.get(text[start : start + size]):
+                return found, start + size
+        sign = text[start : start + 1]
+        return (self._words.signs[sign], start + 1) if sign in self._words.signs else ((), end)
 
 
 def _day(atom: Number) -> int | None:
