@@ -5,15 +5,9 @@ that they differ.
 """
 
 from evenkeel.metrics.similarity.values.atoms import Reading
-from evenkeel.metrics.similarity.values.values import (
-    ReadValues,
-    Span,
-    Value,
-    canonical,
-    differing_values,
-    read_values,
-    told_language,
-)
+from evenkeel.metrics.similarity.values.comparison import canonical, differing_values
+from evenkeel.metrics.similarity.values.lexicon import told_language
+from evenkeel.metrics.similarity.values.reading import ReadValues, Span, Value, read_values
 
 __all__ = [
     "ReadValues",

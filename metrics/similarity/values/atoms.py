@@ -8,12 +8,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evenkeel.metrics.similarity.values.lexicon import LONGEST_PHRASE, OTHER_WORDS, numeral
+from evenkeel.metrics.similarity.values.numerals import (
+    GROUP,
+    KANJI,
+    NOON,
+    amounts_of,
+    full_year,
+    in_decimals,
+    is_grouped,
+    is_time,
+    iso_date,
+    iso_time,
+    kanji_amount,
+    kanji_step,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,34 +53,26 @@ class Reading(NamedTuple):
             return self.unit
         if self.kind == "ordinal":
             return f"{self.amount}."
-        plain = _decimal(self.amount)
+        plain = in_decimals(self.amount)
         return plain + self.unit if self.unit == "%" else f"{plain} {self.unit}".rstrip()
 
 
-def _decimal(amount: Fraction) -> str:
-    """The amount in decimals if it has an end, else as a fraction."""
-    denominator, twos, fives = amount.denominator, 0, 0
-    while denominator % 2 == 0:
-        denominator, twos = denominator // 2, twos + 1
-    while denominator % 5 == 0:
-        denominator, fives = denominator // 5, fives + 1
-    if denominator != 1:
-        return f"{amount.numerator}/{amount.denominator}"
-    places = max(twos, fives)
-    if not places:
-        return str(amount.numerator)
-    digits = str(abs(amount.numerator) * 10**places // amount.denominator).rjust(places + 1, "0")
-    return f"{'-' if amount < 0 else ''}{digits[:-places]}.{digits[-places:]}"
-
-
+# Marks that Japanese and Chinese keyboards write.
 _NARROW: Final = {
     **{code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)},
     **{code: code - 0xFEE0 for code in (*range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))},
-    **{ord(wide): narrow for wide, narrow in zip("％：／－＋＄￥．’‘−‐‑", "%:/-+$¥.''---", strict=True)},
+    **{
+        ord(wide): narrow
+        for wide, narrow in zip(
+            "\uff05\uff1a\uff0f\uff0d\uff0b\uff04\uffe5\uff0e’\u2018−\u2010\u2011",
+            "%:/-+$¥.''---",
+            strict=True,
+        )
+    },
     0x2009: "\u202f",
     0x2060: " ",
 }
-_WIDE_COMMA: Final = re.compile(r"(?<=\d)，(?=\d{3}(?!\d))")
+_WIDE_COMMA: Final = re.compile(r"(?<=\d)\uff0c(?=\d{3}(?!\d))")
 
 
 def plain(text: str) -> str:
@@ -86,6 +92,8 @@ class Atom:
 
 @dataclass(slots=True)
 class Number(Atom):
+    """A number, in digits or words."""
+
     amounts: tuple[Fraction, ...]
     step: Fraction = Fraction(1)
     digits: str = ""
@@ -116,13 +124,12 @@ class Whole(Atom):
 
 _CJK: Final = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER: Final = rf"[^\W{_CJK}½⅓⅔¼¾⅕⅛⅜⅝⅞]"
-_KANJI: Final = "〇零一二三四五六七八九十百千万萬億亿兆两兩壱弐参"
 _ATOM: Final = re.compile(
     rf"""
     (?P<code>```.*?(?:```|\Z)|`[^`\n]+`)
     |(?P<url>(?:https?|ftp|file)://[^\s<>"'`)\]}}]+|\bwww\.[^\s<>"'`)\]}}]+)
     |(?P<phone>\+\d[\d ().-]{{6,18}}\d|\(\d{{3}}\)\ ?\d{{3}}-\d{{4}}(?!\d))
-    |(?P<kanji>(?!百分之)(?:\d+(?:[.,]\d+)*)?[{_KANJI}](?:\d+(?:[.,]\d+)*|[{_KANJI}])*)
+    |(?P<kanji>(?!百分之)(?:\d+(?:[.,]\d+)*)?[{KANJI}](?:\d+(?:[.,]\d+)*|[{KANJI}])*)
     |(?P<blob>{_LETTER}++(?:(?:[.@:/\\+-]++|(?<=\d),(?=\d)|'(?={_LETTER})){_LETTER}++)*+)
     |(?P<half>半(?=个?小时|个?钟头|天|年|个?月|時間|日間|[かカヶ]月))
     |(?P<vulgar>[½⅓⅔¼¾⅕⅛⅜⅝⅞])
@@ -147,16 +154,25 @@ _DAY_FIRST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?!\d)")
 _CLOCK_H: Final = re.compile(r"(\d{1,2})[hH](\d\d)")
 _COMPOUND: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:h|hr|min|m|s|d|ms)){2,}")
-_SECONDS: Final = {"d": 86400, "h": 3600, "hr": 3600, "min": 60, "m": 60, "s": 1, "ms": Fraction(1, 1000)}
+_SECONDS: Final[dict[str, Fraction | int]] = {
+    "d": 86400,
+    "h": 3600,
+    "hr": 3600,
+    "min": 60,
+    "m": 60,
+    "s": 1,
+    "ms": Fraction(1, 1000),
+}
 _COMPOUND_PART: Final = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
 _SUFFIX: Final = re.compile(r"[^\W\d]+|°[CF]?")
 _ORDINAL_SUFFIX: Final = frozenset(
     ("st", "nd", "rd", "th", "er", "ère", "ere", "e", "ème", "eme", "re", "º", "ª", "o", "a", "de", "ste")
 )
 _LIST_MARK: Final = re.compile(
-    r"^[ \t]*(?:[-*+•>#]+[ \t]+)*(?:\*\*|__)?\d{1,3}(?=[.)、．](?:[ \t*]|[^\d\s]))", re.MULTILINE
+    r"^[ \t]*(?:[-*+•>#]+[ \t]+)*(?:\*\*|__)?\d{1,3}(?=[.)、](?:[ \t*]|[^\d\s]))", re.MULTILINE
 )
 _EMAIL: Final = re.compile(r"[^@]+@[^@]+\.[^@]+")
+_PHONE_DIGITS: Final = 9
 _LONGEST_NUMBER: Final = 60
 """Digits; a longer run is an identifier."""
 
@@ -195,7 +211,7 @@ class Scan:
         self._opaque.append((match.start(), match.start() + len(match[0].rstrip(".,;:!?"))))
 
     def _phone(self, match: re.Match[str]) -> None:
-        if sum(map(str.isdigit, match[0])) >= 9:
+        if sum(map(str.isdigit, match[0])) >= _PHONE_DIGITS:
             self._hide(match)
         else:
             # No phone number: read what stands behind the mark.
@@ -218,7 +234,7 @@ class Scan:
             self._found.append(Number(match.start(), match.end(), (part,), Fraction(1, 100)))
 
     def _kanji(self, match: re.Match[str]) -> None:
-        amount = _kanji_amount(match[0]) if len(match[0]) <= _LONGEST_NUMBER else None
+        amount = kanji_amount(match[0]) if len(match[0]) <= _LONGEST_NUMBER else None
         if amount is None:
             self._hide(match)
             return
@@ -228,7 +244,7 @@ class Scan:
             return
         if is_alone and not self._counts(end):
             return
-        self._found.append(Number(start, end, (amount,), _kanji_step(match[0]), is_weak=is_alone))
+        self._found.append(Number(start, end, (amount,), kanji_step(match[0]), is_weak=is_alone))
 
     def _counts(self, end: int) -> bool:
         """Whether a counter, a unit or a part of a date or time follows."""
@@ -284,41 +300,54 @@ class Scan:
     def _word(self, start: int, end: int) -> None:
         if start < self._done:
             return
-        words, text = self._words, self._text
-        word = text[start:end].casefold()
-        if (number := words.months.get(word)) is not None:
-            if word not in OTHER_WORDS or text[start].isupper() or words.language not in ("en", "de"):
-                self._found.append(Name(start, end, "month", number, word in words.short_months))
-            return
-        if (number := words.weekdays.get(word)) is not None:
-            if text[start].isupper() or words.language not in ("en", "de"):
-                self._found.append(Name(start, end, "weekday", number, word in words.short_weekdays))
-            return
-        if word in words.times:
-            iso = words.times[word]
-            self._found.append(
-                Whole(start, end, (Reading("time", iso),), frozenset((Fraction(int(iso[:2])),)))
-            )
-            return
-        if word in words.half_words:
-            for phrase, stop in phrases(text, start):
-                if phrase in words.halves:
-                    self._found.append(
-                        Number(start, stop, (words.halves[phrase],), Fraction(1, 10), needs_unit=True)
-                    )
-                    self._done = stop
-                    return
-        if word in words.ordinals and not (
-            word in words.names and self._found and self._found[-1].end == start - 1
+        word = self._text[start:end].casefold()
+        if not (
+            self._named(start, end, word) or self._half_of(start, word) or self._ranked(start, end, word)
         ):
-            place = words.ordinals[word]
-            # "Second, …" goes on in the text and counts nothing.
-            is_weak = place < 2 or word in words.weak or text[end : end + 1] == ","
-            self._found.append(Number(start, end, (Fraction(place),), is_weak=is_weak, is_ordinal=True))
-            return
-        if words.is_spelled and self._spelled(start, word):
-            return
-        if word in words.ones:
+            self._counted(start, end, word)
+
+    def _named(self, start: int, end: int, word: str) -> bool:
+        """Whether a word is the name of a month, a weekday or a time."""
+        words = self._words
+        is_capital = self._text[start].isupper() or words.language not in ("en", "de")
+        if (month := words.months.get(word)) is not None:
+            if is_capital or word not in OTHER_WORDS:
+                self._found.append(Name(start, end, "month", month, word in words.short_months))
+            return True
+        if (weekday := words.weekdays.get(word)) is not None:
+            if is_capital:
+                self._found.append(Name(start, end, "weekday", weekday, word in words.short_weekdays))
+            return True
+        if (clock := words.times.get(word)) is not None:
+            hour = whole_numbers(int(clock.partition(":")[0]))
+            self._found.append(Whole(start, end, (Reading("time", clock),), hour))
+            return True
+        return False
+
+    def _half_of(self, start: int, word: str) -> bool:
+        if word in self._words.half_words:
+            for phrase, stop in phrases(self._text, start):
+                if phrase in self._words.halves:
+                    amount = self._words.halves[phrase]
+                    self._found.append(Number(start, stop, (amount,), Fraction(1, 10), needs_unit=True))
+                    self._done = stop
+                    return True
+        return False
+
+    def _ranked(self, start: int, end: int, word: str) -> bool:
+        words = self._words
+        is_unit = word in words.names and self._found and self._found[-1].end == start - 1
+        if word not in words.ordinals or is_unit:
+            return False
+        place = words.ordinals[word]
+        # "Second, …" goes on in the text and counts nothing.
+        is_weak = place <= 1 or word in words.weak or self._text[end : end + 1] == ","
+        self._found.append(Number(start, end, (Fraction(place),), is_weak=is_weak, is_ordinal=True))
+        return True
+
+    def _counted(self, start: int, end: int, word: str) -> None:
+        is_number = self._words.is_spelled and self._spelled(start, word)
+        if not is_number and word in self._words.ones:
             self._found.append(Number(start, end, (Fraction(1),), is_weak=True, needs_unit=True))
 
     def _spelled(self, start: int, word: str) -> bool:
@@ -377,7 +406,12 @@ class Scan:
                 return False
             head = match.end(4)
             self._found.append(
-                Whole(start, start + head, (Reading("date", iso),), _figures(int(year), int(month), int(day)))
+                Whole(
+                    start,
+                    start + head,
+                    (Reading("date", iso),),
+                    whole_numbers(int(year), int(month), int(day)),
+                )
             )
             if hour is not None:
                 self._add_clock(
@@ -395,14 +429,17 @@ class Scan:
                 dict.fromkeys(
                     Reading("date", iso)
                     for day, month in self._orders(int(first), int(second), mark)
-                    if (iso := iso_date(_full_year(year), month, day)) is not None
+                    if (iso := iso_date(full_year(year), month, day)) is not None
                 )
             )
-            if not readings or (len(year) == 2 and mark == "."):
+            if not readings or (len(year) != _YEAR_DIGITS and mark == "."):
                 return False
             self._found.append(
                 Whole(
-                    start, start + len(piece), readings, _figures(int(first), int(second), _full_year(year))
+                    start,
+                    start + len(piece),
+                    readings,
+                    whole_numbers(int(first), int(second), full_year(year)),
                 )
             )
             return True
@@ -416,7 +453,7 @@ class Scan:
 
     def _clock(self, start: int, piece: str) -> bool:
         match = _CLOCK.match(piece)
-        if match and int(match[1]) <= 24 and int(match[2]) < 60:
+        if match and is_time(int(match[1]), int(match[2])):
             rest = piece[match.end() :]
             if rest and not (
                 rest.casefold() in self._words.mornings | self._words.evenings or rest[0] == "-"
@@ -434,7 +471,7 @@ class Scan:
                 self._again(start + match.end() + 1, start + len(piece))
             return True
         match = _CLOCK_H.fullmatch(piece)
-        if match and int(match[1]) <= 24 and int(match[2]) < 60:
+        if match and is_time(int(match[1]), int(match[2])):
             hour, minute = int(match[1]), int(match[2])
             amount = Fraction(hour * 3600 + minute * 60)
             clock = Reading("time", f"{hour:02}:{minute:02}")
@@ -445,7 +482,7 @@ class Scan:
                     start,
                     start + len(piece),
                     (clock,) if before else (clock, span),
-                    _figures(hour, minute),
+                    whole_numbers(hour, minute),
                     (span,),
                 )
             )
@@ -461,9 +498,11 @@ class Scan:
     ) -> None:
         readings = (Reading("time", iso_time(hour, minute, second)),)
         loose = (
-            () if is_certain or hour > 12 else (Reading("time", iso_time((hour + 12) % 24, minute, second)),)
+            ()
+            if is_certain or hour > NOON
+            else (Reading("time", iso_time((hour + 12) % 24, minute, second)),)
         )
-        self._found.append(Whole(start, end, readings, _figures(hour, minute), loose))
+        self._found.append(Whole(start, end, readings, whole_numbers(hour, minute), loose))
 
     def _again(self, start: int, end: int) -> None:
         if start < end:
@@ -482,7 +521,7 @@ class Scan:
         match = _NUMBER.match(piece)
         assert match is not None
         figures, rest = match[0], piece[match.end() :]
-        if figures.count(".") > 1 and not _is_grouped(figures, "."):
+        if figures.count(".") > 1 and not is_grouped(figures, "."):
             return False
         if not rest:
             return self._figures(start, figures)
@@ -490,23 +529,24 @@ class Scan:
             return False
         if rest[0] in "-/+":
             return self._joined(start, piece, match.end())
-        suffix = _SUFFIX.fullmatch(rest) or _SUFFIX.match(rest)
-        if suffix is None or not self._is_suffix(suffix[0]):
+        return self._suffixed(start, figures, rest)
+
+    def _suffixed(self, start: int, figures: str, rest: str) -> bool:
+        """A number with letters directly behind it: "5kg", "3pm", "2nd"."""
+        match = _SUFFIX.match(rest)
+        if match is None or not self._is_suffix(match[0]):
             return False
-        if suffix[0] == "s" and len(figures) == _YEAR_DIGITS:
-            # "the 1990s"
+        tail = rest[match.end() :]
+        # "the 1990s" is no length.
+        is_decade = match[0] == "s" and len(figures) == _YEAR_DIGITS
+        if is_decade or (tail and tail[0] not in "-/.") or not self._figures(start, figures):
             return False
-        tail = rest[suffix.end() :]
-        if tail and tail[0] not in "-/.":
-            return False
-        if not self._figures(start, figures):
-            return False
-        if _ordinal_suffix(suffix[0], self._words.language):
-            last = self._found[-1]
-            assert isinstance(last, Number)
-            last.is_ordinal, last.end = True, last.end + len(suffix[0])
+        last = self._found[-1]
+        if isinstance(last, Number) and _ordinal_suffix(match[0], self._words.language):
+            last.is_ordinal, last.end = True, last.end + len(match[0])
         if tail[:1] == "-":
-            self._again(start + match.end() + suffix.end() + 1, start + len(piece))
+            behind = start + len(figures) + match.end() + 1
+            self._again(behind, behind + len(tail) - 1)
         return True
 
     def _is_suffix(self, suffix: str) -> bool:
@@ -556,7 +596,7 @@ class Scan:
         return False
 
     def _number(self, start: int, figures: str) -> Number:
-        amounts, places = _amounts(figures, self._words.decimal)
+        amounts, places = amounts_of(figures, self._words.decimal)
         return Number(
             start,
             start + len(figures),
@@ -569,11 +609,11 @@ class Scan:
     def _extend(self, number: Number) -> None:
         """Digits in groups behind spaces, and powers of ten."""
         text = self._text
-        if number.digits and len(number.digits) <= 3:
+        if number.digits and len(number.digits) <= GROUP:
             pattern = _HARD_GROUPS if self._words.language in ("", "en", "ja", "zh") else _GROUPS
             if match := pattern.match(text, number.end):
                 written = text[number.start : match.end()]
-                amounts, places = _amounts(
+                amounts, places = amounts_of(
                     re.sub(r"[ \u00a0\u202f]", "", written), self._words.decimal or "?"
                 )
                 if amounts:
@@ -598,84 +638,6 @@ _HALVES_OF_DAY: Final = ("午前", "午後", "上午", "下午", "早上", "晚�
 _KANJI_WORDS: Final = frozenset(("十分", "万一", "千万", "一二", "七八", "百万", "三三", "一一", "一千零一"))
 
 
-def _amounts(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
-    """What digits with marks can mean, and how many decimals they show; nothing if they are no number."""
-    figures = figures.replace("'", "") if _is_grouped(figures, "'") or "'" not in figures else figures
-    marks = [mark for mark in figures if mark in ".,"]
-    if not marks:
-        return ((Fraction(figures),) if figures.isdigit() else ()), 0
-    last = marks[-1]
-    whole, _, decimals = figures.rpartition(last)
-    if len(set(marks)) == 2:
-        other = "," if last == "." else "."
-        if marks.count(last) != 1 or not _is_grouped(whole, other):
-            return (), 0
-        return (Fraction(f"{whole.replace(other, '')}.{decimals}"),), len(decimals)
-    if len(marks) > 1:
-        return ((Fraction(figures.replace(last, "")),), 0) if _is_grouped(figures, last) else ((), 0)
-    fraction, grouped = Fraction(f"{whole}.{decimals}"), Fraction(whole + decimals)
-    if len(decimals) != 3 or len(whole) > 3 or whole.startswith("0"):
-        # "1,2" is a list where the comma is no decimal mark.
-        return (
-            ((), 0) if last == "," and decimal == "." and len(decimals) != 3 else ((fraction,), len(decimals))
-        )
-    if not decimal:
-        # The likelier first.
-        return ((fraction, grouped) if last == "." else (grouped, fraction)), 3
-    if last != decimal:
-        return (grouped,), 0
-    return ((fraction,), 3) if last == "." else ((fraction, grouped), 3)
-
-
-def _is_grouped(figures: str, mark: str) -> bool:
-    first, *groups = figures.split(mark)
-    if not groups:
-        return first.isdigit()
-    # Lakhs and crores are grouped by two.
-    return (
-        first.isdigit()
-        and len(first) <= 3
-        and len(groups[-1]) == 3
-        and all(len(group) in (2, 3) and group.isdigit() for group in groups)
-    )
-
-
-_KANJI_DIGITS: Final = dict(
-    zip("〇零一二三四五六七八九两兩壱弐参", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2, 1, 2, 3), strict=True)
-)
-_KANJI_SMALL: Final = {"十": 10, "百": 100, "千": 1000}
-_KANJI_LARGE: Final = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_KANJI_PIECE: Final = re.compile(r"\d+(?:[.,]\d+)*|.")
-
-
-def _kanji_amount(written: str) -> Fraction | None:
-    if all(mark in _KANJI_DIGITS for mark in written):
-        return Fraction(int("".join(str(_KANJI_DIGITS[mark]) for mark in written)))
-    total = section = Fraction(0)
-    digit: Fraction | None = None
-    for piece in _KANJI_PIECE.findall(written):
-        if piece[0].isdigit() and piece[0] not in _KANJI_DIGITS:
-            amounts, _ = _amounts(piece, ".")
-            if not amounts or digit:
-                return None
-            digit = amounts[0]
-        elif piece in _KANJI_DIGITS:
-            digit = (digit or 0) * 10 + Fraction(_KANJI_DIGITS[piece])
-        elif piece in _KANJI_SMALL:
-            section += (1 if digit is None or digit == 0 else digit) * _KANJI_SMALL[piece]
-            digit = None
-        else:
-            total += (section + (digit or 0) or 1) * _KANJI_LARGE[piece]
-            section, digit = Fraction(0), None
-    return total + section + (digit or 0)
-
-
-def _kanji_step(written: str) -> Fraction:
-    scale = {**_KANJI_SMALL, **_KANJI_LARGE}.get(written[-1], 1)
-    _, mark, decimals = written.rstrip(_KANJI).rpartition(".")
-    return Fraction(scale, 10 ** len(decimals) if mark else 1)
-
-
 def _ordinal_suffix(suffix: str, language: str) -> bool:
     plain = suffix.casefold()
     by_language = {
@@ -688,28 +650,6 @@ def _ordinal_suffix(suffix: str, language: str) -> bool:
         "nl": ("e", "de", "ste"),
     }
     return plain in by_language.get(language, ("st", "nd", "rd", "th"))
-
-
-def iso_date(year: int | None, month: int, day: int | None) -> str | None:
-    """The date, `--03-05` without a year, `2024-03` without a day; None if there is no such day."""
-    try:
-        date(year or 2000, month, day or 1)
-    except ValueError:
-        return None
-    head = f"{year:04}" if year else "-"
-    return f"{head}-{month:02}" + (f"-{day:02}" if day else "")
-
-
-def _full_year(digits: str) -> int:
-    return int(digits) if len(digits) == 4 else 2000 + int(digits) if int(digits) < 70 else 1900 + int(digits)
-
-
-def iso_time(hour: int, minute: int, second: int = 0) -> str:
-    return f"{hour % 24:02}:{minute:02}" + (f":{second:02}" if second else "")
-
-
-def _figures(*numbers: int) -> frozenset[Fraction]:
-    return frozenset(map(Fraction, numbers))
 
 
 _FOLLOWING: Final = re.compile(r"'?(?:[^\W\d_]|[%°$€£¥₹₩‰\u00b5\u03bcΩ])[^\W_²³]*[²³]?(?:[./^][^\W_]+)*[.']?")
@@ -742,5 +682,6 @@ _BEFORE: Final = re.compile(r"([^\W\d_]+'?)[ \u00a0]?\Z")
 
 
 def word_before(text: str, start: int) -> str:
+    """The word in front of a place, in lower case; "" if there is none."""
     match = _BEFORE.search(text[max(0, start - 16) : start])
     return match[1].casefold() if match else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from babel import Locale
 from text_to_num import text2num
 
-from evenkeel.core.languages import base_tag
+from evenkeel.core.languages import base_tag, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -261,3 +262,37 @@ def _weekdays(locale: Locale | None) -> dict[str, tuple[int, bool]]:
     if locale.language == "en":
         found |= {"tues": (1, True), "thur": (3, True), "thurs": (3, True)}
     return found
+
+
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+
+
+def told_language(text: str) -> str | None:
+    """The tag of the language that values are to be read in; None if nothing tells.
+
+    Texts that are too short to be identified are in the language in which most of their words belong to
+    values, English first.
+    """
+    begin = text[:_TELLING]
+    if _KANA.search(begin):
+        return "ja"
+    if _HAN.search(begin):
+        return "zh"
+    return language_of(begin) or _language_of_values(begin)
+
+
+@lru_cache(maxsize=256)
+def _language_of_values(text: str) -> str | None:
+    found = [word.casefold() for word in _WORD.findall(text)[:_TELLING_WORDS]]
+    best, most = None, 0
+    for language in LANGUAGES:
+        count = sum(map(lexicon(language).knows, found))
+        if count > most:
+            best, most = language, count
+    return best
+
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_TELLING: Final = 2000
+_TELLING_WORDS: Final = 40

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evenkeel.metrics.similarity.values import canonical, differing_values, read_values
 
@@ -42,6 +44,109 @@ from evenkeel.metrics.similarity.values import canonical, differing_values, read
         ("zh", "2024年3月5日下午3点", "2024-03-05 15:00"),
         ("zh", "百分之十二", "12%"),
         ("zh", "三万五千元", "35000元"),
+        ("de", "um 15:30 Uhr", "um 15 Uhr 30"),
+        ("de", "3 Uhr nachmittags", "15 Uhr"),
+        ("de", "15.30 Uhr", "15:30 Uhr"),
+        ("de", "am Dienstag, dem 5. März 2024", "am 05.03.2024"),
+        ("de", "zwei Millionen Euro", "2 Mio. €"),
+        ("de", "1,5 Stunden", "anderthalb Stunden"),
+        ("de", "minus fünf Grad Celsius", "-5 °C"),
+        ("de", "zwölf Prozent", "12 %"),
+        ("de", "dreißig Minuten", "eine halbe Stunde"),
+        ("de", "3,5 kg", "3500 g"),
+        ("en", "half an hour", "30 minutes"),
+        ("en", "two and a half hours", "150 minutes"),
+        ("en", "an hour and a half", "1.5 hours"),
+        ("en", "2 hours and 15 minutes", "135 min"),
+        ("en", "1h30m", "90 minutes"),
+        ("en", "noon", "12:00"),
+        ("en", "5 o'clock", "5:00"),
+        ("en", "Tuesday, March 5, 2024", "2024-03-05"),
+        ("en", "5 March 2024, 15:00", "March 5, 2024 at 3:00 p.m."),
+        ("en", "two thousand and five", "2005"),
+        ("en", "1,234.50 USD", "$1,234.5"),
+        ("en", "3 million", "3,000,000"),
+        ("en", "5 kilometers", "5 km"),
+        ("en", "1.5e6", "1500000"),
+        ("en", "2.5 × 10^6", "2500000"),
+        ("en", "2 TB", "2 terabytes"),
+        ("en", "20 degrees Celsius", "20 °C"),
+        ("en", "US$5 billion", "$5bn"),
+        ("en", "25 percentage points", "25 percentage point"),
+        ("en", "the 21st", "the 21st"),
+        ("en", "the third step", "the 3rd step"),
+        ("en", "-5", "minus 5"),
+        ("en", "1 ½ hours", "90 minutes"),
+        ("en", "3:30pm", "15:30"),
+        ("en", "£20", "20 pounds sterling"),
+        ("en", "a 90-minute talk", "a 1.5-hour talk"),
+        ("en", "10 a.m.", "10:00"),
+        ("en", "10 a.m. sharp", "10:00 sharp"),
+        ("en", "30 °C", "30°C"),
+        ("en", "1 km", "1,000 m"),
+        ("en", "0.5 kg", "500 g"),
+        ("en", "12 inches", "1 foot"),
+        ("en", "1 day", "24 hours"),
+        ("fr", "à 15h30", "à 15:30"),
+        ("fr", "3 heures de l'après-midi", "15:00"),
+        ("fr", "douze pour cent", "12 %"),
+        ("fr", "1er mars 2024", "2024-03-01"),
+        ("fr", "une demi-heure", "30 minutes"),
+        ("fr", "2,5 millions d'euros", "2 500 000 €"),
+        ("fr", "quatre-vingt-dix-neuf", "99"),
+        ("fr", "mardi 5 mars 2024", "le 05/03/2024"),
+        ("fr", "1 234,56 €", "1234,56 euros"),
+        ("fr", "midi", "12:00"),
+        ("es", "doce por ciento", "12 %"),
+        ("es", "a las 15 horas", "a las 15:00"),
+        ("es", "media hora", "30 minutos"),
+        ("es", "2 mil millones de dólares", "$2.000.000.000"),
+        ("es", "veintitrés", "23"),
+        ("es", "una hora y media", "90 minutos"),
+        ("es", "3 p. m.", "15:00"),
+        ("es", "martes 5 de marzo de 2024", "05/03/2024"),
+        ("it", "dodici per cento", "12%"),
+        ("it", "mezz'ora", "30 minuti"),
+        ("it", "un'ora e mezza", "90 minuti"),
+        ("it", "alle ore 15", "alle 15:00"),
+        ("it", "3 milioni di euro", "3.000.000 €"),
+        ("it", "le 3 del pomeriggio", "le 15:00"),
+        ("it", "centoventi chilometri", "120 km"),
+        ("nl", "twaalf procent", "12%"),
+        ("nl", "een half uur", "30 minuten"),
+        ("nl", "anderhalf uur", "90 minuten"),
+        ("nl", "om 3 uur 's middags", "om 15:00"),
+        ("nl", "2 miljoen euro", "€ 2.000.000"),
+        ("nl", "dinsdag 5 maart 2024", "5-3-2024"),
+        ("pt", "doze por cento", "12%"),
+        ("pt", "meia hora", "30 minutos"),
+        ("pt", "uma hora e meia", "90 minutos"),
+        ("pt", "às 15h30", "às 15:30"),
+        ("pt", "2 milhões de reais", "R$ 2.000.000"),
+        ("pt", "3 da tarde", "15:00"),
+        ("pt", "terça-feira, 5 de março de 2024", "05/03/2024"),
+        ("ja", "十二パーセント", "12%"),
+        ("ja", "午後三時半", "15:30"),
+        ("ja", "二〇二四年三月五日", "2024年3月5日"),
+        ("ja", "3万円", "30,000円"),
+        ("ja", "1億2千万円", "120,000,000円"),
+        ("ja", "9時間半", "9.5時間"),
+        ("ja", "マイナス5度", "-5度"),
+        ("ja", "5キロメートル", "5km"),
+        ("ja", "￥4,000", "4000円"),
+        ("ja", "2024/3/5", "2024年3月5日"),
+        ("ja", "\uff11\uff12\uff05", "12%"),
+        ("zh", "下午三点半", "15:30"),
+        ("zh", "一个半小时", "90分钟"),
+        ("zh", "两个小时", "120分钟"),
+        ("zh", "二十五公里", "25 km"),
+        ("zh", "三百万美元", "300万美元"),
+        ("zh", "二〇二四年三月五日", "2024年3月5日"),
+        ("zh", "\uff11\uff12\uff05", "12%"),
+        ("zh", "半小时", "30分钟"),
+        ("zh", "零下五度", "-5度"),
+        ("zh", "人民币4000元", "4,000元"),
+        ("zh", "第三步", "第3步"),
     ],
 )
 def test_values_written_differently_are_one_spelling(language: str, left: str, right: str) -> None:
@@ -97,3 +202,107 @@ def test_an_ambiguous_date_keeps_both_readings() -> None:
     assert {reading.text for reading in value.readings} == {"2024-03-04", "2024-04-03"}
     assert differing_values("03/04/2024", "3 April 2024", "en") == ((), ())
     assert canonical("03/04/2024", "en") != canonical("3 April 2024", "en")
+
+
+@pytest.mark.parametrize(
+    ("language", "left", "right"),
+    [
+        ("de", "4.000 Euro", "40.000 Euro"),
+        ("de", "um 15 Uhr", "um 5 Uhr"),
+        ("en", "12%", "0.12"),
+        ("en", "3 pm", "3 am"),
+        ("en", "$5 million", "$5 billion"),
+        ("en", "5 GB", "5 MB"),
+        ("en", "2 weeks", "2 months"),
+        ("fr", "15 minutes", "50 minutes"),
+        ("ja", "3万円", "3億円"),
+        ("ja", "午前3時", "午後3時"),
+        ("zh", "三百万", "三千万"),
+        ("es", "5 de marzo", "6 de marzo"),
+        ("it", "duemila", "tremila"),
+        ("nl", "5 kg", "5 g"),
+        ("pt", "R$ 100", "US$ 100"),
+        ("en", "Monday", "Tuesday"),
+        ("en", "in March 2024", "in April 2024"),
+        ("en", "the third step", "the fourth step"),
+        ("en", "twelve", "twenty"),
+        ("de", "im März", "im April"),
+        ("en", "-5 °C", "5 °C"),
+        ("en", "5%", "5 percentage points"),
+    ],
+)
+def test_near_misses_differ(language: str, left: str, right: str) -> None:
+    """One digit, mark, unit, half of the day or month less is another value, and is proven to be."""
+    assert canonical(left, language) != canonical(right, language)
+    assert all(differing_values(left, right, language))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I may be wrong, and we march on."),
+        ("en", "In the 1990s, 24/7, 16:9, A4, B2B, 3D, H2O, CO2, Q3"),
+        ("en", "$E=mc^2$ and O(n)"),
+        ("de", "Sei es drum, Sie haben ein Haus und eine Katze."),
+        ("fr", "Un homme et une femme"),
+        ("it", "ogni ora, un uomo"),
+        ("ja", "一般的に、一方、第三者、万一、十分な、三菱、千葉県、二分木、一時的、数千ドル"),
+        ("zh", "一般来说，一些人，十分重要，统一，万一，千万不要，三星，百度"),
+    ],
+)
+def test_prose_without_values_stays_as_it_is(language: str, text: str) -> None:
+    """Words that contain or resemble numbers are none."""
+    assert canonical(text, language) == text
+
+
+def test_the_language_is_told_from_the_text() -> None:
+    """Without a tag the marks and words are those of the text's own language."""
+    assert canonical("Das kostet zwölf Millionen Euro im Jahr") == "Das kostet 12000000 EUR im Jahr"
+    assert canonical("会議は午後3時です") == "会議は15:00です"
+    assert {reading.text for reading in read_values("1.000").values[0].readings} == {"1", "1000"}
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        (
+            *"1050.,:-/ $€%°'()\n`@",
+            "März ",
+            "5",
+            "2024",
+            " and ",
+            "a ",
+            "half ",
+            "十",
+            "万",
+            "時",
+            "半",
+            " km",
+            "pm",
+            "h",
+            "½",
+            "one ",
+            "+",
+        )
+    ),
+    max_size=30,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PIECES, st.sampled_from(("en", "de", "fr", "ja", "zh", "sv")))
+def test_spans_are_in_order_and_apart(text: str, language: str) -> None:
+    """Whatever is written, values are pieces of the text that do not overlap."""
+    place = 0
+    for value in read_values(text, language).values:
+        assert place <= value.start < value.end <= len(text)
+        assert value.text == text[value.start : value.end]
+        place = value.end
+    assert differing_values(text, text, language) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "piece", ["1", "1 ", "1,", "a-", "$", "one ", "Monday ", "1.5 h ", "1h", "+1 ", "```", "十", "1十", "-"]
+)
+def test_a_hostile_text_is_read(piece: str) -> None:
+    """Repetition of one mark neither overflows nor takes longer than its length."""
+    assert canonical(piece * 20_000, "en")

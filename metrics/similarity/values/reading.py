@@ -1,29 +1,29 @@
-"""Values of two answers: read, written in one spelling, and compared."""
+"""Reads the values of a text: numbers, dates, times, durations, quantities, amounts of money, percentages.
+
+Atoms that stand side by side and belong together become one value.
+"""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.languages import language_of
 from evenkeel.metrics.similarity.values.atoms import (
     Name,
     Number,
     Reading,
     Scan,
     Whole,
-    iso_date,
-    iso_time,
     phrases,
     plain,
     word_before,
 )
-from evenkeel.metrics.similarity.values.lexicon import LANGUAGES, lexicon
+from evenkeel.metrics.similarity.values.lexicon import lexicon, told_language
+from evenkeel.metrics.similarity.values.numerals import NOON, is_time, iso_date, iso_time, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -112,39 +112,6 @@ def _read_values(text: str, language: str | None) -> ReadValues:
 _LONGEST_KEPT: Final = 20_000
 _kept = lru_cache(maxsize=128)(_read_values)
 
-_KANA: Final = re.compile(r"[\u3040-\u30ff]")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-
-
-def told_language(text: str) -> str | None:
-    """The tag of the language that values are to be read in; None if nothing tells.
-
-    Texts that are too short to be identified are in the language in which most of their words belong to
-    values, English first.
-    """
-    begin = text[:_TELLING]
-    if _KANA.search(begin):
-        return "ja"
-    if _HAN.search(begin):
-        return "zh"
-    return language_of(begin) or _language_of_values(begin)
-
-
-@lru_cache(maxsize=256)
-def _language_of_values(text: str) -> str | None:
-    found = [word.casefold() for word in _WORD.findall(text)[:_TELLING_WORDS]]
-    best, most = None, 0
-    for language in LANGUAGES:
-        count = sum(map(lexicon(language).knows, found))
-        if count > most:
-            best, most = language, count
-    return best
-
-
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_TELLING: Final = 2000
-_TELLING_WORDS: Final = 40
-
 
 class _Found(NamedTuple):
     """A value, and what a neighbour in a range needs to know of it."""
@@ -157,7 +124,7 @@ class _Found(NamedTuple):
 
 
 _OF_DATE: Final = re.compile(r"[.,]?[ \u00a0]?(?:(?:the|den|dem|der|le|el|il|o|em|dia|de) ?)?\Z")
-_RANGE: Final = re.compile(r" ?(?:-|–|—|~|〜|～|to|bis|à|a|al|tot|até|至|到|から) ?\Z")
+_RANGE: Final = re.compile(r" ?(?:-|–|—|~|〜|\uff5e|to|bis|à|a|al|tot|até|至|到|から) ?\Z")
 _MONEY_BEFORE: Final = re.compile(
     r"((?:[A-Z]{1,3}|R|Rs)?[€$£¥₹₩₽₺₫₴₿]|\$US|[A-Z]{3}|Rs|RMB)[ \u00a0\u202f]?\Z"
 )
@@ -165,7 +132,11 @@ _DECIMAL_CLOCK: Final = re.compile(r"(\d{1,2})[.](\d\d)\Z")
 _GLUED_MAGNITUDE: Final = re.compile(r"(bn|mn|mio|mrd|[kKMBm])(?![^\W\d_])")
 _SEPARATOR: Final = " \u00a0\u202f-"
 _LONGEST_CJK_NAME: Final = 7
-_FIRST_YEAR: Final = 1000
+_FIRST_YEAR, _LAST_YEAR, _YEAR_DIGITS = 1000, 2999, 4
+_MONTHS, _DAYS, _DAY_DIGITS, _MINUTE_DIGITS = 12, 31, 2, 2
+_GAP: Final = 10
+"""Characters between two parts of one value."""
+_CLOSE: Final = 3
 _LONGEST_FORMULA: Final = 200
 
 
@@ -177,13 +148,16 @@ class _Combination:
         self._words = words
         self._atoms = atoms
         self._is_cjk = words.language in ("ja", "zh")
+        self._floor = 0
+        """Where the last value ends: nothing before it belongs to another one."""
 
     def values(self) -> Iterator[Value]:
         """The values in order, without their text."""
         place = 0
         found: list[_Found] = []
         while place < len(self._atoms):
-            is_inside = found and self._atoms[place].start < found[-1].value.end
+            self._floor = found[-1].value.end if found else 0
+            is_inside = self._atoms[place].start < self._floor
             made = None if is_inside else self._made(place)
             if made is not None:
                 found.append(made)
@@ -199,7 +173,7 @@ class _Combination:
                 if (
                     one.value.readings[0].kind == "number"
                     and other.units
-                    and len(gap) < 6
+                    and len(gap) < _GAP
                     and _RANGE.match(gap)
                 ):
                     yield self._value(one.value.start, one.value.end, one.amounts, other.units, one.value)
@@ -236,7 +210,7 @@ class _Combination:
             iso = after.value.readings[0].unit
             is_full = len(after.value.readings) == 1 and len(iso) == len("2024-03-05")
             if (
-                len(gap) < 12
+                len(gap) < _GAP
                 and _OF_DATE.match(gap.casefold())
                 and is_full
                 and date.fromisoformat(iso).weekday() == atom.number
@@ -253,29 +227,29 @@ class _Combination:
         """A month, its day behind it if there is one, and the year."""
         end = atom.end + (self._text[atom.end : atom.end + 1] == "." and atom.is_short)
         day = self._number_at(place + 1)
-        if day and self._text[end : day.start].strip(" \u00a0") == "" and 0 < day.start - atom.end < 4:
+        if day and self._text[end : day.start].strip(" \u00a0") == "" and 0 < day.start - atom.end <= _CLOSE:
             number = _day(day)
             if number and (iso := iso_date(None, atom.number, number)):
                 return self._with_year(atom.start, day.end, atom.number, number, place + 2) or self._dated(
-                    atom.start, day.end, iso, _numbers(atom.number, number), place + 2
+                    atom.start, day.end, iso, whole_numbers(atom.number, number), place + 2
                 )
         dated = self._with_year(atom.start, end, atom.number, None, place + 1)
         if dated or atom.is_short:
             return dated
-        return self._dated(atom.start, atom.end, f"--{atom.number:02}", _numbers(atom.number), place + 1)
+        return self._dated(atom.start, atom.end, f"--{atom.number:02}", whole_numbers(atom.number), place + 1)
 
     def _with_year(self, start: int, end: int, month: int, day: int | None, place: int) -> _Found | None:
         year = self._number_at(place)
-        if year is None or len(year.digits) != 4:
+        if year is None or len(year.digits) != _YEAR_DIGITS:
             return None
         gap = self._text[end : year.start].casefold()
-        if len(gap) > 8 or gap.strip(" \u00a0,.") not in {"", *self._words.of} or "\n" in gap:
+        if len(gap) > _GAP or gap.strip(" \u00a0,.") not in {"", *self._words.of} or "\n" in gap:
             return None
         iso = iso_date(int(year.digits), month, day)
-        if iso is None or not 1000 <= int(year.digits) < 3000:
+        if iso is None or not _FIRST_YEAR <= int(year.digits) <= _LAST_YEAR:
             return None
         return self._dated(
-            start, year.end, iso, _numbers(int(year.digits), month, *([day] if day else [])), place + 1
+            start, year.end, iso, whole_numbers(int(year.digits), month, *([day] if day else [])), place + 1
         )
 
     def _day_first(self, place: int, atom: Number) -> _Found | None:
@@ -284,7 +258,7 @@ class _Combination:
         if not (isinstance(month, Name) and month.kind == "month" and number):
             return None
         gap = self._text[atom.end : month.start].casefold()
-        if len(gap) > 8 or not gap or "\n" in gap or gap.strip(" \u00a0.º") not in {"", *self._words.of}:
+        if len(gap) > _GAP or not gap or "\n" in gap or gap.strip(" \u00a0.º") not in {"", *self._words.of}:
             return None
         end = month.end + (self._text[month.end : month.end + 1] == "." and month.is_short)
         dated = self._with_year(atom.start, end, month.number, number, place + 2)
@@ -292,7 +266,7 @@ class _Combination:
             return dated
         iso = iso_date(None, month.number, number)
         return (
-            iso and self._dated(atom.start, month.end, iso, _numbers(month.number, number), place + 2)
+            iso and self._dated(atom.start, month.end, iso, whole_numbers(month.number, number), place + 2)
         ) or None
 
     def _mark(self, place: int) -> tuple[str, int]:
@@ -308,22 +282,26 @@ class _Combination:
         mark, end = self._mark(atom.end)
         if mark == "年":
             following = self._number_at(place + 1)
-            if following is None or not 1000 <= atom.amounts[0] < 3000 or not 0 <= following.start - end <= 1:
+            if (
+                following is None
+                or not _FIRST_YEAR <= atom.amounts[0] <= _LAST_YEAR
+                or not 0 <= following.start - end <= 1
+            ):
                 return None
             year, month, index = int(atom.amounts[0]), following, place + 1
             mark, end = self._mark(month.end)
-        if mark != "月" or len(month.amounts) != 1 or not 1 <= month.amounts[0] <= 12:
+        if mark != "月" or len(month.amounts) != 1 or not 1 <= month.amounts[0] <= _MONTHS:
             return None
         number = int(month.amounts[0])
         day = self._number_at(index + 1)
         if day and 0 <= day.start - end <= 1:
             mark, stop = self._mark(day.end)
             if mark in ("日", "号", "號") and (iso := iso_date(year, number, int(day.amounts[0]))):
-                figures = _numbers(*filter(None, (year, number, int(day.amounts[0]))))
+                figures = whole_numbers(*filter(None, (year, number, int(day.amounts[0]))))
                 return self._dated(atom.start, stop, iso, figures, index + 2)
         iso = iso_date(year, number, None) if year else f"--{number:02}"
         return (
-            self._dated(atom.start, end, iso, _numbers(*filter(None, (year, number))), index + 1)
+            self._dated(atom.start, end, iso, whole_numbers(*filter(None, (year, number))), index + 1)
             if iso
             else None
         )
@@ -360,7 +338,7 @@ class _Combination:
         """Whether the evening half of the day is meant, None if nothing says; where the words end."""
         words, text = self._words, self._text
         if self._is_cjk:
-            before = text[max(0, start - 4) : start].rstrip()
+            before = text[max(self._floor, start - 4) : start].rstrip()
             for parts, is_evening in ((words.mornings, False), (words.evenings, True)):
                 if any(before.endswith(part) for part in parts):
                     return is_evening, end
@@ -379,7 +357,7 @@ class _Combination:
         hour, minute = atom.amounts[0], 0
         if match := _DECIMAL_CLOCK.match(self._text[atom.start : atom.end]):
             hour, minute = Fraction(match[1]), int(match[2])
-        if hour.denominator != 1 or not 0 <= hour <= 24 or minute > 59:
+        if hour.denominator != 1 or not is_time(int(hour), minute):
             return None
         if self._is_cjk:
             return self._cjk_time(place, atom, int(hour))
@@ -387,22 +365,19 @@ class _Combination:
         after = place + 1
         if part is None:
             end = self._oclock(atom.end)
-            if end == atom.end or (
-                self._is_length(atom.end, end)
-                and word_before(self._text, atom.start) not in self._words.before
-            ):
+            if not self._is_hour(atom, end):
                 return None
             minutes = self._number_at(place + 1)
             if (
                 minutes
                 and minutes.digits
-                and len(minutes.digits) == 2
+                and len(minutes.digits) == _MINUTE_DIGITS
                 and self._text[end : minutes.start] in ("", " ")
-                and int(minutes.digits) < 60
+                and is_time(0, int(minutes.digits))
             ):
                 minute, end, after = int(minutes.digits), minutes.end, place + 2
             part, end = self._part_of_day(atom.start, end)
-        elif hour > 12 or hour == 0:
+        elif not 1 <= hour <= NOON:
             return None
         clock = iso_time(_hour(int(hour), is_evening=part) if part is not None else int(hour), minute)
         return self._timed(self._start_of_time(atom.start), end, clock, after, int(hour), minute)
@@ -410,22 +385,27 @@ class _Combination:
     def _timed(self, start: int, end: int, clock: str, after: int, hour: int, minute: int) -> _Found:
         readings = (Reading("time", clock),)
         return _Found(
-            Value(start, end, "", readings, shown=_numbers(hour, minute) | _hours(readings)), after=after
+            Value(start, end, "", readings, shown=whole_numbers(hour, minute) | _hours(readings)), after=after
         )
 
     def _start_of_time(self, start: int) -> int:
         """Where a part of the day in front of the hour begins."""
         if self._is_cjk:
-            before = self._text[max(0, start - 4) : start]
+            before = self._text[max(self._floor, start - 4) : start]
             for part in (*self._words.mornings, *self._words.evenings):
                 if before.rstrip().endswith(part):
                     return start - len(before) + before.rindex(part)
         return start
 
-    def _is_length(self, start: int, end: int) -> bool:
-        """Whether the word for o'clock is also the word for hours."""
-        word = self._text[start:end].strip(_SEPARATOR).casefold()
-        return word in self._words.names or word in self._words.signs
+    def _is_hour(self, atom: Number, end: int) -> bool:
+        """Whether a number is the hour of a time, by the word for o'clock behind it or the word before it."""
+        before = word_before(self._text, atom.start)
+        if end == atom.end:
+            return before in self._words.clock
+        # The word for o'clock may be that for hours.
+        word = self._text[atom.end : end].strip(_SEPARATOR).casefold()
+        is_length = word in self._words.names or word in self._words.signs
+        return not is_length or before in self._words.before or before in self._words.clock
 
     def _cjk_time(self, place: int, atom: Number, hour: int) -> _Found | None:
         mark, end = self._mark(atom.end)
@@ -451,7 +431,7 @@ class _Combination:
             return None
         elif behind in ("钟", "整", "鐘"):
             end += 1
-        if minute > 59:
+        if not is_time(hour, minute):
             return None
         clock = iso_time(_hour(hour, is_evening=part) if part is not None else hour, minute)
         return self._timed(self._start_of_time(atom.start), end, clock, after, hour, minute)
@@ -467,7 +447,7 @@ class _Combination:
         amounts = tuple(amount + extra for amount in amounts)
         scale, end = self._scale(end, is_money=bool(money))
         is_scaled = scale != 1
-        if self._text.endswith("百分之", 0, start):
+        if self._text.endswith("百分之", self._floor, start):
             money, start = lexicon("zh").signs["%"], start - len("百分之")
         units, stop = self._unit(end) if not money else (money, end)
         if money and (own := self._unit(end))[0] and own[0][0].is_money:
@@ -525,7 +505,7 @@ class _Combination:
             if after is None or after.is_ordinal or len(value.readings) != 1:
                 return found
             gap = self._text[value.end : after.start].casefold().strip(" \u00a0")
-            if after.start - value.end > 8 or gap not in {"", *self._words.joins}:
+            if after.start - value.end > _GAP or gap not in {"", *self._words.joins}:
                 return found
             next_one = self._amount_of_part(found.after, after)
             if next_one is None:
@@ -558,9 +538,9 @@ class _Combination:
         return _Found(self._value(atom.start, stop, amounts, units, like), units, amounts, place + 1)
 
     def _money_before(self, start: int) -> tuple[tuple[Unit, ...], int]:
-        match = _MONEY_BEFORE.search(self._text[max(0, start - 6) : start])
+        match = _MONEY_BEFORE.search(self._text[max(self._floor, start - 6) : start])
         if match is None:
-            if self._words.language == "zh" and self._text[max(0, start - 3) : start] == "人民币":
+            if self._words.language == "zh" and self._text[max(self._floor, start - 3) : start] == "人民币":
                 return self._words.prefixes["CNY"], start - 3
             return (), start
         sign = match[1]
@@ -569,7 +549,7 @@ class _Combination:
             return (), start
         if sign == "$" and self._is_formula(begin):
             return (), start
-        if begin and self._text[begin - 1] == "\\":
+        if begin > self._floor and self._text[begin - 1] == "\\":
             begin -= 1
         return (self._words.prefixes[sign], begin) if sign in self._words.prefixes else ((), start)
 
@@ -588,7 +568,7 @@ class _Combination:
 
     def _sign(self, start: int) -> tuple[int, bool]:
         text = self._text
-        if text[start - 1 : start] == "-" and start:
+        if start > self._floor and text[start - 1] == "-":
             before = text[start - 2 : start - 1] if start > 1 else ""
             return (
                 (start, False)
@@ -597,11 +577,11 @@ class _Combination:
             )
         if self._is_cjk:
             for word in self._words.minus:
-                if text.endswith(word, max(0, start - len(word)), start):
+                if text.endswith(word, max(self._floor, start - len(word)), start):
                     return start - len(word), True
             return start, False
         word = word_before(text, start)
-        if word in self._words.minus:
+        if word in self._words.minus and start - len(word) > self._floor:
             begin = start - len(word) - 1
             earlier = text[max(0, begin - 2) : begin].strip()
             if not earlier or not (earlier[-1].isalnum() or earlier[-1] in ")%"):
@@ -634,9 +614,8 @@ class _Combination:
                     words.magnitudes.get(phrase) if len(phrase) > 1 else None
                 )
                 if found:
-                    if text[stop : stop + 1] == "." and f"{phrase}." in words.scales:
-                        stop += 1
-                    scale, end = scale * found, stop
+                    is_short = text[stop : stop + 1] == "." and f"{phrase}." in words.scales
+                    scale, end = scale * found, stop + is_short
                     break
             else:
                 break
@@ -673,14 +652,12 @@ class _Combination:
 
 def _day(atom: Number) -> int | None:
     amount = atom.amounts[0]
-    is_day = len(atom.amounts) == 1 and amount.denominator == 1 and 1 <= amount <= 31 and atom.step == 1
-    return int(amount) if is_day and len(atom.digits) < 3 and not atom.needs_unit else None
+    is_day = len(atom.amounts) == 1 and amount.denominator == 1 and 1 <= amount <= _DAYS and atom.step == 1
+    return int(amount) if is_day and len(atom.digits) <= _DAY_DIGITS and not atom.needs_unit else None
 
 
 def _hour(hour: int, *, is_evening: bool) -> int:
-    if hour == 12:
-        return 12 if is_evening else 0
-    return hour + 12 if is_evening and hour < 12 else hour
+    return hour % NOON + (NOON if is_evening else 0) if hour <= NOON else hour
 
 
 def _hours(readings: Iterable[Reading]) -> frozenset[Fraction]:
@@ -692,180 +669,7 @@ def _hours(readings: Iterable[Reading]) -> frozenset[Fraction]:
     )
 
 
-def _numbers(*numbers: int) -> frozenset[Fraction]:
-    return frozenset(map(Fraction, numbers))
-
-
 def _kind(unit: Unit) -> Kind:
     if unit.is_money:
         return "money"
     return "percent" if unit.base == "%" else "duration" if unit.base in ("s", "month") else "quantity"
-
-
-# --- one spelling ---
-
-
-def canonical(text: str, language: str | None = None) -> str:
-    """The text with every value in one spelling.
-
-    Texts that differ only in the way they write values become equal: "5 March 2024 at 3 pm" and
-    "2024-03-05 at 15:00", "EUR 4,000" and "€4000". An ambiguous value stays ambiguous, so that texts are equal
-    only where the values certainly are.
-    """
-    read = read_values(text, language)
-    words = lexicon(read.language)
-    pieces: list[str] = []
-    place = 0
-    values = list(read.values)
-    index = 0
-    while index < len(values):
-        value = values[index]
-        spelled, end = value.canonical, value.end
-        kind = value.readings[0].kind
-        gap = text[place : value.start]
-        if kind in ("date", "time"):
-            gap = _without_last(gap, words.before)
-            if index + 1 < len(values) and len(value.readings) == 1:
-                other = values[index + 1]
-                if moment := _moment(value, other, text[value.end : other.start], words):
-                    spelled, end = moment, other.end
-                    index += 1
-        if gap.endswith(" ") and words.language in ("ja", "zh") and _CJK_END.search(gap):
-            gap = gap.rstrip(" ")
-        pieces += (gap, spelled)
-        place = end
-        if words.language in ("ja", "zh") and _CJK_BEGIN.match(text, place):
-            place += 1
-        index += 1
-    pieces.append(text[place:])
-    return "".join(pieces)
-
-
-_CJK_END: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff] \Z")
-_CJK_BEGIN: Final = re.compile(r" [\u3040-\u30ff\u3400-\u9fff]")
-_LAST_WORDS: Final = re.compile(r"(?:\A|(?<=[^\w]))((?:[^\W\d_]+'? )?[^\W\d_]+'?) ?\Z")
-
-
-def _without_last(gap: str, words: Iterable[str]) -> str:
-    """The gap without a neutral word at its end: "on", "am", "le"."""
-    tail = gap[-16:]
-    for word in sorted(words, key=len, reverse=True):
-        for ending in (f"{word} ", word) if word.endswith("'") else (f"{word} ",):
-            if tail.casefold().endswith(ending):
-                before = gap[: len(gap) - len(ending)]
-                if not before or not before[-1].isalnum():
-                    return before
-    return gap
-
-
-def _moment(value: Value, other: Value, gap: str, words: Lexicon) -> str | None:
-    """A date and a time side by side as one, None if they do not belong together."""
-    kinds = value.readings[0].kind, other.readings[0].kind
-    if len(gap) > 16 or len(other.readings) != 1 or "\n" in gap:
-        return None
-    between = gap.casefold().strip(" ,").strip()
-    if kinds == ("date", "time") and between in {"", "t", *words.joint, *words.before}:
-        return f"{value.canonical}T{other.canonical}"
-    if kinds == ("time", "date") and between in {"", *words.before, *words.of}:
-        return f"{other.canonical}T{value.canonical}"
-    return None
-
-
-# --- differences ---
-
-
-def differing_values(
-    left: str, right: str, language: str | None = None
-) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-    """The values that one text holds and the other certainly lacks.
-
-    Certainly: no reading agrees with any reading there, no number alone could stand for it, no less specific
-    date covers it, and no value in another unit is equal at the precision shown. How often a value occurs
-    does not count.
-
-    Returns: what only `left` holds (lost) and what only `right` holds (added), each value once.
-    """
-    one, other = read_values(left, language), read_values(right, language)
-    return _lacking(one, _Index(other.values)), _lacking(other, _Index(one.values))
-
-
-def _lacking(read: ReadValues, others: _Index) -> tuple[Value, ...]:
-    found: dict[tuple[Reading, ...], Value] = {}
-    for value in read.values:
-        if not value.is_weak and not others.has(value):
-            found.setdefault(value.readings, value)
-    return tuple(found.values())
-
-
-class _Index:
-    """The values of a text, to be asked whether another value agrees with one of them."""
-
-    def __init__(self, values: Iterable[Value]) -> None:
-        self._readings: set[Reading] = set()
-        self._bare: set[Fraction] = set()
-        self._shown: set[Fraction] = set()
-        self._dates: set[str] = set()
-        self._implied: set[str] = set()
-        self._amounts: dict[str, list[tuple[Fraction, str, Fraction]]] = {}
-        for value in values:
-            self._readings.update(value.readings, value.loose)
-            self._shown.update(value.shown)
-            for reading in value.readings:
-                if reading.kind in ("number", "ordinal"):
-                    self._bare.update(value.shown)
-                elif reading.kind == "date":
-                    self._dates.add(reading.unit)
-                    self._implied.update(_less_specific(reading.unit))
-                elif reading.amount is not None:
-                    self._amounts.setdefault(reading.unit, []).append(
-                        (reading.amount, value.unit, value.step)
-                    )
-        for amounts in self._amounts.values():
-            amounts.sort()
-
-    def has(self, value: Value) -> bool:
-        """Whether a value of the text agrees in any reading."""
-        if not self._readings.isdisjoint((*value.readings, *value.loose)) or not self._bare.isdisjoint(
-            value.shown
-        ):
-            return True
-        for reading in value.readings:
-            if reading.kind in ("number", "ordinal") and not self._shown.isdisjoint(value.shown):
-                return True
-            if reading.kind == "date" and (
-                reading.unit in self._implied or not self._dates.isdisjoint(_less_specific(reading.unit))
-            ):
-                return True
-            if reading.amount is not None and self._is_near(reading, value):
-                return True
-        return False
-
-    def _is_near(self, reading: Reading, value: Value) -> bool:
-        """Whether a value in another unit is equal at the precision shown."""
-        amounts = self._amounts.get(reading.unit, ())
-        assert reading.amount is not None
-        # A rounded value is off by half a step: no unit here is more than a thousand times a step apart.
-        start = bisect_left(amounts, (reading.amount, "", Fraction(0)))
-        near = (*amounts[max(0, start - _NEIGHBOURS) : start + _NEIGHBOURS],)
-        return any(
-            unit != value.unit and abs(amount - reading.amount) * 2 <= max(step, value.step)
-            for amount, unit, step in near
-        )
-
-
-_NEIGHBOURS: Final = 8
-
-
-def _less_specific(iso: str) -> Iterator[str]:
-    """The date as it may be written with less: without its year, its day or both; its weekday."""
-    if iso.startswith("W"):
-        return
-    is_yearless = iso.startswith("--")
-    year, month, day = ("-", *iso[2:].split("-"), "")[:3] if is_yearless else (*iso.split("-"), "")[:3]
-    if day:
-        yield f"{year}-{month}"
-        if not is_yearless:
-            yield f"--{month}-{day}"
-            yield f"W-{date.fromisoformat(iso).isoweekday()}"
-    if day or not is_yearless:
-        yield f"--{month}"
