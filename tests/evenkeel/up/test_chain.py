@@ -126,6 +126,7 @@ def chain(start, tmp_path):
                 "min_trials": 10,
                 "notify": ["CHAT_URL"],
                 "notify_window_s": 2,
+                "webhook": f"{url_of_receiver}hook",
             },
         }
         config.write_text(yaml.safe_dump(settings))
@@ -167,6 +168,12 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     assert alert["labels"]["perturbation"] in page.text
     assert chain.state_of(BREACH) == {("active", False)}
     wait_for(lambda: any("default:" in title and "raised" in title for title in chain.notified()))
+    raised = [event for event in chain.running.get("/api/alerts")["events"] if event["kind"] == "raised"]
+    assert {event["model"] for event in raised} == {"simulated-2"}
+    wait_for(
+        lambda: {one["id"] for one in list(chain.messages) if "id" in one} >= {one["id"] for one in raised}
+    )
+    assert "ALERT" in chain.running.log.read_text()
 
     # 3. The judge breaks: its alert is told, the one on robustness is held back by it.
     chain.simulation.change(JUDGE_MODEL, {"error_rate": 1.0})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
 from pathlib import Path
 
 import httpx2
@@ -65,7 +66,7 @@ def recipes():
     return {said.split(",")[0]: query for said, query in pairs}
 
 
-@pytest.mark.service("prometheus")
+@pytest.mark.service("prometheus", "promtool")
 def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, tmp_path):
     """Names, types and labels agree in both directions; each recipe gives the numbers of its gauge."""
     simulation = Simulation(
@@ -97,6 +98,10 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
             for cell, value in shown.items():
                 expected = 1.0 if counted[cell] != counted[cell] else counted[cell]
                 assert value == pytest.approx(expected, abs=1e-9), (gauge, cell)
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
     known = {series.name: series for series in documented()}
     seen = {}
     for family in text_string_to_metric_families(text):
