@@ -140,7 +140,8 @@ def _says(text: str) -> bool:
 
 NAME: Final = "degrade_by_model"
 VERSION: Final = 1
-TRIES: Final = 3
+_TRIES: Final = 3
+"""Calls at most, of each model."""
 _LONGEST = 4
 """A part reworded has at most so many times its characters, and at least that fraction, a few words more."""
 _WORDS_MORE = 40
@@ -182,7 +183,6 @@ async def model_degraded(
     rng: random.Random,
     *,
     stronger: Rewrite | None = None,
-    tries: int = TRIES,
 ) -> Answer | Failure:
     """The answer with max(1, ⌈n · severity⌉) of its n units reworded, or so many fewer by merging.
 
@@ -199,7 +199,6 @@ async def model_degraded(
         severity: Share of the units, in (0, 1].
         rng: Chooses the units.
         stronger: Asks a better model, when the first has used up its tries or failed.
-        tries: Calls at most, for each of the two.
 
     Returns: the answer; the failure of the last one asked; or a `Failure` "checks_failed" with what was
         wrong last, or with the reason for which the answer cannot be degraded so ("too_few_units" …).
@@ -213,12 +212,12 @@ async def model_degraded(
     except (NotDegradableError, WorkflowError) as error:
         return Failure(NAME, VERSION, error.reason, str(error))
     prompt = _prompt(plan, mode)
-    complaints = ["No try was allowed."]
+    complaints: list[str] = []
     failed: Failure | None = None
     asked = prompt
     for ask in (rewrite, *([] if stronger is None else [stronger])):
         failed = None
-        for _ in range(tries):
+        for _ in range(_TRIES):
             said = await ask(asked)
             if isinstance(said, Failure):
                 failed = said
