@@ -1,6 +1,6 @@
-"""Values in answers: reads numbers, dates, times, durations, quantities and money in nine languages.
+"""Values in answers: reads numbers, dates, times, durations, quantities and currency amounts.
 
-`canonical` proves that texts are equal though their values are written differently; `differing_values` proves
+In nine languages. `canonical` proves that texts are equal though their values are written differently; `differing_values` proves
 that they differ.
 """
 

@@ -318,7 +318,7 @@ class Scan:
             if is_capital:
                 self._found.append(Name(start, end, "weekday", weekday, word in words.short_weekdays))
             return True
-        if (clock := words.times.get(word)) is not None:
+        if (clock := words.times.get(word)) is not None and self._text[start - 1 : start] != "-":
             hour = whole_numbers(int(clock.partition(":")[0]))
             self._found.append(Whole(start, end, (Reading("time", clock),), hour))
             return True
@@ -385,6 +385,11 @@ class Scan:
     def _lettered(self, start: int, end: int) -> None:
         """A piece of letters and digits that begins with a letter."""
         piece = self._text[start:end]
+        head, _, rest = piece.partition("'")
+        if rest[:1].isdigit() and head.isalpha():
+            # An article: "l'18 novembre".
+            self._digits(start + len(head) + 1, end)
+            return
         code = _CODE_BEFORE.match(piece)
         if code and code[0] in self._words.prefixes:
             self._digits(start + code.end(), end)

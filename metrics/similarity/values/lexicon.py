@@ -204,13 +204,16 @@ def _names(
         return
     # Babel has no public list of the names of a unit: `format_unit` gives one for one number.
     patterns: Any = locale._data["unit_patterns"]  # noqa: SLF001
+    is_cjk = locale.language in ("ja", "zh")
     for name, (_, _, _, cldr, *_) in _TABLES["units"].items():
+        if is_cjk and name in _RANKED:
+            continue
         forms = patterns.get(cldr) or {}
         spelled = forms.get("long") or {}
         short = forms.get("short") or {}
         # Japanese and Chinese have only one form of the names.
-        for form in (*spelled.values(), *(short.values() if locale.language in ("ja", "zh") else ())):
-            if isinstance(form, str) and form.startswith("{0}"):
+        for form in (*spelled.values(), *(short.values() if is_cjk else ())):
+            if isinstance(form, str) and form.startswith("{0}") and not (is_cjk and form.isascii()):
                 yield _phrase(form.removeprefix("{0}")), units[name]
     for code in _TABLES["currencies"]["codes"].split():
         plural: Any = locale._data["currency_names_plural"].get(code) or {}  # noqa: SLF001
@@ -219,6 +222,10 @@ def _names(
     for name, forms in own.get("units", {}).items():
         for form in forms:
             yield _phrase(form), units[name]
+
+
+_RANKED: Final = frozenset(("d", "century"))
+"""Units whose names count up in Japanese and Chinese: "3日" is the third of the month."""
 
 
 def _phrase(form: str) -> str:

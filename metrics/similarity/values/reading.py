@@ -1,4 +1,4 @@
-"""Reads the values of a text: numbers, dates, times, durations, quantities, amounts of money, percentages.
+"""Reads the values of a text: numbers, dates, times, durations, quantities, currency amounts, percentages.
 
 Atoms that stand side by side and belong together become one value.
 """
@@ -137,6 +137,8 @@ _MONTHS, _DAYS, _DAY_DIGITS, _MINUTE_DIGITS = 12, 31, 2, 2
 _GAP: Final = 10
 """Characters between two parts of one value."""
 _CLOSE: Final = 3
+_OPEN: Final = frozenset("([{")
+_CLOSED: Final = frozenset(")]}")
 _LONGEST_FORMULA: Final = 200
 
 
@@ -352,7 +354,7 @@ class _Combination:
         return None, end
 
     def _time(self, place: int, atom: Number) -> _Found | None:
-        if atom.is_ordinal or len(atom.amounts) != 1 or atom.step > 1:
+        if atom.is_ordinal or atom.needs_unit or len(atom.amounts) != 1 or atom.step > 1:
             return None
         hour, minute = atom.amounts[0], 0
         if match := _DECIMAL_CLOCK.match(self._text[atom.start : atom.end]):
@@ -473,8 +475,17 @@ class _Combination:
                 after=place + 1,
             )
         value = self._value(start, stop, amounts, units, like)
+        if self._is_pair(atom):
+            pair = map(Fraction, self._text[atom.start : atom.end].split(","))
+            value = replace(value, shown=value.shown.union(pair))
         found = _Found(value, units, amounts, place + 1)
         return self._longer(found) if units and value.readings[0].kind == "duration" else found
+
+    def _is_pair(self, atom: Number) -> bool:
+        """Whether a decimal number may be two: "(3,4)"."""
+        written, before = self._text[atom.start : atom.end], self._text[atom.start - 1 : atom.start]
+        behind = self._text[atom.end : atom.end + 1]
+        return written.count(",") == 1 and "." not in written and before in _OPEN and behind in _CLOSED
 
     def _value(
         self, start: int, end: int, amounts: Iterable[Fraction], units: tuple[Unit, ...], like: Value
@@ -644,7 +655,9 @@ class _Combination:
         if text[start : start + 1] == "年" and text[start + 1 : start + 2] in ("代", "度", "生", "级"):
             return (), end
         for size in range(_LONGEST_CJK_NAME, 0, -1):
-            if found := names.get(text[start : start + size]):
+            found = names.get(text[start : start + size])
+            # "3年目" is the third year.
+            if found and text[start + size : start + size + 1] != "目":
                 return found, start + size
         sign = text[start : start + 1]
         return (self._words.signs[sign], start + 1) if sign in self._words.signs else ((), end)

@@ -168,6 +168,9 @@ def test_values_written_differently_are_one_spelling(language: str, left: str, r
         ("en", "5 miles", "9 km", ["8046.72 m"], ["9000 m"]),
         ("en", "it costs 4000", "it costs EUR 4,000", [], []),
         ("en", "1. first\n2. second", "first, second", [], []),
+        ("de", "der Punkt (3,4)", "der Punkt (3, 4)", [], []),
+        ("it", "l'18 novembre", "18/11/2019", [], []),
+        ("ja", "3年目", "36か月", ["3"], ["36 month"]),
     ],
 )
 def test_certain_differences(language: str, left: str, right: str, lost: list[str], added: list[str]) -> None:
@@ -243,6 +246,9 @@ def test_near_misses_differ(language: str, left: str, right: str) -> None:
         ("en", "I may be wrong, and we march on."),
         ("en", "In the 1990s, 24/7, 16:9, A4, B2B, 3D, H2O, CO2, Q3"),
         ("en", "$E=mc^2$ and O(n)"),
+        ("de", "Eines Morgens"),
+        ("fr", "un après-midi"),
+        ("ja", "20n + 4A"),
         ("de", "Sei es drum, Sie haben ein Haus und eine Katze."),
         ("fr", "Un homme et une femme"),
         ("it", "ogni ora, un uomo"),
