@@ -43,22 +43,25 @@ TEMPLATE = replace(
 
 
 class Log:
-    """A log in memory that counts what is read of it."""
+    """A log that makes its verdicts, one at each time, when they are read, and counts them."""
 
     def __init__(self, times):
-        self.rows = [
-            LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at))
-            for place, at in enumerate(times, 1)
-        ]
+        self.times = times
         self.read = 0
 
+    def rows(self, offset, limit):
+        return [
+            LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at))
+            for place, at in enumerate(self.times[offset : offset + limit], offset + 1)
+        ]
+
     def read_after(self, offset, limit):
-        found = self.rows[offset : offset + limit]
+        found = self.rows(offset, limit)
         self.read += len(found)
         return found
 
     def latest(self, limit, **_):
-        return [row.verdict for row in self.rows[::-1][:limit]]
+        return [row.verdict for row in self.rows(max(0, len(self.times) - limit), limit)[::-1]]
 
 
 @pytest.mark.parametrize(
@@ -100,30 +103,12 @@ def test_all_of_a_period_is_found_in_a_log_whose_clocks_differ(jitter, since, le
     log = Log([9_000.0 * place + off for place, off in enumerate(jitter)])
     period = Period(since, since + length)
     found = [row.offset for row in read_period(log, period)]
-    assert found == [row.offset for row in log.rows if period.covers(row.verdict.scored_at)]
-
-
-class LongLog(Log):
-    """A log of 200,000 verdicts, each made when it is read: one every 86.4 seconds."""
-
-    def __init__(self):
-        super().__init__([])
-
-    def read_after(self, offset, limit):
-        found = [
-            LoggedVerdict(place, replace(TEMPLATE, scored_at=place * 86.4))
-            for place in range(offset + 1, min(offset + limit, 200_000) + 1)
-        ]
-        self.read += len(found)
-        return found
-
-    def latest(self, limit, **_):
-        return [replace(TEMPLATE, scored_at=200_000 * 86.4)]
+    assert found == [place for place, at in enumerate(log.times, 1) if period.covers(at)]
 
 
 def test_a_day_of_a_long_log_is_found_without_reading_all_of_it():
     """Of 200,000 verdicts in 200 days some 5,000 are read for one day; progress ends at the whole."""
-    log = LongLog()
+    log = Log([place * 86.4 for place in range(1, 200_001)])
     told = []
     found = list(read_period(log, Period(100 * DAY, 101 * DAY), progress=lambda *at: told.append(at)))
     assert len(found) == 1000
@@ -223,7 +208,7 @@ def test_formats_are_a_list():
     """In their order, each once; another one, or none, is refused."""
     assert formats_of("PDF, html,pdf") == ("pdf", "html")
     for text in ("", ",", "html,docx"):
-        with pytest.raises(InputError, match="choose of"):
+        with pytest.raises(InputError, match="choose of html, pdf, json, csv, md"):
             formats_of(text)
 
 
