@@ -99,17 +99,6 @@ def test_junit_fails_exactly_if_the_gate_does(any_outcome):
     assert (int(suites.get("skipped")) > 0) == (verdict is not Verdict.COULD_NOT_MEASURE)
 
 
-def test_the_json_can_be_read_again(any_outcome):
-    """It holds the verdict, the findings and what it took, without NaN."""
-    found = json.loads(as_json(any_outcome))
-    assert found["verdict"] == any_outcome.report.verdict.value
-    assert [each["measure"]["name"] for each in found["report"]["findings"]] == [
-        measure.name for measure in MEASURES
-    ]
-    assert found["saved_calls"] == any_outcome.saved_calls
-    assert found["fallen"] == [] or found["fallen"][0]["golden"] == "case-0"
-
-
 def test_markdown_cannot_be_broken_by_what_goldens_say():
     """Markup in ids and answers is shown, a fence inside a diff does not end it, five diffs are enough."""
     text = markdown(document(KINDS["regression"]()), level=2)
@@ -119,18 +108,6 @@ def test_markdown_cannot_be_broken_by_what_goldens_say():
     assert "new a \\| b \\<script\\>" in text
     outside = [line for line in text.splitlines() if not line.startswith(("+", "-"))]
     assert not any("<script>" in line for line in outside)
-
-
-def test_markdown_says_what_the_exit_code_does(any_outcome):
-    """The first line has the verdict, and the table one row a measure unless nothing was measured."""
-    text = markdown(document(any_outcome), level=2)
-    word = VERDICTS[any_outcome.report.verdict].lower()
-    report = any_outcome.report
-    undecided = word == "pass" and not report.settled
-    assert text.splitlines()[0].endswith(f"evenkeel gate: {word}{', undecided' if undecided else ''}")
-    assert ("✅" in text.splitlines()[0]) == (word == "pass" and not undecided)
-    rows = [line for line in text.splitlines() if line.startswith(("| content", "| missing", "| reworded"))]
-    assert len(rows) == (len(MEASURES) if any_outcome.report.measured else 0)
 
 
 def test_a_diff_is_cut_in_lines_and_in_length():
@@ -144,10 +121,22 @@ def test_a_diff_is_cut_in_lines_and_in_length():
     assert "+calls look({})" in list(diff(Answer("a"), after))
 
 
-def test_the_table_shows_every_outcome(any_outcome):
-    """The verdict is the last line; nothing in names is taken for markup or breaks the terminal."""
+def test_every_outcome_reads_the_same_in_each_report(any_outcome):
+    """JSON has verdict and findings, Markdown says the verdict first and a terminal last, as text."""
+    report, word = any_outcome.report, VERDICTS[any_outcome.report.verdict]
+    found = json.loads(as_json(any_outcome))
+    assert (found["verdict"], found["saved_calls"]) == (report.verdict.value, any_outcome.saved_calls)
+    names = [each["measure"]["name"] for each in found["report"]["findings"]]
+    assert names == [measure.name for measure in MEASURES]
+    assert found["fallen"] == [] or found["fallen"][0]["golden"] == "case-0"
+    first, *lines = markdown(document(any_outcome), level=2).splitlines()
+    undecided = word == "PASS" and not report.settled
+    assert first.endswith(f"evenkeel gate: {word.lower()}{', undecided' if undecided else ''}")
+    assert ("✅" in first) == (word == "PASS" and not undecided)
+    rows = [line for line in lines if line.startswith(("| content", "| missing", "| reworded"))]
+    assert len(rows) == (len(MEASURES) if report.measured else 0)
     out = io.StringIO()
     show(document(any_outcome), Console(file=out, width=160, markup=False, highlight=False))
     out.getvalue().encode()
     assert "\x00" not in out.getvalue()
-    assert out.getvalue().rstrip().splitlines()[-1].startswith(VERDICTS[any_outcome.report.verdict])
+    assert out.getvalue().rstrip().splitlines()[-1].startswith(word)
