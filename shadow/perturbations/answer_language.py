@@ -1,4 +1,4 @@
-"""The language of a prompt, whether it prescribes one, and asking for the answer in another."""
+"""The language of a prompt, whether it prescribes one for the answer, and asking for another instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import english_name, language_of
 from evenkeel.shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
@@ -17,35 +17,43 @@ if TYPE_CHECKING:
 
 
 class _Wording(NamedTuple):
-    """How a language says it, as patterns."""
+    """How a language says in which language to answer."""
 
-    what: str
-    """What is to be done."""
-    into: str
-    """In or into which language."""
+    tag: str
+    names: dict[str, str]
+    """What languages are called, by tag; of English, every language has a name."""
+    orders: tuple[re.Pattern[str], ...]
+    """Orders to write in a language."""
+    language: re.Pattern[str]
+    """A language behind its preposition; the group `name` is what can be put differently."""
 
 
 def _wording(table: dict[str, Any]) -> _Wording:
-    languages = "|".join(table["languages"])
-    return _Wording("|".join(table["verbs"]), f"{table['before']}(?:{languages}){table.get('after', '')}")
+    verbs, languages, after = "|".join(table["verbs"]), "|".join(table["languages"]), table.get("after", "")
+    spaceless = table["tag"] == "ja"
+    edge, gap = ("", r"[^。\n]") if spaceless else (r"\b", r"[^.!?\n]")
+    into = f"{table['before']}(?:{languages}){after}"
+    # Verbs may stand last, except in English.
+    orders = [rf"{edge}(?:{verbs}){edge}{gap}{{0,60}}{edge}{into}{edge}"]
+    orders += [rf"{edge}{into}{edge}{gap}{{0,30}}{edge}(?:{verbs}){edge}"] if table["tag"] != "en" else []
+    return _Wording(
+        table["tag"],
+        table.get("names", {}),
+        tuple(re.compile(order, re.IGNORECASE) for order in orders),
+        re.compile(rf"{edge}(?:{table['before']})(?P<name>(?:{languages}){after}){edge}", re.IGNORECASE),
+    )
 
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("answer_language.toml").read_text("utf-8"))
-_ENGLISH, *_OTHERS = (_wording(table) for table in _TABLES["wording"])
-_JAPANESE: Final = (
-    r"(?:[日英独仏中韓][国本]?|ドイツ|フランス|スペイン|イタリア|オランダ|ポルトガル|ロシア)語[でに]"
-    r"[^。\n]{0,20}(?:答え|回答|返答|書|訳|出力|要約)"
-)
-_ORDERS: Final = (
-    rf"\b(?:{_ENGLISH.what})\b[^.!?\n]{{0,60}}\b{_ENGLISH.into}\b",
-    # Verbs may stand last.
-    *(rf"\b(?:{one.what})\b[^.!?\n]{{0,60}}\b{one.into}\b" for one in _OTHERS),
-    *(rf"\b{one.into}\b[^.!?\n]{{0,30}}\b(?:{one.what})\b" for one in _OTHERS),
-    _JAPANESE,
-)
-_PRESCRIBED: Final = re.compile("|".join(_ORDERS), re.IGNORECASE)
+_WORDINGS: Final = tuple(map(_wording, _TABLES["wording"]))
 _NAMES_BEGIN: Final = tuple(_TABLES["names_begin"])
-"""Looked for first, because the pattern is slow and most prompts name no language."""
+"""Looked for first, because the patterns are slow and most prompts name no language."""
+_KEYS: Final = re.compile(
+    rf"{_TABLES['keys']}\W{{1,3}}(?:(?:are|is|sind|son|sont|sono|zijn|são)\W)?\s*\Z", re.IGNORECASE
+)
+_TRANSLATES: Final = re.compile(_TABLES["translates"], re.IGNORECASE)
+_RELATIVE: Final = re.compile(_TABLES["relative"], re.IGNORECASE)
+_LONGEST_KEYS: Final = 30
 
 
 def prescribes(text: str) -> bool:
@@ -54,17 +62,80 @@ def prescribes(text: str) -> bool:
     Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese and Japanese are known.
     """
     lowered = text.lower()
-    return any(name in lowered for name in _NAMES_BEGIN) and _PRESCRIBED.search(text) is not None
+    return any(name in lowered for name in _NAMES_BEGIN) and any(
+        order.search(text) for wording in _WORDINGS for order in wording.orders
+    )
 
 
-PRESCRIBED: Final = NotApplicable(
-    "language_prescribed", "the prompt itself says in which language to answer, or asks for a translation"
-)
+class Readdressed(NamedTuple):
+    """A prompt whose own words about the language of the answer name another one."""
+
+    view: PromptView
+    said: bool
+    """Whether it names a language at all; if not, a request must be added."""
 
 
-def prescribes_language(view: PromptView) -> bool:
-    """Whether the prompt speaks of the answer's language: asking for another would contradict it."""
-    return any(prescribes(one.text) for one in view.segments if one.kind != "history")
+def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
+    """The prompt with the language that it prescribes for the answer replaced, in its own words.
+
+    The language of keys ("keys in English and values in English") stays.
+
+    Args:
+        view: The prompt.
+        target: Tag of the language wanted.
+
+    Returns: it; or "translation_wanted" where the prompt asks for a translation, "language_prescribed" where
+        its words cannot be put differently.
+    """
+    texts: dict[int, str] = {}
+    said = False
+    for segment in view.segments:
+        if segment.kind == "history" or segment.type in ("document", "code"):
+            continue
+        if _RELATIVE.search(segment.text):
+            return NotApplicable(
+                "language_prescribed", "the prompt makes the answer's language depend on the input's"
+            )
+        if not prescribes(segment.text):
+            continue
+        lines = segment.text.split("\n")
+        for place, line in enumerate(lines):
+            if not prescribes(line):
+                continue
+            if _TRANSLATES.search(line):
+                return NotApplicable("translation_wanted", "the prompt asks for a translation")
+            new = _renamed(line, target)
+            if new is None:
+                return NotApplicable(
+                    "language_prescribed",
+                    f"the prompt says in which language to answer, in words that know no {target}",
+                )
+            said = said or new.named
+            lines[place] = new.text
+        texts[segment.index] = "\n".join(lines)
+    return Readdressed(view.with_texts(texts), said)
+
+
+class _Line(NamedTuple):
+    text: str
+    named: bool
+
+
+def _renamed(line: str, target: str) -> _Line | None:
+    """A line with the language of values named anew; None if its language has no word for the new one."""
+    named = False
+    for wording in _WORDINGS:
+        if not any(order.search(line) for order in wording.orders):
+            continue
+        name = english_name(target) if wording.tag == "en" else wording.names.get(target)
+        for match in reversed(list(wording.language.finditer(line))):
+            if _KEYS.search(line[max(0, match.start() - _LONGEST_KEYS) : match.start()]):
+                continue
+            if name is None:
+                return None
+            named = True
+            line = line[: match.start("name")] + name + line[match.end("name") :]
+    return _Line(line, named)
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:

@@ -13,7 +13,7 @@ from evenkeel.core.rewordings import Rewording, publish
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
 from evenkeel.shadow.perturbations.control import Control
-from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL
+from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
 from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.shadow.perturbations.multilingual import MULTILINGUAL, Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -65,7 +65,8 @@ def catalogue(
     exists, is left out with an error in the log.
 
     Args:
-        languages: Further target languages, as BCP 47 tags.
+        languages: Further languages, as BCP 47 tags: each gets its multilingual kind, and crosslingual ones
+            with every other language.
         compounds: Further compounds: name → the perturbations they apply, one after another.
         rewriter: Whether perturbations that work by rule or by a model are to use the model.
 
@@ -76,7 +77,7 @@ def catalogue(
     if rewriter:
         tone = Tone(by="rewriter")
         known[tone.name] = tone
-    for one in map(Multilingual, languages):
+    for one in (*map(Multilingual, languages), *(pairs(languages) if languages else ())):
         known.setdefault(one.name, one)
     for extension in extensions(ENTRY_POINTS):
         for offered in _offered(extension):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, english_request, language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
+from evenkeel.shadow.perturbations.answer_language import asking, may_be_in, readdressed
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
 
@@ -41,7 +41,7 @@ class CrossLingual:
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 1
+    version: Final = 2
     graded: Final = False
 
     def __init__(self, source: str, target: str) -> None:
@@ -66,22 +66,23 @@ class CrossLingual:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """What to translate, as `Perturbation.apply`; the variant itself if nothing need be.
 
-        Not applicable: "no_input", "language_prescribed".
+        Not applicable: "no_input"; "language_prescribed", "translation_wanted" as `readdressed`.
         """
         del severity, rng
         inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
         if not inputs:
             return NO_INPUT
-        if prescribes_language(view):
-            return PRESCRIBED
+        own = readdressed(view, self._target)
+        if isinstance(own, NotApplicable):
+            return own
 
         def ask(prompt: PromptView) -> PromptView | NotApplicable:
-            return asking(prompt, english_request(self._target))
+            return prompt if own.said else asking(prompt, english_request(self._target))
 
         def translated(prompt: PromptView) -> Outcome:
-            own = [prompt.segments[one.index] for one in inputs]
-            return _into(self._source, prompt, own, ask)
+            return _into(self._source, prompt, [prompt.segments[one.index] for one in inputs], ask)
 
+        view = own.view
         instructions = [
             one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS
         ]
@@ -111,9 +112,18 @@ def _into(
     return Draft(outcome.tasks, finish)
 
 
-CROSSLINGUAL: Final = tuple(
-    CrossLingual(source, target)
-    for source, target in product((_ENGLISH, *BUILTIN_TAGS), repeat=2)
-    if not source == target == _ENGLISH
-)
-"""Every ordered pair of languages, a language with itself included, English with itself not."""
+def pairs(further: Sequence[str] = ()) -> tuple[CrossLingual, ...]:
+    """Every ordered pair of languages, a language with itself included, English with itself not.
+
+    Args:
+        further: Tags of languages besides those known from the start.
+    """
+    tags = dict.fromkeys((_ENGLISH, *BUILTIN_TAGS, *map(canonical_tag, further)))
+    return tuple(
+        CrossLingual(source, target)
+        for source, target in product(tags, repeat=2)
+        if not source == target == _ENGLISH
+    )
+
+
+CROSSLINGUAL: Final = pairs()

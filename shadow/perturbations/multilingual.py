@@ -8,10 +8,9 @@ from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, langu
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
-    PRESCRIBED,
     asking,
     language_of_segments,
-    prescribes_language,
+    readdressed,
 )
 from evenkeel.shadow.perturbations.protocol import NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
@@ -35,11 +34,13 @@ _CATEGORY: Final = Category(
 class Multilingual:
     """Has instructions and input translated, and asks for the answer in that language.
 
+    Where the prompt names the language of the answer, its own words name the other one.
+
     History and code stay. All or nothing: severity means nothing to it.
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 1
+    version: Final = 2
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
 
@@ -59,7 +60,8 @@ class Multilingual:
         """What to translate, as `Perturbation.apply`.
 
         Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
-        "language_prescribed"; "nothing_to_change" if there are no words to translate.
+        "language_prescribed", "translation_wanted" as `readdressed`;
+        "nothing_to_change" if there are no words to translate.
         """
         del severity, rng
         inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
@@ -68,17 +70,18 @@ class Multilingual:
         base = base_tag(self._tag)
         if language_of_segments(inputs) == base:
             return NotApplicable("already_in_language", f"the input is in {base} already")
-        if prescribes_language(view):
-            return PRESCRIBED
+        own = readdressed(view, self._tag)
+        if isinstance(own, NotApplicable):
+            return own
 
         def task(text: str) -> RewriteTask | None:
             return None if language_of(text) == base else RewriteTask("translation", text, self._tag)
 
         return draft(
-            view,
-            [one for one in view.segments if one.kind != "history"],
+            own.view,
+            [one for one in own.view.segments if one.kind != "history"],
             task,
-            lambda translated: asking(translated, native_request(self._tag)),
+            lambda translated: translated if own.said else asking(translated, native_request(self._tag)),
         )
 
 

@@ -14,6 +14,7 @@ from evenkeel.core.languages import (
 )
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import Draft, RewriteTask
+from evenkeel.shadow.perturbations.catalogue import catalogue
 from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.prompt import Block, PromptView
@@ -85,28 +86,71 @@ def test_a_prompt_is_not_translated_into_its_own_language(tag, language) -> None
     assert reason(Multilingual(tag), chat(BY_LANGUAGE[language])) == "already_in_language"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{QUESTION} Answer in English.",
-        f"{QUESTION} Please write your reply in formal French.",
-        "Translate this sentence into Spanish: The weather is fine today.",
-        f"{QUESTION} Bitte auf Deutsch antworten.",
-        f"{QUESTION} Antworten Sie in deutscher Sprache.",
-        "Übersetze den Satz ins Englische: Das Wetter ist schön.",
-        f"{QUESTION} Contesta siempre en español.",
-        f"{QUESTION} Veuillez répondre en français.",
-        f"{QUESTION} Scrivi la risposta in lingua italiana.",
-        "Vertaal deze zin naar het Engels: Het is mooi weer.",
-        f"{QUESTION} Responda sempre em português.",
-        f"{QUESTION} 回答は必ず日本語で書いてください。",
-        *(f"{QUESTION} {native_request(tag)}" for tag in BUILTIN_TAGS),
-    ],
-)  # fmt: skip
-def test_a_prompt_that_prescribes_a_language_is_left_alone(text) -> None:
-    """Asking for another language would contradict the prompt."""
-    assert reason(Multilingual("sv"), chat(text)) == "language_prescribed"
-    assert reason(CrossLingual("en", "de"), chat(text)) == "language_prescribed"
+@pytest.mark.parametrize("text", [
+    "Translate this sentence into Spanish: The weather is fine today.",
+    "Übersetze den Satz ins Englische: Das Wetter ist schön.",
+    "Vertaal deze zin naar het Engels: Het is mooi weer.",
+])  # fmt: skip
+def test_a_prompt_that_asks_for_a_translation_is_left_alone(text) -> None:
+    """Another language would be another task."""
+    assert reason(Multilingual("sv"), chat(text)) == "translation_wanted"
+    assert reason(CrossLingual("en", "de"), chat(text)) == "translation_wanted"
+
+
+@pytest.mark.parametrize(("asked", "instead"), [
+    ("Answer in English.", "Answer in German."),
+    ("Please write your reply in formal French.", "Please write your reply in formal German."),
+    ("Bitte auf Englisch antworten.", "Bitte auf Deutsch antworten."),
+    ("Antworten Sie in englischer Sprache.", "Antworten Sie in Deutsch."),
+    ("Contesta siempre en español.", "Contesta siempre en alemán."),
+    ("Veuillez répondre en français.", "Veuillez répondre en allemand."),
+    ("Scrivi la risposta in lingua italiana.", "Scrivi la risposta in tedesco."),
+    ("Antwoord altijd in het Engels.", "Antwoord altijd in het Duits."),
+    ("Responda sempre em português.", "Responda sempre em alemão."),
+    ("回答は必ず日本語で書いてください。", "回答は必ずドイツ語で書いてください。"),
+])  # fmt: skip
+def test_a_prescribed_language_is_replaced_in_the_prompts_own_words(asked, instead) -> None:
+    """Nothing is added beside it."""
+    outcome, _ = finished(CrossLingual("en", "de").apply(chat(asked), 1.0, random.Random(1)))
+    assert outcome.input_text.endswith(instead)
+    assert "Write the whole answer" not in outcome.input_text
+
+
+def test_the_language_of_values_is_replaced_and_that_of_keys_stays() -> None:
+    """As application prompts say it: keys in English, values in another language."""
+    line = "Output in the following JSON format with keys in English and values in {}:"
+    changed = made(CrossLingual("en", "ja"), chat(f"{QUESTION}\n\n{line.format('English')}\n{{}}"))
+    assert changed.input_text == f"{QUESTION}\n\n{line.format('Japanese')}\n{{}}"
+    _, tasks = finished(Multilingual("es").apply(chat(line.format("English")), 1.0, random.Random(1)))
+    assert [task.text for task in tasks][-1] == line.format("Spanish")
+
+
+@pytest.mark.parametrize("asked", [
+    "Reply in the language of the question.", "Antworte in derselben Sprache.", "Réponds dans la même langue.",
+])  # fmt: skip
+def test_a_language_that_depends_on_the_input_is_not_replaced(asked) -> None:
+    """The translated input changes it already, or contradicts the request."""
+    assert reason(CrossLingual("en", "de"), chat(asked)) == "language_prescribed"
+
+
+def test_words_that_know_no_name_for_a_language_are_left_alone() -> None:
+    """English names every language, the other wordings the built-in ones."""
+    assert (
+        reason(Multilingual("sv"), chat(f"{QUESTION} Bitte auf Deutsch antworten.")) == "language_prescribed"
+    )
+    assert made(Multilingual("sv"), chat("Answer in English.")).input_text.endswith("Answer in Swedish.")
+
+
+def test_configured_languages_get_crosslingual_kinds() -> None:
+    """One for every ordered pair with the languages that are known, itself included."""
+    names = {kind.name for kind in catalogue(languages=["ko"])}
+    assert {
+        "multilingual.ko",
+        "crosslingual.ko_to_en",
+        "crosslingual.pt-BR_to_ko",
+        "crosslingual.ko_to_ko",
+    } <= names
+    assert sum(name.startswith("crosslingual.") for name in names) == 99
 
 
 @pytest.mark.parametrize(
