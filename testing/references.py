@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _BACK: Final = re.compile(
-    r"\b(?:above|preceding|aforementioned|foregoing|oben|obig\w*|obenstehend\w*|vorstehend\w*|zuvor|arriba|anterior(?:es)?"
-    r"|ci-dessus|précédent\w*|sopra|precedent[ei]|hierboven|bovenstaand\w*|acima)\b|上記|前述|上の文|以上の",
+    r"\b(?:above|preceding|aforementioned|foregoing|oben|obig\w*|obenstehend\w*|vorstehend\w*|zuvor|arriba"
+    r"|anterior(?:es)?|ci-dessus|précédent\w*|sopra|precedent[ei]|hierboven|bovenstaand\w*|acima)\b|上記|前述|上の文|以上の",
     re.IGNORECASE,
 )
 _AHEAD: Final = re.compile(
-    r"\b(?:below|the following|as follows|unten|untenstehend\w*|folgend\w*|nachfolgend\w*|abajo|siguientes?|a continuación"
-    r"|ci-dessous|suivant(?:e|s|es)?|ci-après|di seguito|seguent[ei]|sotto|hieronder|onderstaand\w*|volgende|abaixo"
+    r"\b(?:below|the following|as follows|unten|untenstehend\w*|folgend\w*|nachfolgend\w*|abajo|siguientes?"
+    r"|a continuación"
+    r"|ci-dessous|suivant(?:e|s|es)?|ci-après"
+    r"|di seguito|seguent[ei]|sotto|hieronder|onderstaand\w*|volgende|abaixo"
     r"|seguintes?|a seguir)\b|下記|以下|次の",
     re.IGNORECASE,
 )
 _OF_CONTEXT: Final = re.compile(
-    r"\b(?:doc\w*|kontext\w*|context\w*|cont[eé]\w*|passages?|quellen?|sources?|fuentes?|text\w*|testo"
-    r"|tekst|texte|artic\w+"
+    r"\b(?:doc\w*|kontext\w*|context\w*|cont[eé]\w*|passages?|quellen?|sources?|fuentes?|text\w*|testo|tekst|texte"
+    r"|artic\w+"
     r"|artik\w+|fall|case|caso|cas|ticket\w*|e-?mail\w*|courriel|transcri\w+|conversa\w+|bronn?en?)\b"
     r"|文書|資料|文章|本文|情報",
     re.IGNORECASE,
@@ -241,9 +243,23 @@ def broken_positions(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 _NAMED: Final = {
     "json": r"json", "yaml": r"ya?ml", "xml": r"xml", "html": r"html", "markdown": r"markdown",
-    "free": r"prose|prosa|flie(?:ß|ss)text|文章",
+    "free": r"prose|flie(?:ß|ss)text|texto corrido|texte suivi|testo discorsivo|lopende tekst|文章",
 }  # fmt: skip
 _QUOTED_KEY: Final = re.compile(r"[\"']([^\"'\n]{1,60})[\"']\s*:")
+_SCHEMA_WORDS: Final = frozenset(
+    (
+        "$schema",
+        "type",
+        "properties",
+        "required",
+        "description",
+        "items",
+        "enum",
+        "title",
+        "additionalProperties",
+    )
+)
+"""Keys of a JSON Schema, which are none of the answer."""
 _CHOICES: Final = re.compile(r"[\w-]+(?:\s?\|\s?[\w-]+)+")
 _REFUSED: Final = re.compile(
     r"\b(?:no|not|without|never|avoid|kein\w*|ohne|sin|sans|senza|geen|sem|instead of|code)\b", re.IGNORECASE
@@ -275,10 +291,11 @@ def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> l
         faults += [f"{other} is still asked for: {line[:60]!r}" for line in left]
     changed = "\n".join(line for line in old.split("\n") if line not in set(new.split("\n")))
     plain = re.sub(r"[\W_]+", " ", new).lower()
+    schema = _SCHEMA_WORDS if '"properties"' in changed else frozenset()
     faults += [
         f"the field {key!r} is gone"
         for key in _QUOTED_KEY.findall(changed)
-        if re.sub(r"[\W_]+", " ", key).strip().lower() not in plain
+        if key not in schema and re.sub(r"[\W_]+", " ", key).strip().lower() not in plain
     ]
     spaced = re.sub(r"\s+", "", new)
     faults += [

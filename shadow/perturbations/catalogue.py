@@ -77,7 +77,8 @@ def catalogue(
     if rewriter:
         tone = Tone(by="rewriter")
         known[tone.name] = tone
-    for one in (*map(Multilingual, languages), *(pairs(languages) if languages else ())):
+    more: list[Perturbation] = [*map(Multilingual, languages), *(pairs(languages) if languages else ())]
+    for one in more:
         known.setdefault(one.name, one)
     for extension in extensions(ENTRY_POINTS):
         for offered in _offered(extension):

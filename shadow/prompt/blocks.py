@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.prompt.references import labels_a_request, points_back, requests
+from evenkeel.shadow.prompt.references import asks, labels_a_request, orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,10 +63,10 @@ _OUTPUT_SENTENCE: Final = rf"""
       | do[ ]not[ ](?:include|add|write|output|return)[ ]
           (?:any|explanations?|anything|other|additional|extra|text|comments?)\b
       | no[ ](?:explanations?|preamble|markdown|extra[ ]text)\b
-      | (?:antwort\w*|gib|geben[ ]sie|liefer\w*|erstell\w*|schreib\w*|formatier\w*|verwend\w*|nutz\w*|respond\w*|contest\w*
-          |devuelv\w*|devolv\w*|escri?[bv]\w*|utiliz\w*|r[ée]pond\w*|renvo\w*|[ée]cri\w*|fourni\w*|donne\w*
-          |utilis\w*
-          |rispond\w*|restitui\w*|scriv\w*|fornisc\w*|forneç\w*|antwoord\w*|geef|schrijf\w*|gebruik\w*|lever\w*)\b
+      | (?:antwort\w*|gib|geben[ ]sie|liefer\w*|erstell\w*|schreib\w*|formatier\w*|verwend\w*
+          |nutz\w*|respond\w*|contest\w*|devuelv\w*|devolv\w*|escri?[bv]\w*|utiliz\w*|r[ée]pond\w*|renvo\w*
+          |[ée]cri\w*|fourni\w*|donne\w*|utilis\w*|rispond\w*|restitui\w*|scriv\w*
+          |fornisc\w*|forneç\w*|antwoord\w*|geef|schrijf\w*|gebruik\w*|lever\w*)\b
           [^\n.!?]{{0,80}}? \b(?:json|ya?ml|xml|html|markdown|auf[ ](?:deutsch|englisch)
             |en[ ](?:español|inglés|français|anglais)
             |in[ ](?:italiano|inglese|het[ ](?:nederlands|engels))|em[ ](?:português|inglês))\b
@@ -249,16 +250,20 @@ class _Scanner:
                 yield _Stretch("text", start, one.end)
 
     def _request_start(self, document: _Stretch, *, asked: bool) -> int:
-        """Where the last paragraphs of a document begin that are none of its own; its end if all are."""
+        """Where the first paragraph begins that is none of the document's own; its end if all are."""
         text = self._text[document.start : document.end]
         if CLOSED.search(text[-LONGEST_ANNOUNCEMENT:]):
             return document.end
+        blanks = [match.end() for match in BLANK_LINES.finditer(text.rstrip())]
+        bounds = [*blanks, len(text)]
+        for start, end in pairwise(bounds):
+            if orders(text[start:end]):
+                return document.start + start
         end = len(text)
-        for blank in list(BLANK_LINES.finditer(text.rstrip()))[: -MOST_REQUESTS - 1 : -1]:
-            paragraph = text[blank.end() : end]
-            if not (points_back(paragraph) if asked else requests(paragraph)):
+        for start in [] if asked else blanks[: -MOST_REQUESTS - 1 : -1]:
+            if not asks(text[start:end]):
                 break
-            end = blank.end()
+            end = start
         return document.start + end
 
     def _append(self, found: list[_Stretch], new: _Stretch) -> None:

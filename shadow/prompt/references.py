@@ -61,8 +61,8 @@ def _pointers() -> re.Pattern[str]:
 def references(text: str) -> Iterator[Reference]:
     """The pointing words of a text, in order, but those that point at something in that text.
 
-    "The rules above" points inside if a word of it ("rules") stands before it in the text. A line that ends in
-    a colon is a lead-in, which points at the next thing anyway.
+    "The rules above" points inside if a word of it ("rules") stands before it in the text. A line that ends
+    in a colon is a lead-in, which points at the next thing anyway.
     """
     for match in _pointers().finditer(text):
         direction: Direction = "back" if match.lastgroup == "back" else "ahead"
@@ -142,11 +142,6 @@ _EVERYDAY: Final = frozenset(
 )
 
 
-def points_back(text: str) -> bool:
-    """Whether a text points at something that stands before it."""
-    return any(one.direction == "back" for one in references(text))
-
-
 def points_by_order(text: str) -> bool:
     """Whether a text speaks of the places of items or documents among others: "the second rule"."""
     return _compiled("order").search(text) is not None
@@ -162,15 +157,18 @@ def announces_an_order(line: str) -> bool:
     return _compiled("announces").search(line) is not None
 
 
-def requests(paragraph: str) -> bool:
-    """Whether a paragraph asks for something, or points back at what it is about."""
-    text = paragraph.strip()
+def orders(paragraph: str) -> bool:
+    """Whether a paragraph tells a reader what to do, or points back at what it is about."""
     return (
-        text.endswith(("?", "\uff1f"))
-        or labels_a_request(text)
-        or _begins("request").match(text) is not None
-        or points_back(text)
+        labels_a_request(paragraph)
+        or _begins("request").match(paragraph) is not None
+        or any(one.direction == "back" for one in references(paragraph))
     )
+
+
+def asks(paragraph: str) -> bool:
+    """Whether a paragraph is a question, or tells a reader what to do."""
+    return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
 
 
 def labels_a_request(line: str) -> bool:

@@ -144,12 +144,14 @@ def test_the_contract_of_each_kind(kind):
     ("reply in yml", "yaml"),
 ])  # fmt: skip
 def test_what_is_asked_for_already(asked, format_):
-    """A prompt is not asked for what it asks for itself; every other kind applies to it."""
+    """A prompt is not asked for what it asks for itself, or forbids; every other kind applies to it."""
     for kind in FORMATS:
         outcome = applied(kind, view_of(asked))
         if kind.format == format_:
             assert isinstance(outcome, NotApplicable)
             assert outcome.reason == "already_wanted"
+        elif "rather" in asked and kind is JSON:
+            assert outcome.reason == "format_forbidden"
         else:
             assert isinstance(outcome, PromptView)
             assert outcome.body() != view_of(asked).body()
@@ -213,10 +215,8 @@ def test_a_users_own_wish_is_not_contradicted():
     ("Give JSON, no Markdown or emoji.", MARKDOWN, "Give Markdown, no emoji."),
     ("No Markdown or emoji.", MARKDOWN, "No emoji.\n\nWrite your whole answer in Markdown."),
     ("Give YAML. No JSON. Be brief.", JSON, "Give JSON. Be brief."),
-    ("Valid JSON only, two fields.", FREE,
-     "Plain prose only, two fields.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
-    ("Return a JSON object with names.", FREE,
-     "Return plain prose with names.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
+    ("Valid JSON only, two fields.", FREE, "Plain prose only, two fields."),
+    ("Return a JSON object with names.", FREE, "Return plain prose with names."),
     ("Answer in one sentence.", YAML,
      "Answer in one sentence.\n\nWrite your whole answer as one valid YAML document."),
     ("Return JSON with the fields:\n- name: who\n- due: a date", YAML,
@@ -227,12 +227,76 @@ def test_words_of_an_instruction(asked, kind, expected):
     assert asks(kind, asked) == expected
 
 
-def test_a_skeleton_that_cannot_be_read_stays():
-    """Rather than lose a field, the variant shows the old skeleton and names the new format."""
-    broken = "Give a JSON object:\n```json\n{ all of the seven parts\n```"
-    made = asks(XML, broken)
-    assert made.startswith("Give an XML document:\n```json\n{ all of the seven parts\n```\n\n")
-    assert "its own format does not matter" in made
+@pytest.mark.parametrize(("asked", "kind", "reason"), [
+    ("Give a JSON object:\n```json\n{ all of the seven parts\n```", XML, "unreadable_structure"),
+    ("Answer in Markdown with a heading and two bullets.", YAML, "markup_wanted"),
+    ("Antworte in Markdown mit einer Tabelle.", FREE, "markup_wanted"),
+    ("Return either JSON or YAML.", XML, "unclear_format"),
+    ("Antworte in JSON. Kein XML.", XML, "format_forbidden"),
+])  # fmt: skip
+def test_a_wish_that_cannot_be_replaced_whole_is_refused(asked, kind, reason):
+    """The variant would ask for two things at once."""
+    assert applied(kind, view_of(asked)).reason == reason
+
+
+def test_examples_in_the_old_format_are_not_contradicted():
+    """They show what the new request forbids."""
+    blocks = [
+        Block("template", 'Example:\n{"label": "billing"}\n\n', "examples"),
+        Block("input", "My invoice is wrong.\n\n"),
+        Block("template", "Answer in JSON.", "output_instructions"),
+    ]
+    content = "".join(one.text for one in blocks)
+    body = {"messages": [{"role": "user", "content": content}]}
+    view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+    assert applied(YAML, view).reason == "examples_show_format"
+
+
+@pytest.mark.parametrize(("asked", "kind", "expected"), [
+    ("Gib ein JSON-Objekt mit Feldern zurück.", YAML, "Gib ein YAML-Dokument mit Feldern zurück."),
+    ("Antworte im JSON-Format.", FREE, "Antworte als Fließtext."),
+    ("Devuelve un objeto JSON válido con campos.", XML, "Devuelve un documento XML válido con campos."),
+    ("Responde en formato JSON, por favor.", FREE, "Responde en texto corrido, por favor."),
+    ("Renvoyez l'objet JSON avec les deux champs.", YAML, "Renvoyez le document YAML avec les deux champs."),
+    ("Répondez au format JSON, s'il vous plaît.", FREE, "Répondez en texte suivi, s'il vous plaît."),
+    ("Restituisci l'oggetto JSON con due campi.", HTML, "Restituisci il documento HTML con due campi."),
+    ("Geef een JSON-object met twee velden terug.", YAML, "Geef een YAML-document met twee velden terug."),
+    ("Devolva um objeto JSON com dois campos.", XML, "Devolva um documento XML com dois campos."),
+    ("次のJSON形式で回答してください。", YAML, "次のYAML形式で回答してください。"),
+])  # fmt: skip
+def test_a_request_is_replaced_in_its_own_language(asked, kind, expected):
+    """Articles agree, and nothing is added beside it."""
+    assert asks(kind, asked) == expected
+
+
+def test_a_request_is_added_in_the_language_of_the_prompt():
+    """Where a prompt says nothing of a format, it is asked in its own words."""
+    text = "Warum wird mein Rechner so heiß, wenn ich abends lange Filme ansehe?"
+    view = PromptView.parse(json.dumps({"messages": [{"role": "user", "content": text}]}).encode())
+    assert texts(applied(JSON, view)) == [
+        f"{text}\n\nSchreibe die ganze Antwort als ein gültiges JSON-Objekt."
+    ]
+
+
+def test_choices_stay_choices():
+    """They are no examples of what may stand there."""
+    asked = 'Answer in JSON:\n{"urgency": "low | medium | high", "team": "it/hr/sales"}'
+    assert "urgency: <low | medium | high>\nteam: <it/hr/sales>" in asks(YAML, asked)
+    assert "urgency (low | medium | high); team (it/hr/sales)." in asks(FREE, asked)
+
+
+def test_a_json_schema_in_the_words_is_read_as_one():
+    """Its fields are what is asked for, not its own members."""
+    schema = {"type": "object", "properties": {"answer": {"type": "string", "description": "one letter"}}}
+    made = asks(YAML, f"Answer in JSON that follows this schema:\n{json.dumps(schema)}")
+    assert made == 'Answer in YAML that follows this schema:\nanswer: "<string: one letter>"'
+
+
+def test_a_list_of_data_is_no_structure_to_follow():
+    """Tools and records that the prompt hands over stay as they are."""
+    data = json.dumps([{"tool": f"t{number}"} for number in range(4)])
+    made = asks(XML, f"Answer with the name of a tool. The tools: {data}")
+    assert made.startswith(f"Answer with the name of a tool. The tools: {data}")
 
 
 def test_code_behind_an_output_instruction_is_its_skeleton():
@@ -264,7 +328,9 @@ def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
     view = view_of(asked)
     outcome = applied(kind, view)
     if isinstance(outcome, NotApplicable):
-        assert outcome.reason == "already_wanted"
+        assert outcome.reason in {
+            "already_wanted", "unclear_format", "unreadable_structure", "markup_wanted", "format_forbidden",
+        }  # fmt: skip
         return
     assert outcome.body() != view.body()
     assert texts(outcome)[0].startswith("Sum it up.\n\nWhy is the fan loud?")

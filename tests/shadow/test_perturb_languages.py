@@ -126,7 +126,8 @@ def test_the_language_of_values_is_replaced_and_that_of_keys_stays() -> None:
 
 
 @pytest.mark.parametrize("asked", [
-    "Reply in the language of the question.", "Antworte in derselben Sprache.", "Réponds dans la même langue.",
+    "Reply in the language of the question.", "Antworte in derselben Sprache.",
+    "Réponds dans la même langue.",
 ])  # fmt: skip
 def test_a_language_that_depends_on_the_input_is_not_replaced(asked) -> None:
     """The translated input changes it already, or contradicts the request."""

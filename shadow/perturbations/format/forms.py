@@ -1,4 +1,4 @@
-"""Format perturbations: the answer is asked for in another format, in the words of `formats.toml`."""
+"""Format perturbations: the answer is asked for in another format instead, in the words of `formats.toml`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Final
 from xml.sax.saxutils import escape
 
+from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.instructions import (
+    Speech,
     Words,
     asked_format,
+    forbids,
     named_format,
+    named_formats,
     renamed,
     skeletons,
 )
@@ -40,7 +44,16 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView, Segment
 
 
-_UNREAD: Final = "The structure above says which contents are wanted; its own format does not matter."
+_ENGLISH: Final = "en"
+_STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
+_MARKUP: Final = re.compile(
+    r"\b(?:headings?|headers?|bullet(?:s|ed)?|bullet\spoints?|numbered\slist|tables?|bold|überschrift\w*"
+    r"|aufzählung\w*|stichpunkt\w*|tabelle\w*|viñetas?|tablas?|lista\s(?:numerada|con)|encabezados?|puces|tableau\w*|liste\s(?:à|numérotée)|titres"
+    r"|elenc[oh]\w*\s\w+|tabell[ae]|opsomming\w*|tabel|marcadores|tabelas?|títulos)\b|箇条書き|見出し|表で",
+    re.IGNORECASE,
+)
+"""Parts of an answer that only markup has."""
+_TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +73,7 @@ class Form:
     rewording: Rewording
     fenced: bool = True
     """Whether a structure to follow is shown as a block of its own."""
-    version: int = 1
+    version: int = 2
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -78,43 +91,95 @@ class Form:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant that asks for this format, as `Perturbation.apply`.
 
-        Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask
-        for a format; "no_user_slot" where a sentence would have to be added and there is no user's text.
+        Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask for a
+        format or two are named; "unreadable_structure", "markup_wanted", "examples_show_format",
+        "format_forbidden" where the old wish could not be replaced whole; "no_user_slot" where a sentence
+        would have to be added and there is no user's text.
         """
         del severity, rng
         if forces_tools(view):
             return NotApplicable("tools_forced", "the request makes the model call a tool")
-        constraint = constraint_of(view)
-        asking = _asking(view)
-        reminders = _reminders(view)
+        constraint, asking, reminders = constraint_of(view), _asking(view), _reminders(view)
         stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
-        if not asking and _is_asked_by_user(view):
-            return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
-        if (stated or "free") == self.format:
-            return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
-        texts, shown = self._rewritten(asking, stated)
+        refused = self._refused(view, asking, stated)
+        if refused is not None:
+            return refused
+        speech = SPEECHES.get(_language(view, asking))
+        texts, shown = self._rewritten(asking, stated, speech)
         missing = constraint.node if not _holds(texts.values(), constraint.node) else None
         changed = view.with_texts(texts).with_members(
             constraint.any_json if self.format == "json" else constraint.removed
         )
         changed = changed.with_texts(
             {
-                index: self._reminding(view.segments[index].text, stated)
+                index: self._reminding(view.segments[index].text, stated, speech)
                 for index, format_ in reminders.items()
                 if format_ == stated
             }
         )
-        said = named_format("\n".join(texts.values())) == self.format
+        left = self._left(changed, [one.index for one in asking], list(reminders), stated)
+        if left is not None:
+            return left
+        reworded = any(texts[one.index] != one.text for one in asking)
+        said = (self.format == "free" and reworded) or named_format("\n".join(texts.values())) == self.format
         if asking and missing is None and (shown or said):
             return changed
-        sentence = self.request if missing is None else f"{self.request}\n\n{self._structure(missing)}"
+        sentence = (
+            self.request if speech is None else speech.request.format(answer=speech.answer[self.format])
+        )
+        if missing is not None:
+            sentence = f"{sentence}\n\n{self._structure(missing, speech)}"
         if asking:
             # Behind what the prompt says of its answers already
             last = changed.segments[asking[-1].index]
             return changed.with_texts({last.index: _appended(last.text, sentence)})
         return _with_request(changed, sentence)
 
-    def _rewritten(self, asking: Sequence[Segment], stated: Format | None) -> tuple[dict[int, str], bool]:
+    def _refused(
+        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
+    ) -> NotApplicable | None:
+        """Why what the prompt says of its answers cannot be replaced whole, or need not be."""
+        if not asking and _is_asked_by_user(view):
+            return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
+        if (stated or "free") == self.format:
+            return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
+        return self._irreplaceable(view, asking, stated)
+
+    def _irreplaceable(
+        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
+    ) -> NotApplicable | None:
+        named = _form_named(asking)
+        if any(one.node is None for segment in asking for one in skeletons(segment.text, named)):
+            return NotApplicable("unreadable_structure", "the structure that the prompt shows cannot be read")
+        words = "\n".join(_words(segment.text, named) for segment in asking)
+        if self.format in _TEXT_ONLY and _MARKUP.search(words):
+            return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
+        shown = [one.text for one in view.segments if one.type == "examples"]
+        if stated is not None and any(_shows(text, stated) for text in shown):
+            return NotApplicable(
+                "examples_show_format", "examples in the prompt show answers in the old format"
+            )
+        return None
+
+    def _left(
+        self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
+    ) -> NotApplicable | None:
+        """What of the old wish the rewritten words still say."""
+        reminding = "\n".join(changed.segments[index].text for index in reminders).split("\n")
+        words = "\n".join((
+            *(changed.segments[index].text for index in asking),
+            *(line for line in reminding if asked_format(line) is not None),
+        ))  # fmt: skip
+        old_structure = stated == "json" and _STRUCTURE.search(words)
+        if set(named_formats(words)) - {self.format} or old_structure:
+            return NotApplicable("unclear_format", "the prompt speaks of more than one format")
+        if forbids(words, self.format):
+            return NotApplicable("format_forbidden", f"the prompt forbids {self.words.name}")
+        return None
+
+    def _rewritten(
+        self, asking: Sequence[Segment], stated: Format | None, speech: Speech | None
+    ) -> tuple[dict[int, str], bool]:
         """New texts of the output instructions, and whether they now name or show this format."""
         named = _form_named(asking)
         texts: dict[int, str] = {}
@@ -123,36 +188,66 @@ class Form:
             pieces: list[str] = []
             done = 0
             for one in skeletons(segment.text, named):
-                pieces.append(renamed(segment.text[done : one.start], stated, self.format, self.words))
-                pieces.append(self._skeleton(segment.text, one))
+                pieces.append(
+                    renamed(segment.text[done : one.start], stated, self.format, self.words, speech)
+                )
+                pieces.append(self._skeleton(segment.text, one, speech))
                 shown = shown or (one.node is not None and not self.fenced)
                 done = one.end
-            pieces.append(renamed(segment.text[done:], stated, self.format, self.words))
+            pieces.append(renamed(segment.text[done:], stated, self.format, self.words, speech))
             texts[segment.index] = "".join(pieces)
         return texts, shown
 
-    def _reminding(self, text: str, stated: Format | None) -> str:
+    def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
         """A text with those lines reworded that ask for a format among other things."""
         return "\n".join(
-            renamed(line, stated, self.format, self.words) if asked_format(line) == stated else line
+            renamed(line, stated, self.format, self.words, speech) if asked_format(line) == stated else line
             for line in text.split("\n")
         )
 
-    def _skeleton(self, text: str, skeleton: Skeleton) -> str:
-        if skeleton.node is None:
-            return f"{text[skeleton.start : skeleton.end]}\n\n{_UNREAD}"
-        if isinstance(skeleton.node, Leaf):
+    def _skeleton(self, text: str, skeleton: Skeleton, speech: Speech | None) -> str:
+        if skeleton.node is None or isinstance(skeleton.node, Leaf):
             return text[skeleton.start : skeleton.end]
         if not self.fenced:
-            return self.render(skeleton.node)
+            return self._structure(skeleton.node, speech)
         if skeleton.fence:
             tag = self.format if skeleton.tag else ""
             return f"{skeleton.fence}{tag}\n{self.render(skeleton.node)}\n{skeleton.fence}"
         before = text[: skeleton.start].rstrip(" \t")
         return ("" if not before or before.endswith("\n") else "\n") + self.render(skeleton.node)
 
-    def _structure(self, node: Node) -> str:
-        return f"```{self.format}\n{self.render(node)}\n```" if self.fenced else self.render(node)
+    def _structure(self, node: Node, speech: Speech | None) -> str:
+        if not self.fenced:
+            return _free(node, speech)
+        return f"```{self.format}\n{self.render(node)}\n```"
+
+
+def _language(view: PromptView, asking: Sequence[Segment]) -> str:
+    """The language that the prompt's own words about its answers are in."""
+    own = [one for one in view.segments if one.kind == "template" and one.type != "document"]
+    words = "\n".join(_words(one.text, None) for one in asking)
+    found = language_of(words)
+    if found in (*SPEECHES, _ENGLISH):
+        return found or _ENGLISH
+    told = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
+    if any(told.values()):
+        return max(_TELLS, key=lambda tag: told[tag])
+    return language_of("\n".join(one.text for one in own)) or language_of(view.input_text) or _ENGLISH
+
+
+def _words(text: str, named: Format | None) -> str:
+    """An output instruction without the structures that it shows."""
+    pieces: list[str] = []
+    done = 0
+    for one in skeletons(text, named):
+        pieces.append(text[done : one.start])
+        done = one.end
+    return "".join((*pieces, text[done:]))
+
+
+def _shows(text: str, format_: Format) -> bool:
+    """Whether an example is written in a format."""
+    return any(one.format == format_ for one in skeletons(text, format_))
 
 
 def _asking(view: PromptView) -> list[Segment]:
@@ -215,7 +310,8 @@ def _holds(texts: Collection[str], node: Node | None) -> bool:
 
 def _appended(text: str, sentence: str) -> str:
     core = text.rstrip()
-    return f"{core}\n\n{sentence}{text[len(core) :]}"
+    gap = "\n\n" if "\n" in core or "\n" in text[len(core) :] or len(core) == len(text) else " "
+    return f"{core}{gap}{sentence}{text[len(core) :]}"
 
 
 def _with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
@@ -234,38 +330,47 @@ def _with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable
 _SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
 
 
-def _free(node: Node) -> str:
+_ENGLISH_WORDS: Final = ("such as", "any number", "each", "with")
+
+
+def _free(node: Node, speech: Speech | None = None) -> str:
     """One sentence that names the contents, with what is said of them in parentheses."""
+    words = _ENGLISH_WORDS if speech is None else speech.words
     match node:
         case Record(fields=fields):
-            contents = "; ".join(_described(one.name, one.value) for one in fields)
+            contents = "; ".join(_described(one.name, one.value, words) for one in fields)
         case Listing(item=item):
-            contents = ", each ".join(part for part in ("any number of parts", _hint(item)) if part)
+            many = "any number of parts" if speech is None else words[1]
+            hint = _hint(item, words)
+            contents = f"{many}, {words[2]} {hint}" if hint else many
         case Leaf():
             contents = node.text
+    if speech is not None:
+        return speech.covers.format(contents=contents)
     return f"Plain prose, without JSON or any markup, that covers: {contents}."
 
 
-def _described(name: str, node: Node) -> str:
-    hint = _hint(node)
+def _described(name: str, node: Node, words: Sequence[str]) -> str:
+    hint = _hint(node, words)
     return f"{name} ({hint})" if hint else name
 
 
-def _hint(node: Node) -> str:
+def _hint(node: Node, words: Sequence[str]) -> str:
+    such_as, any_number, each, having = words
     match node:
         case Leaf(text=text, form="literal"):
-            return f"such as “{text}”"
+            return f"{such_as} “{text}”"
         case Leaf(text=text, form="bare"):
-            return f"such as {text}"
+            return f"{such_as} {text}"
         case Leaf(text=text):
             return "" if _SAYS_NOTHING.fullmatch(text) else text
         case Listing(item=item):
-            inner = _hint(item)
-            return f"any number, each {inner}" if inner else "any number"
+            inner = _hint(item, words)
+            return f"{any_number}, {each} {inner}" if inner else any_number
         case Record(fields=()):
             return ""
         case Record(fields=fields):
-            return "with " + ", ".join(_described(one.name, one.value) for one in fields)
+            return f"{having} " + ", ".join(_described(one.name, one.value, words) for one in fields)
 
 
 def _json(node: Node) -> str:
@@ -480,6 +585,18 @@ _CATEGORY: Final = Category(
 )
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
+SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
+"""Languages other than English in which formats are asked for."""
+_TELLS: Final[dict[str, re.Pattern[str]]] = {
+    tag: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])" if tag != "ja" else words, re.IGNORECASE)
+    for tag, words in (
+        (
+            _ENGLISH,
+            r"the|in|as|with|answer|reply|respond|return|give|use|a|an|and|or|only|output|format|either",
+        ),
+        *((tag, one.tells) for tag, one in SPEECHES.items()),
+    )
+}
 
 
 def _form(name: Format, render: Callable[[Node], str], *, fenced: bool = True) -> Form:

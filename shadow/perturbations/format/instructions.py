@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.perturbations.format.readers import (
     json_at,
@@ -36,8 +36,12 @@ _NAMES: Final[Mapping[Format, str]] = {
 }
 # Not inside file names, addresses, identifiers or media types
 _EDGES: Final = (
-    r"(?<![\w./@#`-])",
-    r"(?![\w/@`]|\.\w|-(?!formatted|like|style|only|based|compatible|encoded))",
+    r"(?<![A-Za-z0-9_À-ÿ./@#`-])",
+    (
+        r"(?![A-Za-z0-9_À-ÿ/@`]|\.\w|-(?!formatted|like|style|only|based|compatible|encoded|obje[ck]t|forma"
+        r"|indeling|do[ck]ument|array|list|wörterbuch|woordenboek|fragment|stru[ck]tu|string|schema|schlüssel"
+        r"|sleutel|antw|ausgabe))"
+    ),
 )
 _ADJECTIVE: Final = r"(?:(?:well-formed|single|valid|strict|raw|pure|proper|parse?able|correct|clean)\s+)"
 _DENSITY: Final = r"(?:(?:minified|compact|pretty-printed|one-line|single-line)\s+)"
@@ -50,7 +54,8 @@ _FENCES: Final = re.compile(
     r"\b(?:markdown|json|yaml|xml|html)[ -](?=(?:code[ -])?(?:fences?|blocks?|backticks))", re.IGNORECASE
 )
 _AGAINST: Final = (
-    r"(?:\b(?:no|not|non|without|never|avoid|instead\ of|rather\ than|omit)\s+"
+    r"(?:\b(?:no|not|non|without|never|avoid|instead\ of|rather\ than|omit|kein(?:e[nmrs]?)?|ohne"
+    r"|nicht|sin|sans|pas\ de|senza|niente|geen|zonder|sem|nem|ni|né|não\ use|no\ uses)\s+"
     r"(?:(?:in|as|use|using|any|add|include|output|return|write)\s+){0,2})"
 )
 _KEYS: Final = frozenset({"key", "property", "attribute", "tag", "element", "heading", "header", "field"})
@@ -95,6 +100,14 @@ _ANY: Final = re.compile(
     + f"){_EDGES[1]}",
     re.IGNORECASE,
 )
+_ANY_NAME: Final = "|".join(_NAMES.values())
+_ASKS_ELSEWHERE: Final = re.compile(
+    r"(?:\b(?:im|als|ins?|en|au|sous|em|nel|como|come|einen?|une?|una|een|um)\s+(?:[\w’']+\s+){0,2}?"
+    rf"|\bformat[oe]?\s+)(?:{_ANY_NAME})(?![A-Za-z0-9_])"
+    rf"|(?:{_ANY_NAME})(?:-(?:Format|formaat|Objekt|object)|形式|オブジェクト|で)",
+    re.IGNORECASE,
+)
+"""In other languages than English."""
 _MARKUP: Final = r"(?:\s+(?:formatting|syntax|markup))?"
 _ASKS: Final = re.compile(
     r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
@@ -132,27 +145,88 @@ def named_format(text: str) -> Format | None:
 
     "No Markdown" and fences of code name none.
     """
-    for match in _ANY.finditer(_FENCES.sub("", text)):
-        if not match["against"]:
-            return next(format_ for format_ in _NAMES if match[format_])
-    return None
+    return next(iter(named_formats(text)), None)
+
+
+def named_formats(text: str) -> tuple[Format, ...]:
+    """Every format that a text names as one to write in, in order, repeated ones included."""
+    return tuple(
+        next(format_ for format_ in _NAMES if match[format_])
+        for match in _ANY.finditer(_FENCES.sub("", text))
+        if not match["against"]
+    )
 
 
 def asked_format(line: str) -> Format | None:
     """The format that a line of any text asks an answer to have, as in "You respond in JSON"."""
-    asks = _ASKS.search(line)
+    asks = _ASKS.search(line) or _ASKS_ELSEWHERE.search(line)
     return named_format(line[asks.start() :]) if asks else None
 
 
-def renamed(text: str, source: Format | None, target: Format, words: Words) -> str:
+def forbids(text: str, format_: Format) -> bool:
+    """Whether a text says that an answer must not have a format."""
+    return any(match["against"] and match[format_] for match in _ANY.finditer(text) if format_ in _NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """How a language other than English speaks of formats, see `formats.toml`."""
+
+    tells: str
+    request: str
+    covers: str
+    words: tuple[str, str, str, str]
+    """Such as, any number, each, with."""
+    answer: Mapping[Format, str]
+    object: str
+    document: str
+    prose: tuple[tuple[str, str], ...]
+    elisions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Speech:
+        """As the file has it."""
+        return cls(**{"elisions": {}, **table, "prose": tuple(map(tuple, table["prose"]))})
+
+    def renamed(self, text: str, source: Format, target: Format, name: str) -> str:
+        """A text that speaks of another format; articles agree, as all documents are of one gender."""
+        old = f"{_EDGES[0]}(?:{_NAMES[source]})(?![A-Za-z0-9_À-ÿ])"
+        if target == "free":
+            for phrase, instead in self.prose:
+                whole = rf"(?<![A-Za-zÀ-ÿ]){phrase.replace('NAME', old)}"
+                text = re.sub(whole, instead, text, flags=re.IGNORECASE)
+            return text
+        before = "|".join(map(re.escape, self.elisions)) or "(?!)"
+        text = re.sub(
+            rf"(?P<before>{before})?{self.object.replace('NAME', old)}",
+            lambda match: (
+                self.elisions.get((match["before"] or "").lower(), match["before"] or "")
+                + self.document.format(name=name)
+            ),
+            text,
+            flags=re.IGNORECASE,
+        )
+        return re.sub(old, name, text, flags=re.IGNORECASE)
+
+
+def renamed(
+    text: str, source: Format | None, target: Format, words: Words, speech: Speech | None = None
+) -> str:
     """A text that speaks of another format.
 
     Args:
         text: An output instruction without its skeleton.
         source: The format it speaks of, None if of none.
         target: The format that it should speak of; what forbids it is taken out.
-        words: How to speak of that.
+        words: How to speak of that in English.
+        speech: How to speak of it in the text's own language; None if that is English.
     """
+    if speech is not None:
+        return (
+            text
+            if source is None or source not in _NAMES
+            else speech.renamed(text, source, target, words.name)
+        )
     text = _FENCES.sub("", text)
     if target in _PROHIBITIONS:
         text = _AMONG_OTHERS[target].sub(r"\1", _PROHIBITIONS[target].sub("", text))

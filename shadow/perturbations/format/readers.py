@@ -21,6 +21,7 @@ from evenkeel.shadow.perturbations.format.schema import (
     leaf_of,
     merged,
     noted,
+    read_json_schema,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ _RAW: Final = re.compile(
 _CHOICE: Final = re.compile(r"\s*(?:\||/(?!/)|or\b)")
 _ELLIPSIS: Final = re.compile(r"\.{3}|…")
 _DEEPEST = 20
+_MOST_EXAMPLES: Final = 2
+"""Objects in a list that shows what its items look like."""
 
 
 class Read(NamedTuple):
@@ -76,7 +79,23 @@ def json_at(text: str, start: int) -> Read:
             raise UnreadableSkeleton("an object without an end")
         plain = text[start : end + 2].replace("{{", "{").replace("}}", "}")
         return Read(_value(plain, 0, 0).node, end + 2)
-    return _value(text, start, 0)
+    return _json_schema_at(text, start) or _value(text, start, 0)
+
+
+def _json_schema_at(text: str, start: int) -> Read | None:
+    """The contents that a JSON Schema asks for, if one begins here."""
+    if '"properties"' not in text:
+        return None
+    try:
+        schema, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    is_schema = isinstance(schema, dict) and isinstance(schema.get("properties"), dict)
+    return (
+        Read(read_json_schema(schema), end)
+        if is_schema and ("type" in schema or "$schema" in schema)
+        else None
+    )
 
 
 def _value(text: str, start: int, depth: int) -> Read:
@@ -122,12 +141,16 @@ def _json_record(text: str, start: int, depth: int) -> Read:
 
 def _json_listing(text: str, start: int, depth: int) -> Read:
     item: Node | None = None
+    records = 0
     at, _ = _skipped(text, start + 1)
     while not text.startswith("]", at):
         if ellipsis := _ELLIPSIS.match(text, at):
             at, _ = _after_value(text, ellipsis.end())
             continue
         read = _value(text, at, depth + 1)
+        records += isinstance(read.node, Record)
+        if records > _MOST_EXAMPLES:
+            raise UnreadableSkeleton("a list of so many objects is data")
         at, note = _after_value(text, read.end)
         one = noted(read.node, note)
         item = one if item is None else merged(item, one)

@@ -28,6 +28,8 @@ _NUMERIC: Final = re.compile(r"(?:number|integer|int|float|double|boolean|bool)\
 _MANY: Final = re.compile(
     r"(?:list|array)(?:\s*\[(.*)\]|\s*<(.*)>|\s+of\s+(.*))?|(.+)\[\]", re.IGNORECASE | re.DOTALL
 )
+_CHOICES: Final = re.compile(r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}")
+"""What may stand there: "low | medium | high"."""
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -98,7 +100,7 @@ def leaf_of(written: str, *, quoted: bool = False) -> Node:
         if not bracketed and not quoted and _BARE.fullmatch(inner):
             return Leaf(inner, "bare")
         return Leaf(inner)
-    return Leaf(text, "literal")
+    return Leaf(text, "hint" if _CHOICES.fullmatch(text) else "literal")
 
 
 def noted(node: Node, note: str) -> Node:

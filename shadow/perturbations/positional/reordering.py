@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _LINE: Final = re.compile(r"[^\n]*\n?")
 _BULLET: Final = re.compile(r"([ \t]*)([-*+•–])[ \t]+(?=\S)")
 _KEY_VALUE: Final = re.compile(
-    r"([ \t]*)(?!https?:)[^\W\d_][\w()/&-]+(?:[ ][\w()/&#-]+){0,3}([:\uff1a])[ \t]*(?=[^\s/])[^\n]*[^\s.!?。:;,]\s*\Z"
+    r"([ \t]*)(?!https?:)[^\W\d_][\w()/&-]+(?:[ ][\w()/&#-]+){0,3}([:\uff1a])"
+    r"[ \t]*(?=[^\s/])[^\n]*[^\s.!?。:;,]\s*\Z"
 )
 _SPOKEN: Final = re.compile(
     r"\s*(?:user|assistant|agent|customer|client|human|ai|bot|caller|support|system|q|a|question|answer|input|output"
@@ -286,8 +287,7 @@ class Reordering:
             return NotApplicable(
                 "nothing_to_reorder", "the prompt holds no documents and no list without numbers"
             )
-        said = "\n".join(one.text for one in view.segments if one.type not in ("document", "code"))
-        if free and points_by_order(said):
+        if free and points_by_order(_said(view)):
             return NotApplicable("bound", "the prompt speaks of items or documents by their place")
         if not free:
             return NotApplicable(
@@ -297,6 +297,12 @@ class Reordering:
         if changed.text == view.text:
             return NotApplicable("nothing_to_reorder", "the documents or items are all alike")
         return changed
+
+
+def _said(view: PromptView) -> str:
+    """What the application says, or anybody where that is not known."""
+    own = [one.text for one in view.segments if one.kind == "template" and one.type != "document"]
+    return "\n".join(own or (one.text for one in view.segments if one.type not in ("document", "code")))
 
 
 def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
