@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.runtime.roles.monitor import MonitorRole
     from evenkeel.runtime.roles.worker import WorkerRole
+    from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.shadow.planner import Need
@@ -130,7 +131,7 @@ async def serve(part: str, settings: Settings, host: Host) -> None:
 
 def _bodies(
     settings: Settings,
-    stores: SqliteStores | RedisStores,
+    stores: Stores,
     monitor: MonitorRole | None,
     worker: WorkerRole | None,
     stopping: threading.Event,
@@ -150,7 +151,7 @@ def _bodies(
     return bodies
 
 
-async def _opened(part: str, settings: Settings) -> SqliteStores | RedisStores:
+async def _opened(part: str, settings: Settings) -> Stores:
     if settings.redis is None:
         stores = SqliteStores(settings, lost=_start_again)
         await asyncio.to_thread(stores.archive.prune)
@@ -177,9 +178,7 @@ def _start_again(problem: str) -> None:
     os._exit(1)
 
 
-def _exported(
-    stores: SqliteStores | RedisStores, instruments: Instruments, counters: CounterStore, host: Host
-) -> list[Snapshot]:
+def _exported(stores: Stores, instruments: Instruments, counters: CounterStore, host: Host) -> list[Snapshot]:
     """Counters that a monitor exports besides its own.
 
     On a Redis other roles export theirs; exported here too, they would count double. Under a supervisor all
@@ -193,7 +192,7 @@ def _exported(
 
 
 def _needs(
-    settings: Settings, stores: SqliteStores | RedisStores, monitor: MonitorRole | None
+    settings: Settings, stores: Stores, monitor: MonitorRole | None
 ) -> Callable[[str, str], Mapping[str, Need]]:
     """Where a worker learns which cells need trials: from the monitor beside it, or through Redis."""
     if monitor is not None:

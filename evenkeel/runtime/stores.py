@@ -13,7 +13,7 @@ import socket
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenkeel.core.budget import Budget
 from evenkeel.settings import SettingsError, load
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.cache import Cache
-    from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.runtime.templates import Templates
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.archive import ExchangeArchive
@@ -58,67 +57,16 @@ _TEMPLATES_FOLLOWED_EVERY_S = 10.0
 _TEMPLATES_SAVED_EVERY_S = 30.0
 
 
-class Stores(abc.ABC):
-    """All stores. Each is opened when it is first asked for, and the same one from then on."""
+class DocumentStores(abc.ABC):
+    """The stores that are small documents, wherever these are.
+
+    Each store is opened when it is first asked for, and the same one from then on.
+    """
 
     documents: Documents
-    """Small documents, which the stores named below keep theirs among."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-
-    @property
-    @abc.abstractmethod
-    def place(self) -> str:
-        """Where they are, for people; no credential in it."""
-
-    @abc.abstractmethod
-    def check(self) -> None:
-        """Raise StoreError, in one line, unless they can be used."""
-
-    @property
-    @abc.abstractmethod
-    def queue(self) -> ExchangeQueue:
-        """Sampled exchanges that wait."""
-
-    @property
-    @abc.abstractmethod
-    def verdicts(self) -> VerdictLog:
-        """The verdict log, within the limits of the settings."""
-
-    @property
-    @abc.abstractmethod
-    def watched(self) -> VerdictLog:
-        """What of the log this monitor folds."""
-
-    @property
-    @abc.abstractmethod
-    def monitor(self) -> MonitorStore:
-        """Checkpoint, alerts and trends of this monitor."""
-
-    @abc.abstractmethod
-    def monitors(self) -> list[MonitorStore]:
-        """Those of every monitor that there has been, for reading. Blocks."""
-
-    @property
-    @abc.abstractmethod
-    def archive(self) -> ExchangeArchive:
-        """Exchanges that can be approved."""
-
-    @property
-    @abc.abstractmethod
-    def ledger(self) -> CostTracker:
-        """What was spent, within the budgets of the settings."""
-
-    @property
-    @abc.abstractmethod
-    def judge_cache(self) -> Cache:
-        """Rulings of the judge."""
-
-    @property
-    @abc.abstractmethod
-    def rewrites(self) -> Cache:
-        """Texts of the rewriter."""
 
     @abc.abstractmethod
     def counters_of(self, supervisor: int | None) -> CounterStore:
@@ -127,14 +75,6 @@ class Stores(abc.ABC):
     @abc.abstractmethod
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
         """What only one of several processes may hold, in the name of this one."""
-
-    @abc.abstractmethod
-    def losses(self) -> Snapshot:
-        """Counters of what limits of the stores have cost since the installation began. Blocks."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Let go of them."""
 
     @cached_property
     def counters(self) -> CounterStore:
@@ -188,8 +128,8 @@ class Stores(abc.ABC):
         )
 
 
-class SqliteStores(Stores):
-    """`Stores` in the file of the data folder."""
+class SqliteStores(DocumentStores):
+    """All stores, in the file of the data folder."""
 
     def __init__(self, settings: Settings, *, lost: Callable[[str], object] | None = None) -> None:
         """Open the file; makes it, and its folder, if there is none.
@@ -209,22 +149,22 @@ class SqliteStores(Stores):
 
     @property
     def place(self) -> str:
-        """As `Stores`: the file."""
+        """The file, for people."""
         return str(self._path)
 
     def check(self) -> None:
-        """As `Stores`: it has been opened."""
+        """Nothing: it has been opened."""
 
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
-        """As `Stores`. Whatever `lost` says: should the file be deleted, the queue makes it again."""
+        """Sampled exchanges that wait. A deleted file is made again, whatever `lost` says."""
         database = self._database if self._forgiving else Database(self._path)
         kept_s = self._settings.storage.exchange_hours * _SECONDS_PER_HOUR
         return SqliteExchangeQueue(database, time.time, kept_s=kept_s)
 
     @cached_property
     def verdicts(self) -> SqliteVerdictLog:
-        """As `Stores`."""
+        """The verdict log, within the limits of the settings."""
         from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
         limits = self._settings.storage
@@ -238,30 +178,30 @@ class SqliteStores(Stores):
 
     @property
     def watched(self) -> SqliteVerdictLog:
-        """As `Stores`: all of it."""
+        """What of the log this monitor folds: all of it."""
         return self.verdicts
 
     @cached_property
     def monitor(self) -> SqliteMonitorStore:
-        """As `Stores`."""
+        """Checkpoint, alerts and trends."""
         from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 
         return SqliteMonitorStore(self._database)
 
     def monitors(self) -> list[MonitorStore]:
-        """As `Stores`: there is one."""
+        """Those of every monitor: there is one."""
         return [self.monitor]
 
     @cached_property
     def archive(self) -> SqliteExchangeArchive:
-        """As `Stores`."""
+        """Exchanges that can be approved."""
         from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 
         return SqliteExchangeArchive(self._database, **_archive_limits(self._settings))
 
     @cached_property
     def ledger(self) -> CostTracker:
-        """As `Stores`."""
+        """What was spent, within the budgets of the settings."""
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
         limits = budgets(self._settings)
@@ -269,37 +209,37 @@ class SqliteStores(Stores):
 
     @cached_property
     def judge_cache(self) -> Cache:
-        """As `Stores`."""
+        """Rulings of the judge."""
         from evenkeel.stores.sqlite.cache import SqliteRulings
 
         return SqliteRulings(self._database)
 
     @cached_property
     def rewrites(self) -> Cache:
-        """As `Stores`."""
+        """Texts of the rewriter."""
         from evenkeel.stores.sqlite.cache import SqliteCache
 
         return SqliteCache(self._database, "rewrites", "rewrite")
 
     def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
-        """As `Stores`."""
+        """As `DocumentStores`."""
         return SqliteCounterStore(self._database)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:  # noqa: ARG002 - one process holds them all
-        """As `Stores`."""
+        """As `DocumentStores`."""
         return SoleLease()
 
     def losses(self) -> Snapshot:
-        """As `Stores`."""
+        """Counters of what limits have cost since the installation began. Blocks."""
         return {"counters": [["verdicts_trimmed", {}, self.verdicts.trimmed()]]}
 
     def close(self) -> None:
-        """As `Stores`."""
+        """Let go of the file."""
         self._database.close()
 
 
-class RedisStores(Stores):
-    """`Stores` in the Redis that the settings name."""
+class RedisStores(DocumentStores):
+    """All stores, in the Redis that the settings name."""
 
     def __init__(self, settings: Settings) -> None:
         """Connects when something is first used.
@@ -321,16 +261,16 @@ class RedisStores(Stores):
 
     @property
     def place(self) -> str:
-        """As `Stores`: the URL."""
+        """The URL, for people; no credential is in it."""
         return self._redis.url
 
     def check(self) -> None:
-        """As `Stores`."""
+        """Raise StoreError, in one line, unless it can be used."""
         self._store.check()
 
     @cached_property
     def queue(self) -> RedisExchangeQueue:
-        """As `Stores`, within the limits of the settings."""
+        """Sampled exchanges that wait, within the limits of the settings."""
         from evenkeel.stores.redis.queue import RedisExchangeQueue
 
         return RedisExchangeQueue(
@@ -344,7 +284,7 @@ class RedisStores(Stores):
 
     @cached_property
     def verdicts(self) -> RedisVerdictLog:
-        """As `Stores`."""
+        """The verdict log, within the limits of the settings."""
         from evenkeel.stores.redis.verdicts import RedisVerdictLog
 
         return RedisVerdictLog(
@@ -356,7 +296,7 @@ class RedisStores(Stores):
 
     @cached_property
     def watched(self) -> VerdictLog:
-        """As `Stores`: those of `monitor.routes`."""
+        """What of the log this monitor folds: the verdicts of `monitor.routes`."""
         from evenkeel.stores.verdict_log import RoutesLog
 
         routes = self._settings.monitor.routes
@@ -364,11 +304,11 @@ class RedisStores(Stores):
 
     @cached_property
     def monitor(self) -> MonitorStore:
-        """As `Stores`, by the name of this monitor."""
+        """Checkpoint, alerts and trends of this monitor, by its name."""
         return self._monitor(checkpoint_name(self._settings))
 
     def monitors(self) -> list[MonitorStore]:
-        """As `Stores`."""
+        """Those of every monitor that there has been, for reading. Blocks."""
         from evenkeel.stores.redis.monitor import monitor_names
 
         return [self._monitor(name) for name in monitor_names(self._store)]
@@ -380,14 +320,14 @@ class RedisStores(Stores):
 
     @cached_property
     def archive(self) -> ExchangeArchive:
-        """As `Stores`."""
+        """Exchanges that can be approved."""
         from evenkeel.stores.redis.archive import RedisExchangeArchive
 
         return RedisExchangeArchive(self._store, **_archive_limits(self._settings))
 
     @cached_property
     def ledger(self) -> CostTracker:
-        """As `Stores`: what all workers spend together."""
+        """What all workers spend together, within the budgets of the settings."""
         from evenkeel.stores.redis.budget import RedisCostTracker
 
         limits = budgets(self._settings)
@@ -395,34 +335,34 @@ class RedisStores(Stores):
 
     @cached_property
     def judge_cache(self) -> Cache:
-        """As `Stores`."""
+        """Rulings of the judge."""
         from evenkeel.stores.redis.cache import RedisCache
 
         return RedisCache(self._store, "rulings")
 
     @cached_property
     def rewrites(self) -> Cache:
-        """As `Stores`."""
+        """Texts of the rewriter."""
         from evenkeel.stores.redis.cache import RedisCache
 
         return RedisCache(self._store, "rewrites")
 
     def counters_of(self, supervisor: int | None) -> CounterStore:
-        """As `Stores`."""
+        """As `DocumentStores`."""
         from evenkeel.stores.redis.counters import RedisCounterStore
 
         group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
         return RedisCounterStore(self._store, time.time, group=group)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
-        """As `Stores`."""
+        """As `DocumentStores`."""
         from evenkeel.stores.redis.connection import process_name
         from evenkeel.stores.redis.lease import RedisLease
 
         return RedisLease(self._store, name, process_name(os.getpid()), length_s=length_s)
 
     def losses(self) -> Snapshot:
-        """As `Stores`: what limits cost, and what somebody trimmed."""
+        """Counters of what limits have cost, and of what somebody trimmed. Blocks."""
         figures = self.queue.figures()
         return {
             "counters": [
@@ -433,8 +373,12 @@ class RedisStores(Stores):
         }
 
     def close(self) -> None:
-        """As `Stores`."""
+        """Let go of the connections."""
         self._store.close()
+
+
+Stores: TypeAlias = SqliteStores | RedisStores
+"""All stores. Processes and commands do not know which of the two they have."""
 
 
 class Budgets(NamedTuple):
