@@ -78,7 +78,6 @@ def _schema(item: Item) -> str:
     return json.dumps({"type": "object", "properties": slots}, indent=2, ensure_ascii=False)
 
 
-"""What answers in a format are compared with: the free answer to the same prompt."""
 _FORMAT: Final = "format."
 _TROUBLES: Final = "rewriter_"
 

@@ -41,19 +41,14 @@ def test_the_newest_version_counts_unless_it_is_retired():
 
 
 def test_the_form_of_nine_in_ten_is_taken():
-    """One of ten is left out and named; two of ten are a question."""
+    """One of ten is left out and named, as is what has no form; two of ten are a question."""
     prose = [golden(f"p{i}") for i in range(9)]
     chosen = choose([*prose, golden("d0", DATA)])
     assert (chosen.form, len(chosen.goldens), dict(chosen.others)) == ("prose", 9, {"data": 1})
+    assert dict(choose([*prose, golden("e0", "")]).others) == {"empty": 1}
     with pytest.raises(UnfitGoldensError, match="--form prose"):
         choose([*prose[:8], golden("d0", DATA), golden("d1", DATA)])
     assert choose([*prose[:8], golden("d0", DATA), golden("d1", DATA)], "data").form == "data"
-
-
-def test_answers_that_have_no_form_are_named_by_reason():
-    """They are neither degraded nor counted as a form of their own."""
-    chosen = choose([golden("a"), golden("b"), golden("c", "")])
-    assert dict(chosen.others) == {"empty": 1}
 
 
 def test_the_digest_follows_ids_and_answers_whatever_their_order():

@@ -121,11 +121,14 @@ def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
         assert not chat.prompts
 
 
-def test_a_judge_that_does_not_work_is_one_line_and_keeps_what_was_scored(tmp_path):
-    """A rejected key stops at once; the heuristic scores stay in the journal."""
+def test_a_model_that_does_not_work_is_one_line_and_what_was_scored_stays(tmp_path):
+    """A key that rewriter or judge rejects stops at once; the heuristic scores stay in the journal."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
         chat.status = 401
+        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
+        shown = run(goldens, "--out", tmp_path / "reworded", *QUICK, *model, exit_code=1)
+        assert "scripted cannot be used (unauthorized" in shown
         shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes"), exit_code=1)
         assert "scripted cannot be used (unauthorized" in shown
         assert "give the same command again" in shown
@@ -185,14 +188,3 @@ def test_a_model_that_never_passes_the_checks_leaves_its_candidates_out(tmp_path
     modes = {result.mode for result in read_calibration((tmp_path / "calibration.yaml").read_text()).modes}
     assert FailureMode.MISSING in modes
     assert FailureMode.REWORDED not in modes
-
-
-def test_a_rewriter_that_does_not_work_is_one_line(tmp_path):
-    """A rejected key stops before anything is scored by it."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
-    with ScriptedChat(shorter) as chat:
-        chat.status = 401
-        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
-        assert "scripted cannot be used (unauthorized" in run(
-            goldens, "--out", tmp_path, *QUICK, *model, exit_code=1
-        )

@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -107,33 +104,6 @@ def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tm
     assert found == {"refused": 4, "bad_schema": 4, "out_of_scale": 4}
     assert ratings["metrics"][0]["strategies"][0]["plain"]["rated"] == 2
     assert "12 of 20 judgements gave no rating: bad_schema 4, out_of_scale 4, refused 4." in shown
-
-
-def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path):
-    """Only the one call under way at the kill is asked again."""
-    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
-    cache = tmp_path / "calls.jsonl"
-    options = [
-        str(path), "--cache", str(cache), "--yes", "--concurrency", "1", "--strategies", "knowledge",
-    ]  # fmt: skip
-    with Scripted(lambda number, *_: 1 + number % 5, hold_after=10) as judge:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evenkeel", "judge-audit", *options, *asking(judge)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            assert judge.holding.wait(60)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait(10)
-        assert len(cache.read_text().splitlines()) == 10
-        judge.hold_after = None
-        judge.release.set()
-        shown = run(*options, *asking(judge))
-    assert "14 calls, 10 remembered" in shown
-    assert len(judge.prompts) == 24
-    assert judge.prompts.total() == 25
 
 
 def test_nothing_is_asked_without_consent(tmp_path):
