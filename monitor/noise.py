@@ -97,8 +97,7 @@ class JudgeCounts:
         """All estimates; None where one has fewer than `min_trials` observations."""
 
         def rate(count: int, others: int) -> Estimate | None:
-            trials = count + others
-            return proportion(count, trials, alpha=alpha) if trials >= min_trials else None
+            return proportion(count, count + others, alpha=alpha, min_trials=min_trials)
 
         return JudgeEstimates(
             noise=rate(self.other_again, self.same_again),

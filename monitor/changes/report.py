@@ -16,10 +16,10 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.gate import Verdict as GateVerdict
-from evenkeel.monitor.estimate import proportion
+from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
@@ -186,24 +186,13 @@ def _pooled(tally: Tally, alpha: float, min_trials: int) -> Estimate | None:
 
 
 def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int) -> CellSides:
-    old, new = before.counts(name), after.counts(name)
-    pairs = (
-        (old.excess(alpha=alpha, min_trials=min_trials), new.excess(alpha=alpha, min_trials=min_trials))
-        if name != BASELINE
-        else (None, None)
-    )
-    return CellSides(
-        name,
-        Sides(
-            old.content_delta(alpha=alpha, min_trials=min_trials),
-            new.content_delta(alpha=alpha, min_trials=min_trials),
-        ),
-        Sides(*pairs),
-        Sides(
-            old.robustness(alpha=alpha, min_trials=min_trials),
-            new.robustness(alpha=alpha, min_trials=min_trials),
-        ),
-    )
+    both = [tally.counts(name) for tally in (before, after)]
+
+    def sides(figure: Callable[..., Estimate | None]) -> Sides:
+        return Sides(*(figure(counts, alpha=alpha, min_trials=min_trials) for counts in both))
+
+    excess = sides(Counts.excess) if name != BASELINE else Sides(None, None)
+    return CellSides(name, sides(Counts.content_delta), excess, sides(Counts.robustness))
 
 
 def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
@@ -221,11 +210,9 @@ def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
 def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeSides:
     def sides(yes: str, no: str) -> Sides:
         counted = [(getattr(tally.judge, yes), getattr(tally.judge, no)) for tally in (before, after)]
-        first, second = (
-            proportion(count, count + others, alpha=alpha) if count + others >= min_trials else None
-            for count, others in counted
+        return Sides(
+            *(proportion(one, one + other, alpha=alpha, min_trials=min_trials) for one, other in counted)
         )
-        return Sides(first, second)
 
     return JudgeSides(
         sides("other_again", "same_again"),

@@ -277,6 +277,9 @@ that makes one side: the share of the others can only fall."""
 JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=9)
 """In judged pairs: what is said about pairs that look alike."""
 
+_SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS, "judge": JUDGE}
+"""By their names in a checkpoint."""
+
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 """Fingerprints of templates that evenkeel has learned; what applications say looks otherwise."""
 _LEARNING: Final = 150
@@ -294,13 +297,10 @@ class RouteWatch:
 
     __slots__ = (
         "_closed",
-        "_judge",
-        "_lengths",
-        "_likeness",
-        "_mix",
         "_old",
         "_records",
         "_running",
+        "_shares",
         "_values",
         "changed",
         "counts",
@@ -317,10 +317,7 @@ class RouteWatch:
         self.marks: list[ChangeMark] = []
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
-        self._mix = ShareWatch(MIX)
-        self._lengths = ShareWatch(LENGTHS)
-        self._likeness = ShareWatch(LIKENESS)
-        self._judge = ShareWatch(JUDGE)
+        self._shares = {name: ShareWatch(rules) for name, rules in _SHARES.items()}
         self._old = Tally()
         self._closed: list[Tally] = []
         self._running = Tally()
@@ -366,13 +363,14 @@ class RouteWatch:
     def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         moved: list[tuple[str, Moved]] = []
         if verdict.perturbation == BASELINE:
-            moved += [(kinds.TRAFFIC, one) for one in self._mix.observe(traffic(verdict))[:1]]
-            moved += [(kinds.ANSWERS, one) for one in self._lengths.observe(lengths(verdict))[:1]]
+            moved += [(kinds.TRAFFIC, one) for one in self._shares["mix"].observe(traffic(verdict))[:1]]
+            moved += [(kinds.ANSWERS, one) for one in self._shares["lengths"].observe(lengths(verdict))[:1]]
         alike = likeness(verdict)
         if verdict.rated_by:
-            moved += [(kinds.JUDGE_DRIFT, one) for one in self._judge.observe(judged(verdict, alike))[:1]]
+            said = judged(verdict, alike)
+            moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(said)[:1]]
         if alike is not None:
-            found = self._likeness.observe({f"likeness under {verdict.perturbation}": alike})
+            found = self._shares["likeness"].observe({f"likeness under {verdict.perturbation}": alike})
             if found:
                 moved += [(kinds.ANSWERS, found[0])]
         if not moved:
@@ -434,13 +432,13 @@ class RouteWatch:
     def _forget(self, kind: str) -> None:
         """Begin references anew: what moves with a change that is known is no further change."""
         if kind in {kinds.PROMPT, kinds.TRAFFIC}:
-            self._mix.forget()
+            self._shares["mix"].forget()
         if kind in {kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.TRAFFIC, kinds.ANSWERS}:
             # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
-            self._lengths.forget()
-            self._likeness.forget()
+            self._shares["lengths"].forget()
+            self._shares["likeness"].forget()
         if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS}:
-            self._judge.forget()
+            self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:
         """What was noticed, for people."""
@@ -456,10 +454,7 @@ class RouteWatch:
             "counts": self.counts,
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
-            "mix": self._mix.to_json(),
-            "lengths": self._lengths.to_json(),
-            "likeness": self._likeness.to_json(),
-            "judge": self._judge.to_json(),
+            **{name: watch.to_json() for name, watch in self._shares.items()},
             "old": self._old.to_json(),
             "closed": [tally.to_json() for tally in self._closed],
             "running": self._running.to_json(),
@@ -473,10 +468,7 @@ class RouteWatch:
         watch.counts = raw["counts"]
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
-        watch._mix = ShareWatch.from_json(raw["mix"], MIX)
-        watch._lengths = ShareWatch.from_json(raw["lengths"], LENGTHS)
-        watch._likeness = ShareWatch.from_json(raw["likeness"], LIKENESS)
-        watch._judge = ShareWatch.from_json(raw["judge"], JUDGE)
+        watch._shares = {name: ShareWatch.from_json(raw[name], rules) for name, rules in _SHARES.items()}
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]

@@ -218,24 +218,20 @@ class Counts:
 
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
         """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
-
-        def rate(successes: int, trials: int) -> Estimate | None:
-            return proportion(successes, trials, alpha=alpha) if trials >= min_trials else None
-
+        rules: Any = {"alpha": alpha, "min_trials": min_trials}
+        scored = self.quality_scored
         return CellEstimates(
-            content_delta=self.content_delta(alpha=alpha, min_trials=min_trials),
-            quality_delta=rate(self.quality_changed, self.quality_scored),
-            quality_worse=rate(self.worse, self.quality_scored),
-            quality_better=rate(self.better, self.quality_scored),
-            robustness=self.robustness(alpha=alpha, min_trials=min_trials),
-            excess=self.excess(alpha=alpha, min_trials=min_trials),
+            content_delta=self.content_delta(**rules),
+            quality_delta=proportion(self.quality_changed, scored, **rules),
+            quality_worse=proportion(self.worse, scored, **rules),
+            quality_better=proportion(self.better, scored, **rules),
+            robustness=self.robustness(**rules),
+            excess=self.excess(**rules),
         )
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The rate of shifts; None with fewer than `min_trials` trials."""
-        if self.trials < min_trials:
-            return None
-        return proportion(self.shifted, self.trials, alpha=alpha)
+        return proportion(self.shifted, self.trials, alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The paired excess; None with fewer than `min_trials` pairs."""

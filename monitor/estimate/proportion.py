@@ -39,15 +39,15 @@ def log_evidence(rate: float, successes: int, trials: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def proportion(successes: int, trials: int, *, alpha: float = 0.05) -> Estimate | None:
+def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
     """The rate of successes among independent trials, with its confidence sequence.
 
     Returns: an estimate in [0, 1] whose interval holds every rate that `log_evidence` does not put
     below 1/alpha odds; it covers the truth at all sample sizes together with probability
-    1 - alpha or more. Both ends grow with `successes`. None without trials.
+    1 - alpha or more. Both ends grow with `successes`. None with fewer than `min_trials`, or none.
     Source: Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021 (beta-binomial mixture).
     """
-    if trials == 0:
+    if trials < max(1, min_trials):
         return None
     failures = trials - successes
     target = _log_mixture(successes, trials) + log(alpha)
