@@ -12,6 +12,8 @@ from typing import Final
 
 LONGEST_NAME: Final = 200
 """Characters. Names of models are below 100; a longer one is somebody's attempt."""
+UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, line ends, overrides of the writing direction, and what has no UTF-8: in no name."""
 
 
 def named(text: str) -> str:

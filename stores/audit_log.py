@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from evenkeel.core.text import LONGEST_NAME
 from evenkeel.stores.documents import Collection
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ later version of the program may know more."""
 KEPT: Final = 100_000
 """Actions that a store keeps, the newest."""
 MOST_READ: Final = 1_000
-LONGEST_NAME: Final = 200
 _LONGEST_TEXT: Final = 400
 
 

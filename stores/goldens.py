@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import zlib
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.errors import UserError
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.text import UNWRITABLE
 from evenkeel.stores.documents import Collection
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ class Golden:
 
 
 LONGEST_ID = 200
-_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls, line ends, overrides of the writing direction, and what has no UTF-8."""
 _DOTS = frozenset({".", ".."})
 """Browsers take these for folders, in any spelling."""
 
@@ -258,7 +256,7 @@ class GoldenStore:
 def is_id(text: str) -> bool:
     """Whether a golden can be named so: 1 to 200 characters on one line, not all of them blank."""
     return (
-        bool(text.strip()) and len(text) <= LONGEST_ID and text not in _DOTS and not _UNWRITABLE.search(text)
+        bool(text.strip()) and len(text) <= LONGEST_ID and text not in _DOTS and not UNWRITABLE.search(text)
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import threading
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
+from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
 from evenkeel.core.verdict import QualityScore, Stage, stage_of
 from evenkeel.stores.documents import Collection
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
@@ -32,11 +32,8 @@ DecidedBy = Literal["judge", "bands", "equality", "metrics"]
 """Who decided the rating: a stage of the cascade, or the heuristics of a set-up without a judge."""
 
 _PLACE: Final = "label"
-LONGEST_NAME: Final = 200
 LONGEST_NOTE: Final = 2_000
 _RATINGS: Final = (1, 2, 3)
-_UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls, line ends, overrides of the writing direction, and what has no UTF-8."""
 
 
 class LabelError(ValueError):
@@ -128,7 +125,7 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
     by = said.by.strip()
     if not by:
         raise LabelError("it must be on record who says this: give your name")
-    if len(by) > LONGEST_NAME or _UNWRITABLE.search(by):
+    if len(by) > LONGEST_NAME or UNWRITABLE.search(by):
         raise LabelError(f"{by[:60]!r} is no name; take 1 to {LONGEST_NAME} characters on one line")
     if said.rating is None and said.quality is None:
         raise LabelError("say how alike the answers are, which one is better, or both")

@@ -48,29 +48,27 @@ def test_the_published_example_with_missing_values_gives_its_alpha():
     assert alpha(zip(*PUBLISHED, strict=True)) == pytest.approx(0.815, abs=5e-4)
 
 
-def test_two_raters_worked_by_hand():
-    """Six ratings, three of each kind, one disagreement: 1 − 5·1 / (3·3) = 4/9."""
-    assert alpha([(1, 1), (2, 2), (1, 2)]) == pytest.approx(4 / 9)
-
-
-def test_three_raters_worked_by_hand():
-    """(1, 1, 2) counts 2·1/2 = 1 disagreement; n₁ = 2, n₂ = 4: 1 − 5·1 / 8."""
-    assert alpha([(1, 1, 2), (2, 2, 2)]) == pytest.approx(0.375)
-
-
-def test_ordinal_distance_counts_the_ratings_in_between():
-    """Midpoints 1.5, 3.5 and 5: 1 − 5·4 / (3·4 + 6·12.25 + 2·2.25) = 7/9; medians may lie between steps."""
-    assert alpha([(1, 1), (2, 2), (1.5, 1)]) == pytest.approx(7 / 9)
+@pytest.mark.parametrize(
+    ("ratings", "expected"),
+    [
+        # Six ratings, three of each kind, one disagreement: 1 − 5·1 / (3·3).
+        ([(1, 1), (2, 2), (1, 2)], 4 / 9),
+        # (1, 1, 2) counts 2·1/2 = 1 disagreement; n₁ = 2, n₂ = 4: 1 − 5·1 / 8.
+        ([(1, 1, 2), (2, 2, 2)], 0.375),
+        # Midpoints 1.5, 3.5 and 5: 1 − 5·4 / (3·4 + 6·12.25 + 2·2.25); medians may lie between steps.
+        ([(1, 1), (2, 2), (1.5, 1)], 7 / 9),
+        # Perfect agreement, whatever is agreed on, as long as it varies.
+        ([(1, 1), (4, 4), (2, 2)], 1.0),
+    ],
+)
+def test_agreement_worked_by_hand(ratings, expected):
+    """Two raters, three raters, the ordinal distance, and perfect agreement."""
+    assert alpha(ratings) == pytest.approx(expected)
 
 
 def test_an_item_with_one_rating_says_nothing():
     """It changes neither agreement nor chance."""
     assert alpha([(1, 1), (2, 2), (1, 2), (5, None)]) == alpha([(1, 1), (2, 2), (1, 2)])
-
-
-def test_perfect_agreement_is_one():
-    """Whatever is agreed on, as long as it varies."""
-    assert alpha([(1, 1), (4, 4), (2, 2)]) == 1.0
 
 
 def test_two_raters_who_always_disagree_come_near_minus_one():

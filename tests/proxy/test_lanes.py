@@ -212,18 +212,3 @@ async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upst
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b'"upstream_answer_truncated"' in await client.answer()
         assert second.wires == []
-
-
-async def test_client_that_leaves_during_a_failover_leaves_nothing_open(
-    relay, eventually, unused_port, deaf_port
-):
-    """The second attempt to connect ends with the client, too."""
-    fallbacks = [f"http://127.0.0.1:{deaf_port}"]
-    async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
-        client = await rig.client()
-        client.send(POST)
-        await eventually(lambda: rig.counter("proxy_failovers") == 1)
-        client.leave()
-        pool = rig.plane.lanes["main"].pools[1]
-        await eventually(lambda: not pool._connecting and not pool._open)
-        assert rig.counter("proxy_disconnects") == 1

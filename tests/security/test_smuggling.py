@@ -105,25 +105,6 @@ def test_a_chunk_in_doubt_ends_the_connection(body):
     assert b" 200 " not in answer
 
 
-def test_trailers_become_no_fields():
-    """A length, a host or a credential behind the last chunk is dropped with the other trailers."""
-    trailers = b"Content-Length: 5\r\nHost: evil\r\nAuthorization: Bearer x\r\nX-Evenkeel-Task: t\r\n"
-    reached, _ = received(START + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + trailers + b"\r\n")
-    assert reached[0].endswith(b"\r\n\r\n1\r\na\r\n0\r\n\r\n")
-    assert b"evil" not in reached[0]
-
-
-def test_a_body_that_is_a_request_stays_a_body():
-    """What a length or a chunk covers is never read as the next request, what follows it is."""
-    length = START + b"Content-Length: %d\r\n\r\n" % len(HIDDEN) + HIDDEN
-    chunk = START + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)
-    for request in (length, chunk):
-        reached, answer = received(request + START + b"\r\n")
-        assert answer.count(b"HTTP/1.1 200 ") + answer.count(b"HTTP/1.1 4") <= 2
-        assert requests_in(b"".join(reached))[0] == (b"/v1/x", HIDDEN)
-        assert b"/hidden" not in [target for target, _ in requests_in(b"".join(reached))]
-
-
 @pytest.mark.parametrize(
     "answer",
     [

@@ -15,11 +15,6 @@ NOON = 43_200.0
 
 
 @pytest.fixture
-def store(on_redis):
-    return on_redis.place
-
-
-@pytest.fixture
 def open_tracker(backend):
     """Opens a cost tracker, as often as asked for."""
     return partial(backend.Costs, backend.place)

@@ -18,16 +18,6 @@ def monitor_store(backend):
     return backend.monitor()
 
 
-@pytest.fixture
-def database(on_sqlite):
-    return on_sqlite.place
-
-
-@pytest.fixture
-def store(on_redis):
-    return on_redis.place
-
-
 def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
     """What the monitor commits is read back whole."""
     store = monitor_store

@@ -174,11 +174,6 @@ def test_dead_letters_leave_the_queue_and_keep_their_bodies(queue, clock):
     assert (queue.lag().dead, queue.lag().leased) == (3, 0)
 
 
-@pytest.fixture
-def store(on_redis):
-    return on_redis.place
-
-
 def queue_on(store, **options):
     return RedisExchangeQueue(store, lambda: 1000.0, **options)
 

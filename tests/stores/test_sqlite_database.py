@@ -15,11 +15,6 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.stores.examples import verdict
 
 
-@pytest.fixture
-def database(on_sqlite):
-    return on_sqlite.place
-
-
 def fill(log, numbers, evidence=None):
     for number in numbers:
         assert log.append(verdict(number), evidence)

@@ -28,11 +28,6 @@ def database(on_sqlite):
     return on_sqlite.place
 
 
-@pytest.fixture
-def store(on_redis):
-    return on_redis.place
-
-
 def test_a_verdict_comes_out_as_it_went_in(log):
     """Scores, failures and evidence survive storage."""
     failed = verdict(

@@ -1,0 +1,17 @@
+"""One backend's own connection, for what only that one does."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def database(on_sqlite):
+    """The file."""
+    return on_sqlite.place
+
+
+@pytest.fixture
+def store(on_redis):
+    """The Redis."""
+    return on_redis.place
