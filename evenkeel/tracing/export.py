@@ -170,7 +170,7 @@ class _Watched(SpanExporter):
 
 
 class ExportedSpans:
-    """Spans of this process, sent to a collector. As `Spans`."""
+    """Spans of this process, sent to a collector."""
 
     def __init__(
         self, exporter: SpanExporter, *, content: bool = False, delay_s: float | None = None
@@ -192,19 +192,19 @@ class ExportedSpans:
 
     @property
     def observer(self) -> ShadowObserver:
-        """As `Spans.observer`."""
+        """For the replay plane."""
         return self._observer
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """As `Spans.sink`."""
+        """For the data plane: passes exchanges on to a sink and reports each."""
         return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("error", 1))
 
     def snapshot(self) -> Snapshot:
-        """As `Spans.snapshot`."""
+        """Counters of what became of spans."""
         return self._tally.snapshot()
 
     def finish(self, timeout_s: float) -> None:
-        """As `Spans.finish`."""
+        """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
         self._queue.close(timeout_s)
 
     def _counted(self, fate: Fate, spans: int) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evenkeel.shadow.observer import NOBODY
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import ExchangeSink
     from evenkeel.settings import Settings
-    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.stores.counters import Snapshot
+    from evenkeel.tracing.export import ExportedSpans
 
 log = logging.getLogger("evenkeel.traces")
 
@@ -19,29 +19,8 @@ LAST_SPANS_S: Final = 3.0
 """For spans that wait when the process ends."""
 
 
-class Spans(Protocol):
-    """The spans of one process."""
-
-    @property
-    def observer(self) -> ShadowObserver:
-        """For the replay plane."""
-        ...
-
-    def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """For the data plane: passes exchanges on to `sink` and reports each."""
-        ...
-
-    def snapshot(self) -> Snapshot:
-        """Counters of what became of spans, see `evenkeel.stores.counters`."""
-        ...
-
-    def finish(self, timeout_s: float) -> None:
-        """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
-        ...
-
-
 class NoSpans:
-    """No traces. As `Spans`."""
+    """No traces: whoever works with spans need not know."""
 
     observer = NOBODY
 
@@ -55,6 +34,10 @@ class NoSpans:
 
     def finish(self, timeout_s: float) -> None:
         """Nothing."""
+
+
+Spans: TypeAlias = "NoSpans | ExportedSpans"
+"""The spans of one process."""
 
 
 def open_spans(settings: Settings) -> Spans:
