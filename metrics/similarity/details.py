@@ -82,7 +82,7 @@ class Details:
     """Details kept or lost between two answers."""
 
     name: ClassVar[str] = "details"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     about: ClassVar[About] = About(
         "lexical", akin="entity", languages=("en",), telling={"prose": 60, "list": 60, "data": 60}
     )

@@ -1,7 +1,7 @@
 """Values in answers: reads numbers, dates, times, durations, quantities and currency amounts.
 
-In nine languages. `canonical` proves that texts are equal though their values are written differently; `differing_values` proves
-that they differ.
+In nine languages. `canonical` proves that texts are equal though their values are written differently;
+`differing_values` proves that they differ.
 """
 
 from evenkeel.metrics.similarity.values.atoms import Reading
