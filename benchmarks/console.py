@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.console import ConsoleSources, PipelineView, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import (
-    BANDS_RATING,
+    HEURISTIC_RATING,
     BASELINE,
     DECIDED_BY,
     JUDGED_AGAIN,
@@ -128,7 +128,7 @@ def fill(log: SqliteVerdictLog, count: int) -> None:
         rating = rng.choice((1, 2)) if shifted else 3
         details = {"rouge_l": 0.5 if shifted else 0.98, DECIDED_BY: float(rng.choice((0, 1, 2)))}
         if rng.random() < 0.1:  # noqa: PLR2004 - a share
-            details |= {BANDS_RATING: float(rating), JUDGED_AGAIN: float(rating)}
+            details |= {HEURISTIC_RATING: float(rating), JUDGED_AGAIN: float(rating)}
         verdict = Verdict(
             id=f"{exchange:016x}.{kind}.{trial}",
             exchange_id=f"{exchange:016x}",

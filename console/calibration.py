@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.console import wording
 from evenkeel.console.chart import bar
 from evenkeel.console.downloads import Table, Value
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core.geometry import Interval, Range
-from evenkeel.experiments.calibrate.calibration import bands_in_force
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -48,10 +46,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
         thresholds=sources.thresholds,
         roles=_roles(found) if found else (),
         shade=shade,
-        bands=bands_in_force(found),
-        bands_calibrated=bool(found and found.bands),
-        score_words=wording.score_words,
-        judged=sources.judge is not None,
     )
 
 

@@ -15,7 +15,7 @@ from evenkeel.console.labels import agreement_lines
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.geometry import Range
-from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
+from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels
@@ -131,7 +131,7 @@ def _saved(verdict: Verdict) -> bool | None:
 
 
 _OBSERVED: Final[tuple[tuple[str, str, Callable[[Verdict], bool | None]], ...]] = (
-    ("Agrees with the heuristics", "of trials that both have rated", _same(BANDS_RATING)),
+    ("Agrees with the heuristics", "of trials that both have rated", _same(HEURISTIC_RATING)),
     ("Same rating when asked again", "of trials judged twice", _same(JUDGED_AGAIN)),
     ("Same rating with sides swapped", "of trials judged both ways", _same(JUDGED_SWAPPED)),
     ("Rated without a call", "of all ratings", _saved),

@@ -42,8 +42,8 @@ QUALITIES: Final = {
 }
 _DECIDERS: Final = {
     "judge": "the judge",
-    "bands": "heuristics instead of the judge",
-    "equality": "equal answers, no judge",
+    "heuristic": "heuristics instead of the judge",
+    "equality": "proven equal, no judge",
     "metrics": "heuristics",
 }
 _SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.core.labels import label as metric_label
-from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Stage
@@ -20,13 +20,15 @@ def rating_words(rating: int | None) -> str:
 
 
 _STAGES: dict[Stage, str] = {
-    "equality": "equal after normalisation, judge not called",
-    "bands": "clear by heuristics, judge not called",
+    "equality": "proven equal, judge not called",
+    "heuristic": "plainly another answer, judge not called",
     "judge": "decided by the judge",
+    "difference": "a difference is proven",
+    "unsure": "nothing is proven",
 }
 
 SECOND_RATINGS = {
-    BANDS_RATING: "heuristics alone",
+    HEURISTIC_RATING: "heuristics alone",
     JUDGED_AGAIN: "judged again",
     JUDGED_SWAPPED: "judged with sides swapped",
 }

@@ -165,7 +165,7 @@ class CellReport:
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without one, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
-    """How often each rating (1, 2, 3) was given."""
+    """How often each rating (1, 2, 3) was given; 0 = unsure."""
     qualities: dict[str, int] = field(default_factory=dict)
     """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
     pairs: dict[int, int] = field(default_factory=dict)
@@ -197,7 +197,7 @@ class CellReport:
     swap_consistency: Estimate | None = None
     """P(the same rating with the sides swapped), likewise."""
     cascade_agreement: Estimate | None = None
-    """P(the judge says what the bands said), over audited pairs of this route and model."""
+    """P(the judge says what the heuristics said), over audited pairs of this route and model."""
     decided: dict[str, int] = field(default_factory=dict)
     """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
     windows: dict[Window, WindowEstimates] = field(default_factory=dict)

@@ -36,6 +36,13 @@ BASELINE = "baseline.identical"
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
+SHIFTED_BELOW: Final = 0.55
+"""Similarity below which the content of an answer that nobody rated counts as shifted. There, content delta
+above the noise floor has the most power on recorded answers: `python -m benchmarks.similarity`."""
+
+Obligation = Literal["format", "language"]
+"""What a variant may ask of its answer, and an answer may ignore."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -79,8 +86,8 @@ class QualityScore:
 class Judgement:
     """What the two-stage scoring says of one pair.
 
-    `rating` is None exactly if `failures` names why the similarity could not be rated. `quality`
-    is empty for a rating of 3: the second stage only looks at shifted pairs.
+    Without a rating and not unsure, `failures` names why the similarity could not be rated. `quality` is
+    empty for a rating of 3: the second stage only looks at pairs that may have shifted.
     """
 
     scorer: Scorer
@@ -95,6 +102,12 @@ class Judgement:
     tokens: int = 0
     rated_by: str = ""
     """Under which wording a judge rated, as "similarity@1"; "" if it was not asked."""
+    unsure: bool = False
+    """Whether there is no rating because nothing is proven and no judge was asked."""
+    similarity: float | None = None
+    """How near the answers are, in [0, 1]; None if that could not be measured."""
+    invalid: tuple[Obligation, ...] = ()
+    """What the variant asked of the answer's form and did not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,7 @@ class Verdict:
     """Rating of the identical resend of the same exchange; None if there is none."""
     quality: tuple[QualityScore, ...] = ()
     failure: Failure | None = None
-    """Why there is no rating; None exactly if there is one."""
+    """Why there is no outcome; None exactly if there is a rating, or the trial is `unsure`."""
     quality_failures: tuple[Failure, ...] = ()
     """Quality metrics that could not be measured on a shifted pair."""
     explanation: str = ""
@@ -172,23 +185,37 @@ class Verdict:
     """Who rated, if a judge was asked; like `rated_by`."""
     settings: str = ""
     """Fingerprint of the settings under which the trial was made; "" if it is not known."""
+    unsure: bool = False
+    """Whether there is no rating because nothing is proven and no judge was asked."""
+    similarity: float | None = None
+    """How near the answers are, in [0, 1]; None if that could not be measured."""
+    baseline_similarity: float | None = None
+    """The same of the identical resend of the same exchange."""
+    invalid: tuple[Obligation, ...] = ()
+    """What the variant asked of the answer's form and did not get."""
 
     @property
     def shifted(self) -> bool | None:
-        """Whether the content moved (rating below 3); None if there is no rating."""
-        return None if self.rating is None else self.rating < SAME_CONTENT
+        """Whether the content moved; None if that is not known.
+
+        An invalid answer has moved. A rating decides; where the heuristics are unsure, similarity does.
+        """
+        return True if self.invalid else _shifted(self.rating, self.similarity)
 
     @property
     def baseline_shifted(self) -> bool | None:
         """The same for the identical resend of the same exchange."""
-        return None if self.baseline_rating is None else self.baseline_rating < SAME_CONTENT
+        return _shifted(self.baseline_rating, self.baseline_similarity)
 
     @property
     def quality_changed(self) -> bool | None:
         """Whether a shift changed any quality metric.
 
-        None if the pair is not shifted, or if that is unknown: no metric changed, but one failed.
+        None if the pair is not shifted, or if that is unknown: no metric changed, but one failed. An invalid
+        answer is a worse one.
         """
+        if self.invalid:
+            return True
         if not self.shifted or not self.quality:
             return None
         if any(score.changed for score in self.quality):
@@ -203,6 +230,8 @@ class Verdict:
         """
         if not self.quality_changed:
             return None
+        if self.invalid:
+            return "worse"
         directions = {score.direction for score in self.quality} - {None}
         return directions.pop() if len(directions) == 1 else "mixed"
 
@@ -226,10 +255,17 @@ class Verdict:
         raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
         raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
         raw["quality_failures"] = tuple(Failure(**failure) for failure in raw.get("quality_failures", ()))
+        raw["invalid"] = tuple(raw.get("invalid", ()))
         return cls(**raw)
 
 
 _DECODER = msgspec.json.Decoder(Verdict)
+
+
+def _shifted(rating: int | None, similarity: float | None) -> bool | None:
+    if rating is not None:
+        return rating < SAME_CONTENT
+    return None if similarity is None else similarity < SHIFTED_BELOW
 
 
 def evidence_to_json(evidence: Evidence) -> str:
@@ -252,33 +288,30 @@ def evidence_from_json(text: str) -> Evidence:
     return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]))
 
 
-Stage = Literal["equality", "bands", "judge"]
-STAGES: Final[tuple[Stage, ...]] = ("equality", "bands", "judge")
-"""Of the cascade, in the order in which they are tried; a stage's place is its number in the details."""
+Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]
+STAGES: Final[tuple[Stage, ...]] = ("equality", "heuristic", "judge", "difference", "unsure")
+"""Who decided a rating: equality was proven, heuristics saw plainly another answer, the judge; or, without a
+judge, a difference was proven, or nothing. A stage's place is its number in the details."""
 
 DECIDED_BY: Final = "decided_by"
-"""Detail of every rating of the cascade: 0 equality, 1 bands, 2 judge."""
-BANDS_RATING: Final = "bands_rating"
-"""Detail of an audited rating: what the bands would have said where the judge was asked all the same."""
+"""Detail of every rating: the number of its stage."""
+HEURISTIC_RATING: Final = "bands_rating"
+"""Detail of an audited rating: what the heuristics said where the judge was asked all the same."""
 JUDGED_AGAIN: Final = "judged_again"
 """Detail of a rating that was made again: what the judge said to the same pair."""
 JUDGED_SWAPPED: Final = "judged_swapped"
 """The same for the pair with its sides swapped."""
 
-PROVENANCE: Final = frozenset((DECIDED_BY, BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED))
+PROVENANCE: Final = frozenset((DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED))
 """Details that are no scores."""
-
-_EQUAL: Final = "normalised"
-"""Score of `NormalisedEquality`. Not imported: the monitor needs this module and none of the metrics."""
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:
-    """The stage that decided a rating of a scorer with a judge, by the rating's details.
+    """The stage that decided a rating, by the rating's details.
 
-    A rating without a word about it is the judge's, unless the answers were equal: equality is
-    free of charge with or without a cascade.
+    A rating without a word about it is the judge's, unless the answers were equal: so says release 0.1.
     """
     number = details.get(DECIDED_BY)
     if number is None:
-        return "equality" if details.get(_EQUAL) == 1.0 else "judge"
+        return "equality" if details.get("normalised") == 1.0 else "judge"
     return STAGES[int(number)] if 0 <= number < len(STAGES) else "judge"

@@ -1,296 +1,67 @@
-"""A similarity rating of 3, 2 or 1 without a judge: from metrics that need no model, and fixed cut-offs.
+"""Rates two answers without a judge, as far as anything can be proven, and measures how near they are.
 
-What two answers say is compared whatever form they say it in. Reading a document's structure takes longer
-than everything else in the heuristic rating, and most documents are prose under headings and bullets with
-hardly any slots to fill, so pairs that read the same with and without their structure are sorted out first
-(`are_prose`).
+A rating of 3 rests on a proof of equality, a 1 on a plainly different answer, a 2 on a proven difference. All
+else is *unsure*, an outcome of its own: a judge decides it, and without one its similarity counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.protocol import SCALE, Rating
-from evenkeel.metrics.similarity.content_words import ContentWords
-from evenkeel.metrics.similarity.details import Details, detail_overlap, read_details
-from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings
+from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
+from evenkeel.metrics.protocol import Rating
+from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.similarity.equality import Proof, prove
+from evenkeel.metrics.similarity.likeness import Likeness, likeness
 from evenkeel.metrics.similarity.meaning import EncoderMeaning
-from evenkeel.metrics.similarity.normalised import NormalisedEquality, is_empty, normalise
-from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
-from evenkeel.metrics.similarity.words import is_turned, same_word, words
-from evenkeel.metrics.structured.alignment import align
-from evenkeel.metrics.structured.html import construct_count
-from evenkeel.metrics.structured.json_rouge import value_rouge
-from evenkeel.metrics.structured.reading import Structure, looks_like, read_structure
-from evenkeel.metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, flat
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.words import GLUE, stem, words
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import flat
+from evenkeel.metrics.surface.refusal import refused
 from evenkeel.metrics.tool_calls import ToolCalls, same_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
-    from evenkeel.core.pair import Answer, Format, Pair
-    from evenkeel.metrics.protocol import Metric
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.core.verdict import Stage
     from evenkeel.metrics.similarity.meaning import Meaning
-    from evenkeel.metrics.structured.alignment import ValuePair
 
 
-LEAST_SLOTS = 3
-"""Short values at the same place that make a record of two documents."""
-SLOT_WORDS = 4
-"""A value of up to so many words is a slot to fill; longer ones are prose."""
+CROSS_LANGUAGE: Final = "cross_language"
+_SAME, _DIFFERENT, _OTHER = 3, 2, 1
 
-_MARKED = re.compile(r"[{\[<|`~&\r\ue000\ue001]")
-"""What JSON, markup, tables, fences and links are not without, and what may stand for less than it says."""
-_KEY_ENDS = ":*_"
-
-
-def are_prose(reference: str, candidate: str) -> bool:
-    """Whether neither text is data or a page, and they cannot have `LEAST_SLOTS` slots in common.
-
-    Right whenever it says so: what it is not certain of, it leaves to the readers.
-    """
-    both = (reference, candidate)
-    if any(_MARKED.search(text) or looks_like(text.strip(), "yaml") for text in both):
-        return False
-    return not all(map(construct_count, both)) or any(_short_lines(text) < LEAST_SLOTS for text in both)
-
-
-def _short_lines(text: str) -> int:
-    """At most so many values of up to `SLOT_WORDS` words has the text as Markdown.
-
-    Every value has a line of its own, or begins on one: its own text, the key it stands behind, or the
-    heading that is followed by nothing. A number before an item is no word of it.
-    """
-    return sum(
-        "#" in line or len(words(_behind_key(line))) <= SLOT_WORDS + 1
-        for line in text.split("\n")
-        if line and not line.isspace()
-    )
-
-
-def _behind_key(line: str) -> str:
-    """What stands behind the last mark that a key can end with, all of the line if there is none."""
-    return line[max(map(line.rfind, _KEY_ENDS)) + 1 :]
-
-
-_RULE_MARKS = frozenset("|:- \t")
-_DATA = ("json", "yaml", "xml")
-"""Formats whose keys are the form's words and not the answer's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One answer's content."""
-
-    text: str
-    """In words, without marks of its format."""
-    record: str
-    """The same for whoever reads values one by one: JSON of the tree, else the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """Two answers, read so that they can be compared in words."""
-
-    reference: Side
-    candidate: Side
-    values: tuple[ValuePair, ...] | None
-    """Values that answer each other, where at least one answer is data, or both have a structure."""
-
-    is_data: bool
-    """Whether at least one answer is data."""
-
-    @property
-    def json_rouge(self) -> float | None:
-        """ROUGE-L F1 over aligned values, in [0, 1]; None if neither answer is data."""
-        if self.values is None or not self.is_data:
-            return None
-        return value_rouge(self.values)
-
-    @property
-    def slots(self) -> float | None:
-        """Share of the short values at the same place that agree, typos aside; None without any.
-
-        Values without counterpart do not count: other keys are another form, and what was added or
-        lost shows in the details. In documents fewer than three are no record.
-        """
-        short = [
-            (pair.reference, pair.candidate)
-            for pair in self.values or ()
-            if pair.reference is not None and pair.candidate is not None and _is_slot(pair)
-        ]
-        if len(short) < (1 if self.is_data else LEAST_SLOTS):
-            return None
-        return sum(_same_slot(left, right) for left, right in short) / len(short)
-
-
-def read_content(pair: Pair) -> Content:
-    """Read both answers.
-
-    - Data (JSON, YAML, XML) on either side: both by their values, keys left out, whatever the
-      other side's format is; a free text stays as it is.
-    - HTML on both sides, or on one and with nothing around it: both as documents, headings and
-      keys included. A text that quotes some HTML stays a text.
-    - Otherwise the texts as they are: comparing words sees no Markdown.
-
-    What is too large or too deep to be read as a structure is taken as free text.
-    """
-    if pair.wanted.format in (None, "free") and are_prose(pair.reference.text, pair.candidate.text):
-        texts = pair.reference.text, pair.candidate.text
-        return Content(Side(texts[0], texts[0]), Side(texts[1], texts[1]), None, is_data=False)
-    reference = _read(pair.reference, None)
-    candidate = _read(pair.candidate, pair.wanted.format)
-    if candidate is None and reference is not None:
-        # What is small or broken may be recognised by what it should be.
-        candidate = _read(pair.candidate, reference.format)
-    formats = {side.format for side in (reference, candidate) if side}
-    is_data = bool(formats.intersection(_DATA))
-    is_page = formats == {"html"} or any(map(_is_page, (reference, candidate)))
-    values = None
-    if is_data or (reference is not None and candidate is not None):
-        values = tuple(align(_tree(pair.reference, reference), _tree(pair.candidate, candidate)))
-    read = _by_values if is_data else _as_document if is_page else _as_it_is
-    return Content(read(pair.reference, reference), read(pair.candidate, candidate), values, is_data)
-
-
-def _read(answer: Answer, wanted: Format | None) -> Structure | None:
-    found = read_structure(answer.text, wanted)
-    return None if isinstance(found, UnreadableError) else found
-
-
-def _is_page(found: Structure | None) -> bool:
-    return found is not None and found.format == "html" and found.alone
-
-
-def _tree(answer: Answer, found: Structure | None) -> Tree:
-    return answer.text.strip() if found is None else found.tree
-
-
-def _by_values(answer: Answer, found: Structure | None) -> Side:
-    if found is None:
-        return Side(answer.text, answer.text)
-    text = flat(found.tree)
-    return Side(text, text if isinstance(found.tree, str) else json.dumps(found.tree, ensure_ascii=False))
-
-
-def _as_document(answer: Answer, found: Structure | None) -> Side:
-    text = answer.text if found is None else "\n".join(_lines(found.tree))
-    return Side(text, text)
-
-
-def _as_it_is(answer: Answer, found: Structure | None) -> Side:
-    is_markdown = found is not None and found.format == "markdown"
-    return Side(answer.text, _without_table_heads(answer.text) if is_markdown else answer.text)
-
-
-def _without_table_heads(text: str) -> str:
-    """Markdown without the first rows of its tables: they are keys, and capitals there name nothing."""
-    lines = text.split("\n")
-    below = [*lines[1:], ""]
-    return "\n".join(
-        line for line, under in zip(lines, below, strict=True) if "|" not in line or not _is_rule(under)
-    )
-
-
-def _is_rule(line: str) -> bool:
-    return "-" in line and _RULE_MARKS.issuperset(line)
-
-
-def _lines(tree: Tree) -> Iterator[str]:
-    if isinstance(tree, str):
-        yield tree
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            if isinstance(value, str) and key != TEXT_KEY:
-                yield f"{key}: {value}"
-                continue
-            if key != TEXT_KEY:
-                yield f"{key}:"
-            yield from _lines(value)
-    else:
-        for item in tree:
-            yield from _lines(item)
-
-
-def _is_slot(pair: ValuePair) -> bool:
-    return all(len(words(value)) <= SLOT_WORDS for value in pair if value is not None)
-
-
-def _same_slot(left: str, right: str) -> bool:
-    if normalise(left) == normalise(right):
-        return True
-    one, other = words(left), words(right)
-    return len(one) == len(other) > 0 and all(map(same_word, one, other))
-
-
-@dataclass(frozen=True, slots=True)
-class Cutoffs:
-    """Where the rating changes. The defaults are set on real data: see `docs/metrics-quality.md`."""
-
-    same_words: float = 0.65
-    """From here on two texts say the same things, by the overlap of their content words."""
-    same_letters: float = 0.85
-    """Or by edit similarity, which survives typos, lost spaces and glued words."""
-    same_values: float = 0.8
-    """Or by ROUGE-L over the values that answer each other, where an answer is data."""
-    same_meaning: float = 0.85
-    """Or by the cosine of sentence embeddings."""
-    same_details: float = 0.9
-    """At least this F1 of details for a 3: one lost or added in six is seen, one in seven is not."""
-    other_words: float = 0.35
-    """Below it the message is another one, unless there are embeddings: then they decide."""
-    other_meaning: float = 0.5
-    """Below it by the cosine."""
-    encoder: str = MINILM
-    """Whose cosines `same_meaning` and `other_meaning` are on. Those of another one decide nothing."""
-    reworded: float = 0.8
-    """ROUGE-L from which texts are alike enough for a "not" or an opposite to turn the statement."""
-
-
-DEFAULT_CUTOFFS = Cutoffs()
-
-
-JSON_ROUGE = "json_rouge"
-SLOTS = "slots"
-CROSS_LANGUAGE = "cross_language"
+MEANING_WEIGHT: Final = 0.5
+"""Of the encoder's cosine in the similarity, where there is one; the rest is likeness."""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
 
 
 class HeuristicRater:
-    """Rates by overlap of words, letters, values, meaning (optional), details, and tool calls.
+    """Rates what is proven, and measures the similarity of all pairs.
 
-    - 3: the wording or the meaning is close, the details are the same, and nothing was turned
-      around in otherwise equal wording.
-    - 1: neither words nor meaning have enough in common; or one answer acts and the other talks; or
-      other tools are called.
-    - 2: everything between.
+    - 3: equal answers (`similarity.equality`), and equal tool calls.
+    - 2: a value, a negation, an operator, a tool or one of its arguments differs in otherwise equal answers.
+    - 1: only one side answers, or only one declines; or two long answers share hardly a word.
+    - unsure: everything else.
 
-    Answers are compared by what they say, in whatever format: a JSON answer and a YAML answer of
-    the same content are the same. Answers in two languages share no words, so they get no rating.
-
-    It reads words, not meaning: an answer reworded from scratch gets a 2 or a 1 unless sentence
-    embeddings are given, and a conclusion that is turned in other words than a negation or a common
-    opposite gets a 3.
+    Answers in two languages can be compared in neither way: a `Failure` "cross_language".
     """
 
-    name = "cheap_rater"
-    version = 3
+    name = "heuristic_rater"
+    version = 4
 
     def __init__(
         self,
         embeddings: Embeddings | Meaning | None = None,
-        cutoffs: Cutoffs = DEFAULT_CUTOFFS,
         *,
         language_of: LanguageOf | None = None,
         count: Callable[[Failure], None] = lambda _: None,
@@ -299,17 +70,15 @@ class HeuristicRater:
 
         Args:
             embeddings: Closeness in meaning, if there is an encoder here or behind an endpoint; left out for
-                texts that are certainly in a language it does not know. An encoder with a name that is not
-                the cut-offs' is only recorded.
-            cutoffs: Where the rating changes.
+                texts that are certainly in a language it does not know.
             language_of: Tells a text's language. Without it only those pairs count as being in two
-                languages whose variant asked for another one.
-            count: Told why embeddings were left out of a rating. Called in threads.
+                languages whose variant asked for another one, and numbers and dates are read only where all
+                languages agree.
+            count: Told why embeddings were left out of a similarity. Called in threads.
         """
-        self._cutoffs = cutoffs
         self._count = count
-        self._language_of = language_of
-        self._spelling_metrics: tuple[Metric, ...] = (RougeL(), EditSimilarity(), ContentWords())
+        self.language_of = language_of
+        """Tells a text's language, None if nobody does."""
         self._embeddings: Embeddings | None = None
         self._meaning: Meaning | None = None
         if isinstance(embeddings, Embeddings):
@@ -322,17 +91,12 @@ class HeuristicRater:
         """Whose embeddings are compared, None if none are."""
         return self._meaning.encoder if self._meaning else None
 
-    @property
-    def meaning_decides(self) -> bool:
-        """Whether the cut-offs were set on the encoder. One without a name is taken to be the right one."""
-        return self.encoder in ("", self._cutoffs.encoder)
-
     def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one rating costs, by the characters of both answers together."""
         return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate(self, pair: Pair) -> Rating:
-        """The rating, computed in a thread. Details hold every metric's score by name.
+        """The rating, computed in a thread. Details hold the scores behind the similarity.
 
         The meaning is measured together with that of other pairs, and its price is the rating's.
         """
@@ -349,9 +113,9 @@ class HeuristicRater:
     def rate_now(self, pair: Pair) -> Rating:
         """The rating, computed here.
 
-        Returns: a `Rating` whose outcome is 3, 2 or 1, or a `Failure`: "no_text" if neither side has
+        Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
             text or a tool call, "cross_language" if the answers are in two languages (and not equal).
-            An embedding that fails is left out: the other metrics decide.
+            An embedding that fails is left out of the similarity.
         Raises: TypeError if the embeddings are an endpoint's, which needs a wait.
         """
         steps = self._steps(pair)
@@ -363,115 +127,102 @@ class HeuristicRater:
         return step
 
     def _steps(self, pair: Pair) -> Steps:
-        equal = NormalisedEquality().score(pair)
-        if isinstance(equal, Failure):
-            return Rating(replace(equal, metric=self.name, version=self.version))
-        if equal:
-            return Rating(3, "Equal after normalisation.", {NormalisedEquality.name: 1.0})
-        if is_empty(pair.reference) or is_empty(pair.candidate):
-            return Rating(1, "Only one side answered.")
-        return (yield from self._rate_answers(pair))
-
-    def _rate_answers(self, pair: Pair) -> Steps:
-        acts = bool(pair.reference.tool_calls), bool(pair.candidate.tool_calls)
-        if not any(acts):
-            return (yield from self._rate_text(pair))
-        if not all(acts):
-            return Rating(1, "Only one side calls tools.", {ToolCalls.name: 0.0})
-        tools = self._rate_tools(pair)
-        if tools.outcome == min(SCALE) or not pair.reference.text.strip() or not pair.candidate.text.strip():
-            # Talk next to a call is optional: where one side leaves it out, the calls decide.
-            return tools
-        text = yield from self._rate_text(pair)
-        worse = min(tools, text, key=_rank)
-        return replace(worse, details=text.details | tools.details)
-
-    def _rate_tools(self, pair: Pair) -> Rating:
-        score = ToolCalls().score(pair)
-        if isinstance(score, Failure):
-            return Rating(score)
-        details = {ToolCalls.name: score}
-        if score == 1.0:
-            return Rating(3, "The same tools with the same arguments.", details)
-        if not same_tools(pair.reference.tool_calls, pair.candidate.tool_calls):
-            return Rating(1, "Other tools are called.", details)
-        if pair.wanted.language is not None:
-            # Arguments are too short to tell their language.
-            return self._across(f"Tool arguments differ, and {pair.wanted.language} was asked for.", details)
-        return Rating(2, "The same tools with other arguments.", details)
-
-    def _rate_text(self, pair: Pair) -> Steps:
-        content = read_content(pair)
-        left, right = content.reference.text, content.candidate.text
-        if not words(left) and not words(right):
-            return Rating(1, "Two answers without words that are not equal.")
-        wording = replace(
-            pair,
-            reference=replace(pair.reference, text=left),
-            candidate=replace(pair.candidate, text=right),
-        )
-        scores: dict[str, float] = {}
-        for metric in self._spelling_metrics:
-            score = metric.score(wording)
-            if not isinstance(score, Failure):
-                scores[metric.name] = score
-        by_place = {JSON_ROUGE: content.json_rouge, SLOTS: content.slots}
-        scores |= {name: value for name, value in by_place.items() if value is not None}
-        scores[Details.name] = detail_overlap(
-            read_details(content.reference.record), read_details(content.candidate.record)
-        )
-        gap = self._language_gap(wording, scores[ContentWords.name])
+        if is_empty(pair.reference) and is_empty(pair.candidate):
+            return Rating(
+                Failure(self.name, self.version, "no_text", "Neither answer has text or a tool call.")
+            )
+        languages = self._languages(pair)
+        finding = self._find(pair, languages)
+        if finding.rating == _SAME:
+            return _rating(finding, {}, 1.0)
+        gap = None if finding.rating is not None else _gap(pair, languages)
         if gap:
-            return self._across(gap, scores)
-        if self._meaning is not None and self._meaning.on_scale(wording):
+            return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, gap))
+        wording = _wording(pair)
+        scores = _scores(wording)
+        closeness = scores[Likeness.name]
+        if self._meaning is not None and _have_text(wording) and self._meaning.on_scale(wording):
             meaning = yield wording
             if isinstance(meaning, Failure):
                 self._count(meaning)
             else:
                 scores[Embeddings.name] = meaning
-        return self._decide(content, scores)
+                closeness = (1 - MEANING_WEIGHT) * closeness + MEANING_WEIGHT * meaning
+        if ToolCalls.name in scores:
+            closeness = (
+                (closeness + scores[ToolCalls.name]) / 2 if _have_text(wording) else scores[ToolCalls.name]
+            )
+        return _rating(finding, scores, closeness)
 
-    def _language_gap(self, wording: Pair, shared: float) -> str | None:
-        """Why the two texts cannot be compared in words; None if they can."""
-        texts = wording.reference.text, wording.candidate.text
-        if not all(any(map(str.isalpha, text)) for text in texts):
-            return None
-        wanted = None if wording.wanted.language is None else base_tag(wording.wanted.language)
-        if wanted is None and shared >= self._cutoffs.same_words:
-            # Two languages have few words in common: whoever takes these for two is mistaken.
-            return None
-        tell = self._language_of or _unknown
-        reference, candidate = tell(texts[0]), tell(texts[1]) or wanted
-        if reference is None or candidate is None:
-            return None if wanted is None else f"{wanted} was asked for, and the languages are not certain."
-        return None if reference == candidate else f"The answers are in {reference} and {candidate}."
+    def _languages(self, pair: Pair) -> _Languages:
+        wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
+        tell = self.language_of or _unknown
+        return _Languages(tell(pair.reference.text), tell(pair.candidate.text) or wanted, wanted)
 
-    def _across(self, why: str, scores: dict[str, float]) -> Rating:
-        return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, why), details=scores)
+    def _find(self, pair: Pair, languages: _Languages) -> _Finding:
+        reference, candidate = pair.reference, pair.candidate
+        blank = _is_blank(reference), _is_blank(candidate)
+        if any(blank):
+            return _UNSURE if all(blank) else _Finding(_OTHER, "heuristic", "Only one side answered.")
+        calls = bool(reference.tool_calls), bool(candidate.tool_calls)
+        if any(calls):
+            return _of_tools(pair, languages.shared) if all(calls) else _ONE_CALLS
+        proof = prove(reference.text, candidate.text, languages.shared, pair.wanted.format)
+        if proof is not None:
+            return _proven(proof)
+        if (
+            refused(reference) != refused(candidate)
+            and _share(reference.text, candidate.text) < _REFUSAL_SHARE
+        ):
+            return _Finding(_OTHER, "heuristic", "Only one side declines to answer.")
+        if languages.are_one and _is_another_subject(reference.text, candidate.text):
+            return _Finding(_OTHER, "heuristic", "The answers have hardly a word in common.")
+        return _UNSURE
 
-    def _decide(self, content: Content, scores: dict[str, float]) -> Rating:
-        cut = self._cutoffs
-        shared, letters = scores[ContentWords.name], scores[EditSimilarity.name]
-        meaning = scores.get(Embeddings.name) if self.meaning_decides else None
-        in_order = max(scores[RougeL.name], scores.get(JSON_ROUGE, 0.0))
-        close = (
-            shared >= cut.same_words
-            or letters >= cut.same_letters
-            or scores.get(JSON_ROUGE, 0.0) >= cut.same_values
-            or (meaning is not None and meaning >= cut.same_meaning)
-        )
-        apart = shared < cut.other_words if meaning is None else meaning < cut.other_meaning
-        if not close and apart:
-            return Rating(1, "The two answers have little in common.", scores)
-        if not close:
-            return Rating(2, "The answers overlap but are worded differently.", scores)
-        if scores[Details.name] < cut.same_details:
-            return Rating(2, f"Similar wording, but details differ: {_differing(content)}.", scores)
-        if scores.get(SLOTS, 1.0) < cut.same_details:
-            return Rating(2, "The same values, but not in the same places.", scores)
-        if in_order >= cut.reworded and is_turned(content.reference.text, content.candidate.text):
-            return Rating(2, "A statement was turned around in otherwise equal wording.", scores)
-        return Rating(3, "The same content and details.", scores)
+
+@dataclass(frozen=True, slots=True)
+class _Languages:
+    """Of both answers; None where not certain."""
+
+    reference: str | None
+    candidate: str | None
+    wanted: str | None
+
+    @property
+    def are_one(self) -> bool:
+        """Whether both answers are certainly in one language."""
+        return self.reference is not None and self.reference == self.candidate
+
+    @property
+    def shared(self) -> str | None:
+        """The language of both, as far as it is certain of either."""
+        if None in (self.reference, self.candidate):
+            return self.reference or self.candidate
+        return self.reference if self.reference == self.candidate else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What heuristics can say of a pair."""
+
+    rating: int | None
+    stage: Stage
+    why: str
+
+
+_UNSURE: Final = _Finding(None, "unsure", "Worded differently; nothing is proven.")
+_ONE_CALLS: Final = _Finding(_DIFFERENT, "difference", "Only one side calls tools.")
+
+
+def _rating(finding: _Finding, scores: dict[str, float], similarity: float) -> Rating:
+    details = scores | {DECIDED_BY: float(STAGES.index(finding.stage))}
+    return Rating(finding.rating, finding.why, details, similarity=similarity)
+
+
+def _proven(proof: Proof) -> _Finding:
+    if proof.equal:
+        return _Finding(_SAME, "equality", proof.why)
+    return _Finding(_DIFFERENT, "difference", proof.why)
 
 
 def _next(steps: Steps, found: float | Failure | None) -> Pair | Rating:
@@ -487,17 +238,100 @@ def _unknown(_: str) -> None:
     return None
 
 
-_SHOWN_DETAILS = 4
+_NOTHING: Final = frozenset(("n/a", "na", "none", "null", "nil"))
 
 
-def _differing(content: Content) -> str:
-    """The details only one answer holds, a few of them, for people."""
-    reference, candidate = read_details(content.reference.record), read_details(content.candidate.record)
-    lost = sorted(detail.text for detail in reference.details if not candidate.keeps(detail))
-    added = sorted(detail.text for detail in candidate.details if not reference.keeps(detail))
-    both = (("lost", lost), ("added", added))
-    return "; ".join(f"{verb} {', '.join(texts[:_SHOWN_DETAILS])}" for verb, texts in both if texts)
+def _is_blank(answer: Answer) -> bool:
+    """Whether an answer says nothing: no letter or digit, or a word that stands for nothing."""
+    if answer.tool_calls:
+        return False
+    text = answer.text.strip().lower()
+    return text in _NOTHING or not any(map(str.isalnum, text))
 
 
-def _rank(rating: Rating) -> int:
-    return 0 if isinstance(rating.outcome, Failure) else rating.outcome
+def _of_tools(pair: Pair, language: str | None) -> _Finding:
+    """What is known of two answers that call tools; talk beside a call counts where both have it."""
+    left, right = pair.reference.tool_calls, pair.candidate.tool_calls
+    if not same_tools(left, right):
+        return _Finding(_DIFFERENT, "difference", "Other tools are called.")
+    if [call.name for call in left] != [call.name for call in right]:
+        return _Finding(_DIFFERENT, "difference", "The tools are called in another order.")
+    every = [
+        prove(one.arguments.strip() or "{}", other.arguments.strip() or "{}", language)
+        for one, other in zip(left, right, strict=True)
+    ]
+    differing = next((proof for proof in every if proof is not None and not proof.equal), None)
+    if differing is not None:
+        return _Finding(_DIFFERENT, "difference", f"The same tools with other arguments. {differing.why}")
+    if None in every:
+        return _Finding(None, "unsure", "The same tools with arguments in other words.")
+    if not _have_text(pair):
+        return _Finding(_SAME, "equality", "The same tools with the same arguments.")
+    proof = prove(pair.reference.text, pair.candidate.text, language)
+    return _UNSURE if proof is None else _proven(proof)
+
+
+def _have_text(pair: Pair) -> bool:
+    return bool(pair.reference.text.strip() and pair.candidate.text.strip())
+
+
+def _gap(pair: Pair, languages: _Languages) -> str | None:
+    """Why two answers that are not equal cannot be compared in words; None if they can."""
+    if not all(any(map(str.isalpha, side.text)) for side in (pair.reference, pair.candidate)):
+        return None
+    reference, candidate = languages.reference, languages.candidate
+    if reference is None or candidate is None:
+        wanted = languages.wanted
+        return f"{wanted} was asked for, and the languages are not certain." if wanted else None
+    if reference == candidate:
+        return None
+    if languages.wanted is None and _share(pair.reference.text, pair.candidate.text) >= _ONE_LANGUAGE_SHARE:
+        # Two languages have few words in common: whoever takes these for two is mistaken.
+        return None
+    return f"The answers are in {reference} and {candidate}."
+
+
+_ONE_LANGUAGE_SHARE: Final = 0.65
+_REFUSAL_SHARE: Final = 0.25
+_SUBJECT_SHARE: Final = 0.04
+_SUBJECT_WORDS: Final = 25
+"""Distinct content words of either side; a short text in other words may share none with another."""
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(text) if word not in GLUE)
+
+
+def _share(left: str, right: str) -> float:
+    """Share of the smaller vocabulary that the larger one has."""
+    one, other = _content(left), _content(right)
+    return len(one & other) / max(1, min(len(one), len(other)))
+
+
+def _is_another_subject(left: str, right: str) -> bool:
+    one, other = _content(left), _content(right)
+    return min(len(one), len(other)) >= _SUBJECT_WORDS and len(one & other) <= _SUBJECT_SHARE * min(
+        len(one), len(other)
+    )
+
+
+def _wording(pair: Pair) -> Pair:
+    """The pair with data as its values where the two formats differ, so that only what is said counts."""
+    found = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
+    formats = [side.format if isinstance(side, Structure) else "free" for side in found]
+    if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):
+        return pair
+    sides = [
+        replace(answer, text=flat(side.tree)) if isinstance(side, Structure) else answer
+        for answer, side in zip((pair.reference, pair.candidate), found, strict=True)
+    ]
+    return replace(pair, reference=sides[0], candidate=sides[1])
+
+
+def _scores(wording: Pair) -> dict[str, float]:
+    scores = {Likeness.name: likeness(wording.reference.text, wording.candidate.text)}
+    if wording.reference.tool_calls or wording.candidate.tool_calls:
+        calls = ToolCalls().score(wording)
+        if not isinstance(calls, Failure):
+            scores[ToolCalls.name] = calls
+    return scores

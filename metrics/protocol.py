@@ -100,8 +100,8 @@ class Metric(Protocol):
 class Rating:
     """The outcome of rating something on the scale 1–3, and what it cost."""
 
-    outcome: int | Failure
-    """1, 2 or 3, or why there is none."""
+    outcome: int | Failure | None
+    """1, 2 or 3, or why there is none; None = unsure: heuristics can prove nothing, and no judge was asked."""
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name."""
@@ -110,6 +110,8 @@ class Rating:
     cost_usd: float = 0.0
     prompt_version: str = ""
     """Under which wording a judge was asked, as "name@version"; "" if none was."""
+    similarity: float | None = None
+    """How near two answers are, in [0, 1]; None if that was not measured."""
 
 
 class Rater(Protocol):

@@ -7,24 +7,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.core.verdict import DECIDED_BY, SHIFTED_BELOW, STAGES, Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
+from evenkeel.metrics.obedience import ignored
 from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all
-from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from evenkeel.metrics.similarity.likeness import likeness
+from evenkeel.metrics.similarity.normalised import canonical_call, is_empty
 from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Scorer
-    from evenkeel.metrics.cascade import Bands
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.protocol import Rater
+    from evenkeel.metrics.protocol import Rater, Rating
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 
@@ -39,11 +41,13 @@ def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # 
 class TwoStageScorer:
     """Scores pairs by one rater and the qualities of the pair's task.
 
-    1. Answers that are equal after normalisation are the same: rating 3, free of charge.
-    2. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
+    1. Answers that are equal to the letter are the same: rating 3, free of charge.
+    2. An answer that ignores the format or the language that the variant asks for is invalid and is not
+       rated: it counts as a shift for the worse.
+    3. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
        is never silently replaced by heuristics, since the two are not on one scale.
-    3. A rating below 3 sends the pair through the qualities of its task. One that fails is a failure of
-       the judgement; the rating and the other qualities stand.
+    4. A rating below 3, or none because the heuristics are unsure, sends the pair through the qualities of its
+       task. One that fails is a failure of the judgement; the rating and the other qualities stand.
 
     Source: the two-stage protocol behind content delta and quality delta (similarity first, then the
     task's quality metrics on shifted pairs only).
@@ -55,6 +59,7 @@ class TwoStageScorer:
         rater: Rater,
         measures: Mapping[Task, tuple[PairQuality, ...]],
         estimate: Callable[[int, int, Task], Spend] = no_expense,
+        language_of: LanguageOf | None = None,
     ) -> None:
         """Put a scorer together.
 
@@ -63,12 +68,13 @@ class TwoStageScorer:
             rater: Rates how similar two answers are.
             measures: The qualities of each task; none for a task that is left out.
             estimate: Characters of both answers, characters of the prompt, task → at most so much.
+            language_of: Tells a text's language; without it no answer is found to be in a wrong one.
         """
         self._scorer = scorer
         self._rater = rater
         self._measures = measures
         self._estimate = estimate
-        self._equality = NormalisedEquality()
+        self._language_of = language_of
 
     @property
     def scorer(self) -> Scorer:
@@ -88,23 +94,26 @@ class TwoStageScorer:
     async def score(self, pair: Pair) -> Judgement:
         """Score a pair. Work on the CPU is done in threads.
 
-        Returns: a `Judgement`. Its rating is None exactly if similarity failed, with the reason as
-            the only failure: "no_text" if neither side has text or a tool call, else the rater's.
-            Tokens and cost cover every call made, failed ones included.
+        Returns: a `Judgement`. If similarity failed it has neither a rating nor is it unsure, with the reason
+            as the only failure: "no_text" if neither side has text or a tool call, else the rater's.
+            Tokens and cost cover every call made.
         """
-        equal = await asyncio.to_thread(self._equality.score, pair)
-        if isinstance(equal, Failure):
-            return Judgement(self._scorer, None, failures=(equal,))
-        if equal:
-            details = {self._equality.name: 1.0}
-            return Judgement(self._scorer, _SAME, "Equal after normalisation.", details)
+        invalid = await asyncio.to_thread(ignored, pair, self._language_of)
+        if invalid:
+            near = await asyncio.to_thread(likeness, pair.reference.text, pair.candidate.text)
+            why = f"The answer ignores the {' and the '.join(invalid)} asked for."
+            return Judgement(self._scorer, None, why, unsure=True, similarity=near, invalid=invalid)
+        if _is_same(pair):
+            equal = {DECIDED_BY: float(STAGES.index("equality"))}
+            return Judgement(self._scorer, _SAME, "The answers are equal.", equal, similarity=1.0)
         rated = await self._rater.rate(pair)
         if isinstance(rated.outcome, Failure):
             return Judgement(
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
             )
-        measures = () if rated.outcome == _SAME else self._measures.get(find_task(pair.task), ())
-        found = await measure_all(measures, pair)
+        near = await asyncio.to_thread(_similarity, rated, pair)
+        same = rated.outcome == _SAME or (rated.outcome is None and near >= SHIFTED_BELOW)
+        found = await measure_all(() if same else self._measures.get(find_task(pair.task), ()), pair)
         return Judgement(
             self._scorer,
             rated.outcome,
@@ -115,7 +124,23 @@ class TwoStageScorer:
             cost_usd=rated.cost_usd + found.cost_usd,
             tokens=rated.tokens + found.tokens,
             rated_by=rated.prompt_version,
+            unsure=rated.outcome is None,
+            similarity=near,
         )
+
+
+def _similarity(rated: Rating, pair: Pair) -> float:
+    if rated.similarity is not None:
+        return rated.similarity
+    return 1.0 if rated.outcome == _SAME else likeness(pair.reference.text, pair.candidate.text)
+
+
+def _is_same(pair: Pair) -> bool:
+    """Whether two answers are equal to the letter, white space around them and in tool calls aside."""
+    if is_empty(pair.reference) or pair.reference.text.strip() != pair.candidate.text.strip():
+        return False
+    calls = [tuple(map(canonical_call, side.tool_calls)) for side in (pair.reference, pair.candidate)]
+    return calls[0] == calls[1]
 
 
 def heuristic_scorer(
@@ -134,6 +159,7 @@ def heuristic_scorer(
         rater,
         {task: bundle.measures() for task, bundle in bundles.items()},
         lambda answers_chars, _context_chars, _task: rater.expense(answers_chars),
+        rater.language_of,
     )
 
 
@@ -144,7 +170,7 @@ def judge_scorer(
     swap_share: float = 0.0,
     recheck_share: float = 0.0,
     heuristic: HeuristicRater | None = None,
-    bands: Bands | None = None,
+    language_of: LanguageOf | None = None,
     audit_share: float = 0.05,
     bundles: Mapping[Task, Bundle] = BUNDLES,
     count: Callable[[str], None] = lambda _: None,
@@ -161,7 +187,7 @@ def judge_scorer(
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
-        bands: What counts as clear.
+        language_of: Tells a text's language, so that an answer in a wrong one is found; None = the heuristics'.
         audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
         bundles: The qualities of each task.
         count: Told of every rating made again (see `JudgeNoise`).
@@ -171,7 +197,8 @@ def judge_scorer(
     asked = JudgeRater(judge, votes=votes, swap_share=swap_share)
     rater: Rater = JudgeNoise(asked, fresh=asked.afresh(), share=recheck_share, count=count)
     if heuristic is not None:
-        rater = CascadeRater(heuristic, rater, bands, audit_share=audit_share)
+        rater = CascadeRater(heuristic, rater, audit_share=audit_share)
+        language_of = language_of or heuristic.language_of
     judged = partial(JudgedQuality, judge, votes=votes)
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
@@ -183,6 +210,5 @@ def judge_scorer(
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]
         return Spend(sum(one.tokens for one in calls), sum(one.usd for one in calls))
 
-    return TwoStageScorer(
-        "judge", rater, {task: bundle.measures(judged) for task, bundle in bundles.items()}, estimate
-    )
+    measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}
+    return TwoStageScorer("judge", rater, measures, estimate, language_of)

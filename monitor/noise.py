@@ -27,7 +27,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
+from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
 from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class JudgeEstimates:
     swap_consistency: Estimate | None
     """P(the same rating with the sides swapped); the noise is in it."""
     agreement: Estimate | None
-    """P(the judge says what the bands said), over audited pairs."""
+    """P(the judge says what the heuristics said), over audited pairs."""
     decided: dict[str, int] = field(default_factory=dict)
     """Ratings by the stage that decided them; empty if no judge was there."""
 
@@ -59,10 +59,10 @@ class JudgeCounts:
     these are the doubtful ones and the audited ones, on which a judge is less steady than on all.
     """
 
-    decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES, 0))
+    decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES[:3], 0))
     """Ratings by the stage that decided them; all but "judge" are calls saved."""
     agreed: int = 0
-    """Audited ratings on which judge and bands said the same."""
+    """Audited ratings on which judge and heuristics said the same."""
     disagreed: int = 0
     same_again: int = 0
     other_again: int = 0
@@ -79,10 +79,10 @@ class JudgeCounts:
             return False
         details = verdict.details
         self.decided[stage_of(details)] += 1
-        bands = details.get(BANDS_RATING)
-        if bands is not None:
-            self.agreed += bands == verdict.rating
-            self.disagreed += bands != verdict.rating
+        audited = details.get(HEURISTIC_RATING)
+        if audited is not None:
+            self.agreed += audited == verdict.rating
+            self.disagreed += audited != verdict.rating
         again = details.get(JUDGED_AGAIN)
         if again is not None:
             self.same_again += again == verdict.rating

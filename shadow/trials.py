@@ -119,7 +119,7 @@ class TrialMaker:
         self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
 
     async def make(
-        self, original: Original, trial: Trial, outcome: PromptView | Draft, noise_rating: int | None
+        self, original: Original, trial: Trial, outcome: PromptView | Draft, control: Verdict | None
     ) -> Verdict | None:
         """Make one trial and log its verdict; None if it was skipped, for a reason that is counted.
 
@@ -127,18 +127,18 @@ class TrialMaker:
             original: What is tried.
             trial: How.
             outcome: What the perturbation made of it.
-            noise_rating: Rating of the identical resend, None if there is none.
+            control: Verdict of the identical resend, None if there is none.
         """
         async with self._slots:
             with self._observer.trial(trial) as report:
-                return await self._make(original, trial, outcome, noise_rating, report)
+                return await self._make(original, trial, outcome, control, report)
 
     async def _make(
         self,
         original: Original,
         trial: Trial,
         outcome: PromptView | Draft,
-        noise_rating: int | None,
+        control: Verdict | None,
         report: TrialReport,
     ) -> Verdict | None:
         route = original.exchange.route
@@ -163,7 +163,7 @@ class TrialMaker:
                 judgement = await self._judge(original, trial, candidate)
                 judged = Spend(judgement.tokens, judgement.cost_usd)
             spent = replayed.plus(judged)
-            verdict = self._verdict(original, trial, noise_rating, replay, judgement, spent, report.trace_id)
+            verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
             evidence = Evidence(original.view.text, variant.text, original.answer, candidate)
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             report.logged(verdict)
@@ -171,7 +171,7 @@ class TrialMaker:
             await asyncio.to_thread(
                 self._costs.settle, estimate, route, {"replay": replayed, "judge": judged}
             )
-        rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating}"
+        rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
         self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
         return verdict
@@ -228,7 +228,7 @@ class TrialMaker:
         self,
         original: Original,
         trial: Trial,
-        noise_rating: int | None,
+        control: Verdict | None,
         replay: Replay | Failure,
         judgement: Judgement | None,
         spent: Spend,
@@ -236,7 +236,7 @@ class TrialMaker:
     ) -> Verdict:
         failure = replay if isinstance(replay, Failure) else None
         quality_failures: tuple[Failure, ...] = ()
-        if judgement and judgement.rating is None:
+        if judgement and judgement.rating is None and not judgement.unsure:
             failure = judgement.failures[0]
         elif judgement:
             quality_failures = judgement.failures
@@ -253,7 +253,11 @@ class TrialMaker:
             seed=trial.seed,
             scorer=judgement.scorer if judgement else self._scorer.scorer,
             rating=judgement.rating if judgement else None,
-            baseline_rating=noise_rating,
+            baseline_rating=control.rating if control else None,
+            baseline_similarity=control.similarity if control else None,
+            unsure=judgement.unsure if judgement else False,
+            similarity=judgement.similarity if judgement else None,
+            invalid=judgement.invalid if judgement else (),
             quality=judgement.quality if judgement else (),
             failure=failure,
             quality_failures=quality_failures,

@@ -221,7 +221,7 @@ class Worker:
         count = original.route.trials_per_exchange - len(known.keys() - {control.id})
         planned = await asyncio.to_thread(self._plan, original, count, known)
         made = await asyncio.gather(
-            *(self._trials.make(original, one.trial, one.outcome, noise.rating) for one in planned)
+            *(self._trials.make(original, one.trial, one.outcome, noise) for one in planned)
         )
         return len(known.keys() | {control.id}) + sum(verdict is not None for verdict in made)
 

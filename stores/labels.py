@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
-from evenkeel.core.verdict import QualityScore, Stage, stage_of
+from evenkeel.core.verdict import QualityScore, stage_of
 from evenkeel.stores.documents import Collection
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
-DecidedBy = Literal["judge", "bands", "equality", "metrics"]
+DecidedBy = Literal["judge", "heuristic", "equality", "metrics"]
 """Who decided the rating: a stage of the cascade, or the heuristics of a set-up without a judge."""
 
 _PLACE: Final = "label"
@@ -170,8 +170,8 @@ def decided_by(verdict: Verdict) -> DecidedBy:
     """Who decided a verdict's rating."""
     if verdict.scorer != "judge":
         return "metrics"
-    stage: Stage = stage_of(verdict.details)
-    return stage
+    stage = stage_of(verdict.details)
+    return stage if stage in ("equality", "heuristic") else "judge"
 
 
 def says_the_same(one: Label, other: Label) -> bool:

@@ -336,14 +336,18 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
         if chosen is None:
             encoder = make_encoder(settings, options.prices)
             stack.push_async_callback(encoder.close)
-            rater = HeuristicRater(encoder.embeddings, encoder.cutoffs, language_of=language_of)
+            rater = HeuristicRater(encoder.embeddings, language_of=language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices, reply_tokens=chosen.reply_tokens)
             judge = Judge(there, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
-                judge, votes=chosen.votes, swap_share=chosen.swap_share, bundles=options.bundles
+                judge,
+                votes=chosen.votes,
+                swap_share=chosen.swap_share,
+                language_of=language_of,
+                bundles=options.bundles,
             )
             name = f"the judge {chosen.model} at {chosen.base_url}"
             watch = Service(name, variable=chosen.api_key_env, option="--judge")

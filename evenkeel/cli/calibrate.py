@@ -23,8 +23,7 @@ from evenkeel.cli.options import (
     store_options,
     yes_option,
 )
-from evenkeel.core.figures import number, percent, usd
-from evenkeel.core.verdict import Failure
+from evenkeel.core.figures import number, usd
 from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.experiments.calibrate.rewriting import Rewriter
@@ -66,7 +65,7 @@ _PIPED_WIDTH: Final = 160
 @embeddings_option
 @click.option("--encoder", metavar="MODEL", help="A sentence-transformers model.  [all-MiniLM-L6-v2]")
 @click.option("--bert-score", is_flag=True, help="Measure BERTScore, too; by far the slowest metric.")
-@model_options("judge", "Score by this judge, too, and set the bands of the cascade.", default=True)
+@model_options("judge", "Score by this judge, too.", default=True)
 @click.option(
     "--judge-goldens",
     type=click.IntRange(2),
@@ -84,11 +83,6 @@ _PIPED_WIDTH: Final = 160
 @price_option
 @click.option(
     "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more than this."
-)
-@click.option(
-    "--bands-from-store",
-    is_flag=True,
-    help="Set the bands on trials that the store's judge decided; ratings by people take precedence.",
 )
 @click.option(
     "--false-alerts",
@@ -124,7 +118,6 @@ def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
       evenkeel calibrate goldens.jsonl --out calibrations/support --form prose
       evenkeel calibrate --from-store --route support
       evenkeel calibrate goldens.jsonl --judge-model gpt-4o-mini --judge-goldens 50 --max-usd 5
-      evenkeel calibrate --from-store --bands-from-store
 
     \b
     Writes into DIR:
@@ -195,13 +188,6 @@ def _notes(outcome: Outcome) -> Iterator[str]:
     if scores.inapplicable:
         missing = ", ".join(f"{name} ({reason})" for name, reason in scores.inapplicable.items())
         yield f"metrics that do not apply, left out: {missing}"
-    if isinstance(outcome.bands, Failure):
-        yield f"bands of the cascade: none ({outcome.bands.reason}). {outcome.bands.detail}"
-    elif outcome.bands is not None:
-        yield (
-            f"bands of the cascade: {percent(outcome.bands.saved)} of {number(outcome.bands.pairs)} pairs "
-            "decided without the judge"
-        )
     if outcome.remembered:
         yield f"{number(outcome.remembered)} scores were in the journal already"
     if outcome.cost_usd:
@@ -249,11 +235,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         judge=judge,
         judge_goldens=given["judge_goldens"],
         max_usd=given["max_usd"],
-        rated_store=(
-            (lambda: opened(settings_of_stores(given["config"], given["data_dir"])))
-            if given["bands_from_store"]
-            else None
-        ),
         rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
     )
 

@@ -11,7 +11,6 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from evenkeel.metrics.cascade import BandsError
 from evenkeel.metrics.quality.bundles import bundles_by, custom_prompt
 from evenkeel.metrics.similarity.embeddings import name_of
 from evenkeel.metrics.similarity.meaning import endpoint_encoder
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.experiments.calibrate.calibration import Calibration
-    from evenkeel.metrics.cascade import Bands
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
@@ -83,22 +81,11 @@ def calibration(settings: Settings) -> Calibration | None:
         found = read_calibration(path.read_text(encoding="utf-8"))
         # Thresholds that no encoder stands behind hold beside any.
         found.check(versions(), None if found.encoder is None else encoder)
-        if found.bands is not None:
-            found.bands.check_encoder(encoder)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except (CalibrationError, BandsError) as error:
+    except CalibrationError as error:
         raise ValueError(f"{path}: {error}") from error
     return found
-
-
-def bands(settings: Settings) -> Bands | None:
-    """The bands of the cascade that the calibration holds, None without any: then careful ones decide.
-
-    Raises: ValueError as `calibration`.
-    """
-    found = calibration(settings)
-    return None if found is None else found.bands
 
 
 def addresses(settings: Settings) -> dict[str, str]:

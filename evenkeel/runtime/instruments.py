@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import base_tag, language_of
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED
-from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.similarity.embeddings import (
@@ -22,7 +22,6 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
 )
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.preflight import notes
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
@@ -64,11 +63,10 @@ _REPAIRS = 1
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """What compares meanings, and what its cosines mean."""
+    """What compares meanings."""
 
     embeddings: Embeddings | EndpointEmbeddings | None
     """None = nothing does."""
-    cutoffs: Cutoffs
     client: Endpoint | None = None
     """Of the endpoint, if there is one."""
 
@@ -85,15 +83,15 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
         log.warning("note: %s", note)
     languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
     if chosen.enabled is False:
-        return Encoder(None, Cutoffs())
+        return Encoder(None)
     if chosen.base_url is None or chosen.model is None:
         try:
             embeddings = load_embeddings(chosen.model, languages=languages, language_of=language_of)
         except EmbeddingsUnavailableError as error:
             if chosen.enabled or chosen.model:
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
-            return Encoder(None, Cutoffs())
-        return Encoder(embeddings, _cutoffs(settings))
+            return Encoder(None)
+        return Encoder(embeddings)
     # It brings the SDK, which only those with an endpoint need.
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
 
@@ -101,21 +99,12 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
     )
-    return Encoder(remote, _cutoffs(settings), client)
+    return Encoder(remote, client)
 
 
 def _pace(chosen: JudgeSettings | EmbeddingsSettings) -> RateLimits:
     return RateLimits(
         requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
-    )
-
-
-def _cutoffs(settings: Settings) -> Cutoffs:
-    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
-    if chosen.same_meaning is None or chosen.other_meaning is None:
-        return Cutoffs()
-    return Cutoffs(
-        same_meaning=chosen.same_meaning, other_meaning=chosen.other_meaning, encoder=encoder or ""
     )
 
 
@@ -203,7 +192,6 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
     bundles = choices.bundles(settings)
     heuristic = HeuristicRater(
         encoder.embeddings,
-        encoder.cutoffs,
         language_of=language_of,
         count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
     )
@@ -217,7 +205,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
         swap_share=chosen.swap_share,
         recheck_share=chosen.recheck_share,
         heuristic=heuristic if chosen.cascade else None,
-        bands=choices.bands(settings),
+        language_of=language_of,
         audit_share=chosen.audit_share,
         bundles=bundles,
         count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),

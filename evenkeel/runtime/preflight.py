@@ -92,11 +92,11 @@ def unusable_redis(settings: Settings) -> list[str]:
 def notes(settings: Settings) -> list[str]:
     """What to know about the encoder in the settings, one line each; nothing of it is an error."""
     chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
-    if encoder in (None, MINILM) or chosen.same_meaning is not None:
+    if encoder in (None, MINILM):
         return []
     note = (
-        f"scoring.embeddings: the cut-offs were set on {MINILM}; cosines of {encoder} are recorded with each "
-        "verdict and decide nothing until same_meaning and other_meaning say what they mean (docs/judging.md)"
+        f"scoring.embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
+        f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
     )
     return [note]
 

@@ -31,10 +31,6 @@ class Embeddings(Section):
     """Name or folder of a sentence-transformers model, or its name at `base_url`; none = all-MiniLM-L6-v2."""
     languages: list[Tag] = []
     """Languages the model knows; none = any, or English for all-MiniLM-L6-v2."""
-    same_meaning: Rate | None = None
-    """Cosine from which two answers mean the same; a model other than the default decides nothing without."""
-    other_meaning: Rate | None = None
-    """Cosine below which two answers are about something else."""
     base_url: HttpUrl | None = None
     """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
     api_key_env: Variable = "EVENKEEL_EMBEDDINGS_API_KEY"
@@ -53,16 +49,17 @@ class Embeddings(Section):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, given: Any) -> Any:
+        if isinstance(given, dict) and {"same_meaning", "other_meaning"}.intersection(given):
+            raise ValueError(
+                "same_meaning and other_meaning are gone: a cosine decides no rating, it counts in the "
+                "similarity; remove them"
+            )
         return {"enabled": given} if given is None or isinstance(given, (bool, str)) else given
 
     @model_validator(mode="after")
     def _whole(self) -> Embeddings:
         if self.base_url and not self.model:
             raise ValueError("an endpoint needs the name of its model: add `model`")
-        if (self.same_meaning is None) != (self.other_meaning is None):
-            raise ValueError("same_meaning and other_meaning go together: set both or none")
-        if (self.other_meaning or 0.0) > (self.same_meaning or 0.0):
-            raise ValueError(f"other_meaning {self.other_meaning} is above same_meaning {self.same_meaning}")
         return self
 
 
@@ -71,8 +68,7 @@ class Scoring(Section):
 
     embeddings: Embeddings = Embeddings()
     calibration: Path | None = None
-    """`calibration.yaml` of `evenkeel calibrate`, whose bands say which pairs are clear without the judge;
-    none = careful defaults."""
+    """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}
@@ -105,7 +101,7 @@ class Judge(Section):
     recheck_share: Rate = 0.02
     """Share of the judged pairs that are judged again, to measure the judge's own noise."""
     cascade: bool = True
-    """Whether heuristics decide the pairs that are clear, and the judge the others."""
+    """Whether heuristics decide the pairs of which they can prove the rating, and the judge the others."""
     audit_share: Rate = 0.05
     """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
 

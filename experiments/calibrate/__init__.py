@@ -2,5 +2,5 @@
 
 `candidates` (goldens of one form, degraded; some texts by a model: `rewriting`) → scores, kept in the
 `journal` at once (`scoring` by heuristics and an `encoder`, `judge`) → `columns` (a table) → `calibrate`
-(`sensitivity`, `threshold`, `bands` of the cascade) → a `Calibration`, its `report` and its `rules`.
+(`sensitivity`, `threshold`) → a `Calibration`, its `report` and its `rules`.
 """

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
     from evenkeel.experiments.calibrate.threshold import Threshold
-    from evenkeel.metrics.cascade import Bands
     from evenkeel.metrics.protocol import AnswerForm
 
 
@@ -208,7 +207,6 @@ def calibrate(
     rng: Random,
     form: AnswerForm | None = None,
     placement: Placement | None = None,
-    bands: Bands | None = None,
     resamples: int = 1000,
     confidence: float = 0.95,
 ) -> Calibration:
@@ -223,7 +221,6 @@ def calibrate(
         rng: draws the resamples.
         form: of the goldens' answers.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
-        bands: for the cascade, if a judge has rated pairs.
         resamples: of the bootstrap.
         confidence: of all intervals.
     """
@@ -266,7 +263,6 @@ def calibrate(
         modes=tuple(
             _mode(table, mode, chosen[mode], again, drawn, placement, confidence) for mode in table.modes
         ),
-        bands=bands,
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from evenkeel.experiments.calibrate.threshold import (
     Placement,  # noqa: TC001 - the same
     Threshold,  # noqa: TC001 - the same
 )
-from evenkeel.metrics.cascade import DEFAULT_BANDS, Bands, BandsError
 from evenkeel.metrics.protocol import AnswerForm  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Sensitivities, roles, thresholds and bands, and what they hold for."""
+    """Sensitivities, roles and thresholds, and what they hold for."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -142,7 +141,6 @@ class Calibration:
     seed: int
     metrics: tuple[MetricResult, ...]
     modes: tuple[ModeResult, ...]
-    bands: Bands | None = None
 
     def __post_init__(self) -> None:
         known = {metric.name for metric in self.metrics}
@@ -165,7 +163,7 @@ class Calibration:
 
         Raises:
             CalibrationError: A metric with a role is missing or has another version, or the encoder is
-                another one, or the bands belong to another rater of heuristics.
+                another one.
         """
         calibrated = {metric.name: metric.version for metric in self.metrics}
         roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]
@@ -181,12 +179,6 @@ class Calibration:
             raise CalibrationError(
                 f"encoder: calibrated with {self.encoder}, in use is {encoder}: use that or calibrate again"
             )
-
-        if self.bands is not None:
-            try:
-                self.bands.check()
-            except BandsError as error:
-                raise CalibrationError(f"bands: {error}") from error
 
     def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
         """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
@@ -248,6 +240,10 @@ def read_calibration(text: str) -> Calibration:
     if not isinstance(data, dict):
         raise CalibrationError("calibration: fields are expected, such as schema_version: 1")
     _check_schema(data)
+    if "bands" in data:
+        raise CalibrationError(
+            "bands: no longer read, the cascade decides only what is proven: remove the field, or calibrate again"
+        )
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
@@ -271,8 +267,3 @@ def _fault(error: ErrorDetails) -> str:
     found = error["input"]
     shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
     return f"{field}: {_ADVICE.get(error['type'], error['msg'] + shown + ': correct it, or calibrate again')}"
-
-
-def bands_in_force(calibration: Calibration | None) -> Bands:
-    """The bands of a calibration, else the careful ones that need none."""
-    return calibration.bands if calibration and calibration.bands else DEFAULT_BANDS

@@ -9,9 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.core.languages import language_of
-from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.bands import judge_bands, rated_by_people, rated_candidates, rated_in_log
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.calibration import CalibrationError, calibration_to_yaml
 from evenkeel.experiments.calibrate.candidates import (
@@ -38,19 +35,15 @@ from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.kit.cost import Costs
 from evenkeel.experiments.kit.renderings import html
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.registry import metric
-from evenkeel.metrics.similarity.embeddings import MINILM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Sequence
     from datetime import date
     from pathlib import Path
 
     from rich.console import Console
 
-    from evenkeel.experiments.calibrate.bands import JudgeBands, RatedStore
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
@@ -58,7 +51,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.document import Document
-    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.stores.goldens import Golden
 
 
@@ -91,8 +83,6 @@ class CalibrateOptions:
     judge_goldens: int | None = None
     """Ask the judge about a sample of so many goldens; None = all."""
     max_usd: float | None = None
-    rated_store: Callable[[], AbstractContextManager[RatedStore]] | None = None
-    """Opens the store on whose rated trials the bands are set; None sets them on the judge's ratings."""
     rewriter: Rewriter | None = None
     """Rewords and compresses; None = by rule."""
 
@@ -160,8 +150,6 @@ class Outcome:
     calibration: Calibration
     scores: Scores
     chosen: Chosen
-    bands: JudgeBands | Failure | None
-    """None if nobody asked for them."""
     written: Written
     remembered: int
     """Scores that an earlier run had made."""
@@ -200,11 +188,9 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         scoring = Scoring(options.scoring, candidates, err, rewritten=rewriter is not None)
         columns = scoring.run(stack)
         fields: list[Field] = [*columns]
-        asking = None
         if options.judge is not None:
             asking = Asking(options.judge, candidates, costs, most_goldens=options.judge_goldens)
             fields.append(asking.run(confirm, err))
-        bands = _bands(options, asking, scoring.embeddings)
     wanted = {key for source in sources for key in keys(source.id, chosen.form)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
     if not scores.rows:
@@ -225,28 +211,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             rng=random.Random(options.seed),
             form=chosen.form,
             placement=options.placement,
-            bands=None if bands is None or isinstance(bands, Failure) else bands.bands,
             resamples=options.resamples,
         )
         written = write(calibration, scores, table, options.out)
-    return Outcome(calibration, scores, chosen, bands, written, journal.remembered, costs.usd)
-
-
-def _bands(
-    options: CalibrateOptions, asking: Asking | None, embeddings: Embeddings | None
-) -> JudgeBands | Failure | None:
-    """The cascade's bands, if anything was asked from which they follow."""
-    rater = HeuristicRater(embeddings, language_of=language_of)
-    encoder = embeddings.encoder if embeddings else MINILM
-    if options.rated_store is not None:
-        with options.rated_store() as stores:
-            people = rated_by_people(stores.labels.select())
-            pairs = rated_in_log(stores.verdicts, rater, people)
-            source = f"{len(pairs)} trials that the judge of {stores.place} decided"
-            source += f", {len(people)} ratings of people over its own" if people else ""
-        return judge_bands(pairs, source=source, encoder=encoder)
-    if asking is None or options.judge is None:
-        return None
-    pairs = rated_candidates(asking.rated, rater)
-    source = f"{len(pairs)} degraded goldens of {options.source}, rated by {options.judge.model}"
-    return judge_bands(pairs, source=source, encoder=encoder)
+    return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

@@ -64,8 +64,6 @@ class Row:
     """What each score cost."""
     text: str | None = None
     """The candidate's text, where a model wrote it: it would write another one next time."""
-    rating: int | None = None
-    """1–3, where a judge compared the two answers."""
 
     @property
     def key(self) -> Key:
@@ -80,7 +78,6 @@ class Row:
         self.ms |= other.ms
         self.usd |= other.usd
         self.text = self.text if other.text is None else other.text
-        self.rating = self.rating if other.rating is None else other.rating
 
 
 _ROW: Final = TypeAdapter(Row)

@@ -1,4 +1,4 @@
-"""A judge's scores of candidates, and its ratings for the bands of the cascade."""
+"""A judge's scores of candidates."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ class Opinion:
     outcome: float | Failure
     """In [0, 1], or why there is none."""
     cost_usd: float = 0.0
-    rating: int | None = None
-    """1–3, if that was asked."""
 
 
 class Asked(Protocol):
@@ -89,7 +87,8 @@ class AskedSimilarity:
         rating = await self._rater.rate(pair)
         if isinstance(rating.outcome, Failure):
             return Opinion(rating.outcome, rating.cost_usd)
-        return Opinion((rating.outcome - 1) / 2, rating.cost_usd, rating.outcome)
+        assert rating.outcome is not None  # a judge is never unsure
+        return Opinion((rating.outcome - 1) / 2, rating.cost_usd)
 
 
 class AskedWorkflow:
@@ -123,15 +122,15 @@ class Call:
     """One candidate to ask about."""
 
     candidate: Candidate
-    key: str | None
-    """Of the column that the score belongs to; None if only the rating is wanted."""
+    key: str
+    """Of the column that the score belongs to."""
     asked: Asked
 
 
 def _row(call: Call, opinion: Opinion, taken_ms: float) -> Row:
-    row = Row(*call.candidate.key, call.candidate.expected, rating=opinion.rating)
+    row = Row(*call.candidate.key, call.candidate.expected)
     outcome = opinion.outcome
-    if call.key is not None and not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
+    if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
         row.scores[call.key] = outcome.reason if isinstance(outcome, Failure) else outcome
         row.ms[call.key] = round(taken_ms, 1)
         row.usd[call.key] = opinion.cost_usd
@@ -169,8 +168,6 @@ class Asking:
             rng = random.Random(f"{candidates.seed}\0judged")
             places = rng.sample(range(len(candidates.sources)), most_goldens)
             self._sources = [candidates.sources[place] for place in sorted(places)]
-        self.rated: list[tuple[Candidate, int]] = []
-        """One candidate of each golden, and its similarity rating."""
 
     def run(self, confirm: Confirm, err: Console) -> Field:
         """Ask, and keep every answer in the journal.
@@ -183,44 +180,31 @@ class Asking:
         Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
         """
         judge = Judge(self._address.endpoint(), repairs=1)
-        similar = AskedSimilarity(JudgeRater(judge))
-        about: Asked = AskedWorkflow(judge) if self._candidates.form == "workflow" else similar
+        is_workflow = self._candidates.form == "workflow"
+        about: Asked = AskedWorkflow(judge) if is_workflow else AskedSimilarity(JudgeRater(judge))
         field = Field(
             f"{about.name}@{about.version}:{self._address.model}", about.name, about.version, FAMILY
         )
-        calls, rated = self._calls(about, similar, field)
+        calls = self._calls(about, field)
         if calls:
             self._confirm(calls, confirm)
             self._ask(judge, calls, err)
-        ratings = [(candidate, self._journal.rows[candidate.key].rating) for candidate in rated]
-        self.rated = [(candidate, rating) for candidate, rating in ratings if rating is not None]
         return field
 
-    def _calls(
-        self, about: Asked, similar: AskedSimilarity, field: Field
-    ) -> tuple[list[Call], list[Candidate]]:
-        """What is still to be asked, and the candidates whose rating is for the bands."""
+    def _calls(self, about: Asked, field: Field) -> list[Call]:
+        """What is still to be asked."""
         calls: list[Call] = []
-        rated: list[Candidate] = []
         for source in self._sources:
             known = [
                 one for one in conditions(self._candidates.form) if Key(source.id, *one) in self._journal.rows
             ]
             texts = self._journal.texts(source.id, known)
-            found = made(source, self._candidates.form, self._candidates.seed, texts, known)
-            candidates = [one for one in found if isinstance(one, Candidate)]
-            if not candidates:
-                continue
-            # One of each golden: pairs of the same golden hang together.
-            chosen = random.Random(f"{self._candidates.seed}\0rated\0{source.id}").choice(candidates)
-            rated.append(chosen)
-            for candidate in candidates:
-                row = self._journal.rows[candidate.key]
-                if field.key not in row.scores:
-                    calls.append(Call(candidate, field.key, about))
-                if candidate is chosen and row.rating is None and about is not similar:
-                    calls.append(Call(candidate, None, similar))
-        return calls, rated
+            calls += [
+                Call(one, field.key, about)
+                for one in made(source, self._candidates.form, self._candidates.seed, texts, known)
+                if isinstance(one, Candidate) and field.key not in self._journal.rows[one.key].scores
+            ]
+        return calls
 
     def _confirm(self, calls: Sequence[Call], confirm: Confirm) -> None:
         name, most = self._address.model, self._costs.most_usd

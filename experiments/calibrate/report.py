@@ -78,7 +78,6 @@ def document(calibration: Calibration, table: ScoreTable, ways: Sequence[Traject
             *(_mode(calibration, table, ways, mode) for mode in table.modes),
             _sensitivities(calibration, table),
             _metrics(calibration, table),
-            *([_bands(calibration)] if calibration.bands else []),
         ),
     )
 
@@ -331,32 +330,5 @@ def _metrics(calibration: Calibration, table: ScoreTable) -> Section:
         "Metrics",
         tuple(blocks),
         about="Distance: root mean square of mean score − expected score, over the severities of a mode.",
-        on=_HTML,
-    )
-
-
-def _bands(calibration: Calibration) -> Section:
-    bands = calibration.bands
-    assert bands is not None
-    agreement = ""
-    if bands.agreement is not None:
-        agreement = f" On what they decide the judge said the same in {percent(bands.agreement, 1)} of pairs."
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (form, band.metric, band.same_from, band.other_below)
-        for form, own in (
-            ("text", bands.text),
-            ("structured", bands.structured),
-            ("tool calls", bands.tool_calls),
-        )
-        for band in own
-    )
-    columns = (
-        Column("Answers"), Column("Score"), Column("3 from", Form.NUMBER, 3),
-        Column("1 below", Form.NUMBER, 3),
-    )  # fmt: skip
-    return Section(
-        "Bands of the cascade",
-        (Table(columns, rows),),
-        about=f"Version {bands.version}, {bands.source}.{agreement}",
         on=_HTML,
     )

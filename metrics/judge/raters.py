@@ -345,7 +345,7 @@ class JudgeNoise:
         for kind, name, repeated in (("again", JUDGED_AGAIN, again), ("swapped", JUDGED_SWAPPED, swapped)):
             if isinstance(repeated.outcome, Failure):
                 self._count(f"failed_{repeated.outcome.reason}")
-            else:
+            elif repeated.outcome is not None:
                 self._count(kind)
                 details[name] = float(repeated.outcome)
         return replace(

@@ -1,13 +1,8 @@
-"""Words of a text: which carry content, which spellings are one word, and what turns a statement around.
-
-Negations and opposites are English and found by spelling: a reader would stumble over them in wording that
-is otherwise the same. A conclusion that is turned in other words is not seen.
-"""
+"""Words of a text: which carry content, and which spellings are one word."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,9 +25,6 @@ _PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower
 """For texts in ASCII, where cutting at spaces is several times as fast as an expression: no other marks."""
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
 """Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII."""
-
-NEGATIONS = frozenset(("no", "not", "never", "none", "neither", "nor", "without", "cannot", "nothing"))
-"""Words that turn a statement around. "n't" counts as well, see `negation_count`."""
 
 _GLUE = """
 a about after all also although am an and any are as at be because been before being between both
@@ -131,12 +123,6 @@ _kept_stem = lru_cache(maxsize=4096)(_stem)
 """The same words come in every answer."""
 
 
-def negation_count(text: str) -> int:
-    """How often a text negates: the words of `NEGATIONS` and contractions in n't."""
-    # An apostrophe separates, whichever of the two it is.
-    return sum(map(NEGATIONS.__contains__, words(text))) + text.lower().replace("\u2019", "'").count("n't")
-
-
 def same_word(word: str, other: str) -> bool:
     """Whether two lower-case words are one word, a typo aside.
 
@@ -199,71 +185,3 @@ def _typos(word: str, other: str) -> int:
     if length < _TYPO_MIN_LENGTH or not (word.isalpha() and other.isalpha()):
         return 0
     return 1 if length < _TWO_TYPOS_MIN_LENGTH else 2
-
-
-_PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "mis")
-_ROOT_LENGTH = 4
-_OPPOSITES = """
-accept reject|accepted rejected|added removed|after before|all none|allow block|allowed blocked
-allow deny|allowed denied|always never|approve deny|approved denied|approve reject|approved rejected
-available gone|best worst|better worse|cheaper dearer|closed open|connected disconnected|decrease increase
-down up|enable disable|enabled disabled|exclude include|external internal|fail pass|failed passed
-failed succeeded|failed successful|failing working|false true|faster slower|first last|gain loss
-greater smaller|healthy unhealthy|higher lower|inbound outbound|inside outside|less more|longer shorter
-maximum minimum|max min|negative positive|no yes|off on|offline online|old new|over under|fall rise
-right wrong|safe unsafe|same different|source target|start stop|started stopped|success failure|with without
-"""
-_OPPOSED = frozenset(
-    frozenset(stem(word) for word in both.split())
-    for both in _OPPOSITES.replace("\n", "|").split("|")
-    if both
-)
-_SWAPPED_LENGTH = 3
-"""A negation this short is only taken for mistyped if two of its letters changed places: "nto"."""
-
-
-def is_turned(reference: str, candidate: str) -> bool:
-    """Whether texts of otherwise equal wording differ in a negation or in a word and its opposite.
-
-    Mistyped negations ("nto", "withuot") are negations. Opposites are those of a short list, or
-    words that differ by a negating prefix ("available", "unavailable").
-    """
-    own, others = Counter(words(reference)), Counter(words(candidate))
-    negated = negation_count(reference) + _mistyped_count(own, others)
-    if negated != negation_count(candidate) + _mistyped_count(others, own):
-        return True
-    left, right = frozenset(map(stem, own)), frozenset(map(stem, others))
-    return _has_opposite(left - right, right - left)
-
-
-def _mistyped_count(own: Counter[str], others: Counter[str]) -> int:
-    """Negations that are mistyped in one text and spelled out in the other."""
-    spelled = [word for word in NEGATIONS if others[word] > own[word]]
-    if not spelled:
-        return 0
-    return sum(
-        count
-        for word, count in (own - others).items()
-        if word not in NEGATIONS and any(_mistyped(word, negation) for negation in spelled)
-    )
-
-
-def _mistyped(word: str, negation: str) -> bool:
-    if word in GLUE or word[0] != negation[0] or abs(len(word) - len(negation)) > 1:
-        return False
-    if len(negation) <= _SWAPPED_LENGTH:
-        return sorted(word) == sorted(negation)
-    return OSA.distance(word, negation, score_cutoff=1) <= 1
-
-
-def _has_opposite(left: frozenset[str], right: frozenset[str]) -> bool:
-    if not (left and right):
-        return False
-    if any(not left.isdisjoint(both) and not right.isdisjoint(both) for both in _OPPOSED):
-        return True
-    return _negated(left, right) or _negated(right, left)
-
-
-def _negated(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether a word of `others` is one of `some` behind a negating prefix."""
-    return any(prefix + word in others for word in some if len(word) >= _ROOT_LENGTH for prefix in _PREFIXES)

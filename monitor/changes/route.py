@@ -21,7 +21,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
-from evenkeel.core.verdict import BANDS_RATING, BASELINE, PROVENANCE
+from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, PROVENANCE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally
 from evenkeel.monitor.changes.shares import Moved, ShareRules, ShareWatch
@@ -255,9 +255,9 @@ def judged(verdict: Verdict, alike: float | None) -> dict[str, str | float]:
         step = min(_STEPS - 1, int(_STEPS * alike))
         turned = verdict.wanted_language or verdict.wanted_format
         found[(_TURNED if turned else _CLASSES)[step]] = "shifted" if verdict.shifted else "same"
-    bands = verdict.details.get(BANDS_RATING)
-    if bands is not None:
-        found["cheap metrics"] = "agrees" if bands == verdict.rating else "disagrees"
+    audited = verdict.details.get(HEURISTIC_RATING)
+    if audited is not None:
+        found["cheap metrics"] = "agrees" if audited == verdict.rating else "disagrees"
     return found
 
 

@@ -1,6 +1,6 @@
 """A cell's running counts, and every estimate that follows from them.
 
-One rated trial is one of 44 possible outcomes. A window keeps outcomes as letters, so that the last 500
+One trial is one of 68 possible outcomes. A window keeps outcomes as letters, so that the last 500
 trials are a text of 500 letters and every count of a window follows from how often each letter occurs.
 """
 
@@ -23,14 +23,19 @@ if TYPE_CHECKING:
 QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
 
 
+UNSURE: Final = 0
+"""Stands for a rating where heuristics are unsure and no judge was asked."""
+
+
 class Outcome(NamedTuple):
-    """One rated trial."""
+    """One trial with a rating, or with a similarity where heuristics are unsure."""
 
     letter: str
     """Names the outcome: a letter or a sign that JSON need not escape."""
-    rating: Literal[1, 2, 3]
+    rating: Literal[0, 1, 2, 3]
+    """0 = unsure."""
     quality: QualityOutcome | None
-    """Of a shifted trial; None exactly for a rating of 3."""
+    """Of a shifted trial; None exactly for one that is not."""
     difference: Literal[-1, 0, 1] | None
     """1 = only the variant shifted, −1 = only the identical resend; None without a rated resend."""
 
@@ -40,28 +45,33 @@ class Outcome(NamedTuple):
         return self.quality is not None
 
 
-_FIRST_LETTER: Final = "0"
+_LETTERS: Final = "".join(chr(code) for code in range(ord("0"), 127) if chr(code) != "\\")
+"""Signs that JSON need not escape."""
 _DIFFERENCES: Final[tuple[Literal[-1, 0, 1] | None, ...]] = (None, 1, -1, 0)
 _QUALITIES: Final[tuple[QualityOutcome, ...]] = ("same", "worse", "better", "mixed", "unscored")
 _SHIFTED: Final[tuple[Literal[1, 2], ...]] = (1, 2)
-_RATED: Final[tuple[tuple[Literal[1, 2, 3], QualityOutcome | None], ...]] = (
+_RATED: Final[tuple[tuple[Literal[0, 1, 2, 3], QualityOutcome | None], ...]] = (
     (3, None),
     *((rating, quality) for rating in _SHIFTED for quality in _QUALITIES),
+    (UNSURE, None),
+    *((UNSURE, quality) for quality in _QUALITIES),
 )
 _ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], Outcome]] = {
-    (rating, quality, difference): Outcome(chr(ord(_FIRST_LETTER) + number), rating, quality, difference)
-    for number, ((rating, quality), difference) in enumerate(product(_RATED, _DIFFERENCES))
+    (rating, quality, difference): Outcome(letter, rating, quality, difference)
+    for letter, ((rating, quality), difference) in zip(_LETTERS, product(_RATED, _DIFFERENCES), strict=False)
 }
 OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 """Every outcome by its letter. The letters are part of the monitor's checkpoint: never reassigned."""
 
 
 def outcome_of(verdict: Verdict) -> Outcome | str:
-    """What a verdict says; without a usable rating the reason why, in snake case."""
+    """What a verdict says; without a usable rating or similarity the reason why, in snake case."""
     shifted, rating = verdict.shifted, verdict.rating
     if shifted is None:
         return verdict.failure.reason if verdict.failure else "unrated"
-    if rating not in {1, 2, 3}:
+    if rating is None or verdict.invalid:
+        rating = UNSURE
+    elif rating not in {1, 2, 3}:
         return "rating_out_of_range"
     baseline = verdict.baseline_shifted
     difference = None if baseline is None else shifted - baseline
@@ -99,8 +109,18 @@ class CellEstimates:
 class Counts:
     """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
 
-    rated: dict[str, int] = field(default_factory=lambda: {"1": 0, "2": 0, "3": 0})
-    """Trials by rating; keyed by text, as JSON will have it."""
+    rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
+    """Trials by rating, 0 = unsure; keyed by text, as JSON will have it."""
+    shifted: int = 0
+    """Trials whose content moved."""
+    invalid: dict[str, int] = field(default_factory=dict)
+    """Trials whose answer ignored what was asked of its form, by what that was."""
+    similarity: float = 0.0
+    """Sum over the trials that have one."""
+    similarity_trials: int = 0
+    control_similarity: float = 0.0
+    """Sum over the resends of the same exchanges that have one."""
+    control_similarity_trials: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     same: int = 0
     """Shifts that changed no quality metric."""
@@ -117,13 +137,13 @@ class Counts:
 
     @property
     def trials(self) -> int:
-        """Trials with a rating."""
+        """Trials with a rating, or with a similarity instead."""
         return sum(self.rated.values())
 
     @property
-    def shifted(self) -> int:
-        """Trials rated below 3."""
-        return self.rated["1"] + self.rated["2"]
+    def unsure(self) -> int:
+        """Trials of which heuristics alone could prove nothing."""
+        return self.rated[str(UNSURE)]
 
     @property
     def quality_changed(self) -> int:
@@ -179,6 +199,14 @@ class Counts:
             self._fail(outcome)
             return None
         self._count(outcome, 1)
+        for what in verdict.invalid:
+            self.invalid[what] = self.invalid.get(what, 0) + 1
+        if verdict.similarity is not None:
+            self.similarity += verdict.similarity
+            self.similarity_trials += 1
+        if verdict.baseline_similarity is not None:
+            self.control_similarity += verdict.baseline_similarity
+            self.control_similarity_trials += 1
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
@@ -186,6 +214,8 @@ class Counts:
 
     def _count(self, outcome: Outcome, times: int) -> None:
         self.rated[str(outcome.rating)] += times
+        if outcome.shifted:
+            self.shifted += times
         if outcome.quality == "same":
             self.same += times
         elif outcome.quality == "worse":

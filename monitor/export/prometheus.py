@@ -162,8 +162,8 @@ def _cell(report: CellReport) -> Samples:
     verdicts, quality, pairs, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[
         place:
     ]
-    ratings = {1: 0, 2: 0, 3: 0} | report.ratings
-    verdicts += [Sample((*cell, str(rating)), ratings[rating]) for rating in sorted(ratings)]
+    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
+    verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
     quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
     rated.append(Sample(cell, report.trials))

@@ -74,7 +74,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
@@ -176,8 +176,7 @@ class MonitorState:
         events += self._together(cell, logged)
         trend = []
         if change or (
-            verdict.rating is not None
-            and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
+            verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
         ):
             cell.mark_trend(verdict.scored_at)
             trend = [TrendRow(*key.parts, trend_point(cell, verdict.scored_at, self.settings))]

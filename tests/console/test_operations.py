@@ -17,7 +17,7 @@ from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.geometry import Interval, Range
-from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY
+from evenkeel.core.verdict import HEURISTIC_RATING, DECIDED_BY
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.reading import words
@@ -243,7 +243,7 @@ def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
     rated = []
     for place in range(12):
         verdict, _ = make_verdict(place)
-        details = {BANDS_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
+        details = {HEURISTIC_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
         rated.append(replace(verdict, scorer="judge", rating=3, details=details))
     agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
     assert agreement.title == "Agrees with the heuristics"

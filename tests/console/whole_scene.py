@@ -16,7 +16,7 @@ from evenkeel.console import (
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
-from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import HEURISTIC_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
 from evenkeel.monitor.fold import MonitorSettings
@@ -185,7 +185,7 @@ def _judged(report: Any) -> Any:
         judge_noise=_estimate(0.06, 80),
         swap_consistency=_estimate(0.93, 120),
         cascade_agreement=_estimate(0.97, 66),
-        decided={"equality": 400, "bands": 310, "judge": 290},
+        decided={"equality": 400, "heuristic": 310, "judge": 290},
         windows={"24h": lately},
         drift=drift,
     )
@@ -197,7 +197,7 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
     details = dict(verdict.details)
     details[DECIDED_BY] = float(rng.choice((0, 1, 2, 2)))
     for name, share, right in (
-        (BANDS_RATING, 0.4, 0.9),
+        (HEURISTIC_RATING, 0.4, 0.9),
         (JUDGED_AGAIN, 0.3, 0.94),
         (JUDGED_SWAPPED, 0.3, 0.9),
     ):

@@ -1,4 +1,4 @@
-"""The heuristic rating: 3, 2 or 1 from evenkeel.metrics alone."""
+"""The heuristic rating: what is proven, what is plainly another answer, and what is unsure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
-from evenkeel.metrics.similarity import (
-    words as turned,
-)
+from evenkeel.core.verdict import Failure, stage_of
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.tool_calls import ToolCalls
 
@@ -23,13 +21,12 @@ REFERENCE = (
     "The VPN client on host BER-12 stopped connecting at 09:40 after update 4.2.1. Support rolled the "
     "update back, and 35 users could work again by noon."
 )
+Outcome = int | Failure | None
 
 
-def rate(
-    reference: Answer | str, candidate: Answer | str, rater: HeuristicRater | None = None
-) -> int | Failure:
+def rate(reference: Answer | str, candidate: Answer | str, rater: HeuristicRater | None = None) -> Outcome:
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
-    return (rater or HeuristicRater()).rate_now(Pair(*sides, context="")).outcome
+    return (rater or HeuristicRater(language_of=language_of)).rate_now(Pair(*sides, context="")).outcome
 
 
 def call(name: str, arguments: str, text: str = "") -> Answer:
@@ -40,56 +37,130 @@ def call(name: str, arguments: str, text: str = "") -> Answer:
     ("candidate", "rating"),
     [
         (REFERENCE.upper(), 3),
-        (
-            REFERENCE.replace("stopped", "stoped")
-            .replace("connecting", "conecting")
-            .replace("users", "usesr"),
-            3,
-        ),
-        (REFERENCE.replace("stopped connecting", "stoppedconnecting").replace("rolled the", "rolledthe"), 3),
-        (
-            (
-                "At 09:40, after update 4.2.1, the VPN client on host BER-12 stopped to connect. By noon, "
-                "support had rolled back the update and 35 users were working again."
-            ),
-            3,
-        ),
+        (f"**Summary**\n\n{REFERENCE}", None),
+        (f"Sure! {REFERENCE} I hope this helps!", 3),
         (REFERENCE.replace("35", "350"), 2),
-        (REFERENCE.replace("BER-12", "BER-21"), 2),
-        (REFERENCE.replace(", and 35 users could work again by noon", ""), 2),
         (REFERENCE.replace("could work", "could not work"), 2),
-        ("Some people have trouble with their computers and nobody knows why.", 1),
-        ("The printer on the third floor was out of paper; a colleague refilled it.", 1),
+        (REFERENCE.replace("Support", "The vendor"), None),
+        (REFERENCE.replace(", and 35 users could work again by noon", ""), None),
+        ("The printer on the third floor was out of paper; a colleague refilled it.", None),
+        ("I'm sorry, but I can't help with that.", 1),
         ("", 1),
+        ("N/A", 1),
     ],
 )
-def test_ratings_follow_the_rubric(candidate: str, rating: int) -> None:
-    """Spelling, case and order keep a 3; a changed specific or a negation makes a 2; another story a 1."""
+def test_a_rating_rests_on_a_proof(candidate: str, rating: int | None) -> None:
+    """Layout and courtesy keep a 3, a value or a negation proves a 2, a refusal a 1; the rest is unsure."""
     assert rate(REFERENCE, candidate) == rating
 
 
-def test_json_answers_are_rated_by_their_values() -> None:
-    """Shared keys are no shared content: another value is another answer, order of keys is nothing."""
-    assert rate('{"answer": "B"}', '{"answer": "C"}') == 1
-    assert rate('{"answer": "B", "unit": "days"}', '{"unit": "days", "answer": "b"}') == 3
-    assert rate('{"site": "Berlin", "team": "network"}', '{"site": "Berlin", "team": "storage"}') == 2
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        ("Sie müssen den Vertrag kündigen.", "Sie müssen den Vertrag nicht kündigen."),
+        ("当日キャンセルできます。", "当日キャンセルできません。"),
+        ("Alice pays Bob.", "Bob pays Alice."),
+        ("1. Unplug it. 2. Open it.", "1. Open it. 2. Unplug it."),
+        ("Sales increased in May.", "Sales declined in May."),
+        ("first = items[:n]", "first = items[n:]"),
+        ("x = -3", "x = 3"),
+        ("if a < b:\n    run()", "if a > b:\n    run()"),
+        ("for x in y:\n    a()\n    b()", "for x in y:\n    a()\nb()"),
+        ("git branch -d old", "git branch -D old"),
+        ("Haben Sie Fragen? Dann rufen Sie an.", "Haben Sie Fragen? Dann rufen sie an."),
+        ("The disk holds 5 MB now.", "The disk holds 5 Mb now."),
+        ("Is it safe?", "Is it safe"),
+        ("Take one pill. Do not drink.", "Take one pill."),
+        ("def f(*names): return names", "def f(names): return names"),
+        ("5! = 120", "5 = 120"),
+        ("> 0.05", "0.05"),
+    ],
+)
+def test_one_thing_that_differs_is_never_the_same(reference: str, candidate: str) -> None:
+    """A word, a mark or a place that turns the meaning keeps two answers from a 3, in either order."""
+    assert rate(reference, candidate) != 3
+    assert rate(candidate, reference) != 3
 
 
-def test_tool_calls_decide_where_text_is_missing() -> None:
-    """Equal calls 3, other arguments 2, other tools 1, acting against talking 1."""
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        ("D. Prescreening", "The correct answer is D. Prescreening."),
+        ("5 March 2024 at 3 pm", "2024-03-05 at 15:00"),
+        ("Canberra", "**Answer:** Canberra"),
+        ("42", "The answer is \\boxed{42}."),
+        ("Die Antwort ist 42.", "42"),
+        ("答えは42です。", "42"),
+        ("It can't be restored, it's gone.", "It cannot be restored, it is gone."),
+        ("- apples\n- pears", "* Apples\n* Pears"),
+        ("The colour is organised.", "The color is organized."),
+        ("def area(w,h):\n    return w*h", "def area(w, h):\n\n    return w * h"),
+        ("`git fetch`", "```bash\ngit fetch\n```"),
+        ("red, green, and blue", "red, green and blue"),
+        ("１０００円", "1000円"),
+    ],
+)
+def test_equal_answers_in_another_dress_are_proven_equal(reference: str, candidate: str) -> None:
+    """Frames, layout, contractions, spelling and the writing of values say nothing, in either order."""
+    assert rate(reference, candidate) == 3
+    assert rate(candidate, reference) == 3
+
+
+def test_two_long_answers_without_a_common_word_are_about_something_else() -> None:
+    """The same holds of no short answer: other words may say the same."""
+    one = (
+        "Descale the coffee machine every three months with citric acid, rinse the tank twice, wipe the nozzle, "
+        "replace the filter cartridge, empty the drip tray, and let the pump run dry until steam leaves the "
+        "outlet beside the grinder."
+    )
+    other = (
+        "Parliament adopted a budget after midnight: ministers promised railway subsidies, opposition speakers "
+        "criticised pension cuts, economists expected slower growth, unions announced strikes, mayors demanded "
+        "housing grants, journalists published leaked protocols."
+    )
+    assert rate(one, other) == 1
+    assert rate(one[:60], other[:60]) is None
+    assert rate(one, other, HeuristicRater()) is None
+
+
+def test_json_answers_are_compared_with_their_types() -> None:
+    """Order of keys is nothing; another value, a lost key, a null for a word and another order of items are."""
+    same = '{"site": "Berlin", "count": 4, "open": true}'
+    assert rate(same, '```json\n{"open": true, "count": 4, "site": "berlin"}\n```') == 3
+    for candidate in (
+        '{"site": "Berlin", "count": 5, "open": true}',
+        '{"site": "Berlin", "count": 4}',
+        '{"site": "Berlin", "count": 4, "open": 1}',
+    ):
+        assert rate(same, candidate) in {2, None}
+    assert rate('{"a": null}', '{"a": "null"}') is None
+    assert rate('{"a": [1, 2]}', '{"a": [2, 1]}') != 3
+
+
+def test_the_same_data_is_the_same_in_another_format() -> None:
+    """YAML and XML write no types: the values under their keys count."""
+    reference = '{"site": "Berlin", "count": 4, "open": true}'
+    for candidate, wanted in (
+        ("count: 4\nopen: true\nsite: Berlin\n", "yaml"),
+        ("<r><site>Berlin</site><count>4</count><open>true</open></r>", "xml"),
+    ):
+        pair = Pair(Answer(reference), Answer(candidate), "", None, Wanted(format=wanted))
+        assert HeuristicRater().rate_now(pair).outcome == 3
+        other = Pair(Answer(reference), Answer(candidate.replace("4", "5")), "", None, Wanted(format=wanted))
+        assert HeuristicRater().rate_now(other).outcome is None
+
+
+def test_tool_calls_are_compared_one_by_one() -> None:
+    """Equal calls 3, another argument, tool or order 2, acting against talking 2."""
     reference = call("close", '{"id": 7, "note": "done"}')
     assert rate(reference, call("close", '{"note":"Done.","id":7}')) == 3
-    assert rate(reference, call("close", '{"id": 8, "note": "done"}')) == 2
-    assert rate(reference, call("open", '{"id": 7, "note": "done"}')) == 1
-    assert rate(reference, "I closed ticket 7.") == 1
-    assert rate(reference, call("close", '{"id": 7, "note": "done"}', "Closing it now.")) == 3
-
-
-def test_of_text_and_tool_calls_the_worse_counts() -> None:
-    """Equal talk does not excuse another action, nor an equal action another story."""
-    reference = call("close", '{"id": 7}', REFERENCE)
-    assert rate(reference, call("close", '{"id": 8}', REFERENCE)) == 2
-    assert rate(reference, call("close", '{"id": 7}', "The printer was out of paper.")) == 1
+    assert rate(reference, call("close", '{"note":"done","id":7}', "Closing it now.")) == 3
+    assert rate(reference, call("close", '{"id": 7, "note": "finished"}')) is None
+    assert rate(reference, call("open", '{"id": 7, "note": "done"}')) == 2
+    assert rate(reference, "I closed ticket 7.") == 2
+    both = ToolCall("a", "{}"), ToolCall("b", "{}")
+    assert rate(Answer("", both), Answer("", both[::-1])) == 2
+    assert rate(call("close", '{"id": 7}', REFERENCE), call("close", '{"id": 7}', "The printer.")) is None
 
 
 def test_tool_call_score_of_a_hand_worked_pair() -> None:
@@ -98,36 +169,28 @@ def test_tool_call_score_of_a_hand_worked_pair() -> None:
     assert ToolCalls().score(pair) == pytest.approx(4 / 6)
 
 
-def test_tool_arguments_need_not_be_json_objects() -> None:
-    """Arguments cut short, empty, nested or bare are compared as what they are."""
-    for arguments in ('{"a": [1, {"b": []}], "c": {}}', '{"a": 1', "", "{}", "7"):
-        assert rate(call("f", arguments), call("f", arguments + " ", "Calling f.")) == 3
-    assert rate(call("f", '{"a": 1'), call("f", '{"a": 2')) == 2
-    assert rate(call("f", '{"a": [1, 2]}'), call("f", '{"a": [2, 1]}')) == 2
-
-
 def test_nothing_on_both_sides_is_a_failure() -> None:
-    """Two empty answers give no rating, under the rater's own name."""
+    """Two empty answers give no rating, under the rater's own name; two blank ones are unsure."""
     outcome = rate("", " ")
     assert isinstance(outcome, Failure)
-    assert (outcome.metric, outcome.reason) == ("cheap_rater", "no_text")
+    assert (outcome.metric, outcome.reason) == ("heuristic_rater", "no_text")
+    assert rate("…", "N/A") is None
 
 
-def test_symbols_alone_are_no_agreement() -> None:
-    """Answers without words are the same only if they are equal."""
-    assert rate("\U0001f44d", "\U0001f44e") == 1
-    assert rate("\U0001f44d", "\U0001f44d") == 3
+def test_a_refusal_that_repeats_the_answer_is_unsure() -> None:
+    """What begins like a refusal may say the same in other words."""
+    assert rate("We cannot provide refunds after 30 days.", "Refunds after 30 days are not possible.") is None
 
 
 def test_the_rating_shows_its_reasons() -> None:
-    """Every score is reported by name, and the explanation names what was lost and added."""
-    rating = asyncio.run(
-        HeuristicRater().rate(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
-    )
+    """The explanation names what differs, the details who decided, the similarity how near the answers are."""
+    rating = HeuristicRater().rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
     assert rating.outcome == 2
-    assert set(rating.details) == {"rouge_l", "edit", "content_words", "details"}
-    assert "lost 35" in rating.explanation
-    assert "added 99" in rating.explanation
+    assert "35 against 99" in rating.explanation
+    assert stage_of(rating.details) == "difference"
+    assert rating.similarity == rating.details["likeness"]
+    assert 0.85 < rating.similarity < 1
+    assert HeuristicRater().rate_now(Pair(Answer("a b"), Answer("A b."), "")).similarity == 1
 
 
 class PlantedEncoder:
@@ -141,146 +204,22 @@ class PlantedEncoder:
         return [self.vectors[text.split()[0]] for text in texts]
 
 
-def test_embeddings_recognise_a_rewording_and_a_change_of_subject() -> None:
-    """Close in meaning counts as close without shared words; far in meaning as far with some."""
-    rater = HeuristicRater(
-        Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (0.99, 0.1), "Automatic": (0, 1)}))
-    )
-    assert rate("Automobiles need petrol", "Cars consume fuel") == 1
-    assert rate("Automobiles need petrol", "Cars consume fuel", rater) == 3
-    assert rate("Automobiles need petrol sometimes", "Automatic doors need oil sometimes") == 2
-    assert rate("Automobiles need petrol sometimes", "Automatic doors need oil sometimes", rater) == 1
+def test_meaning_counts_in_the_similarity_and_proves_nothing() -> None:
+    """Cosine 1 without a common word: half way up, and still unsure."""
+    rater = HeuristicRater(Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (1, 0)})))
+    pair = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
+    with_meaning, without = rater.rate_now(pair), HeuristicRater().rate_now(pair)
+    assert (with_meaning.outcome, without.outcome) == (None, None)
+    assert with_meaning.similarity == pytest.approx((without.similarity + 1) / 2)
 
 
-def test_an_encoder_that_fails_leaves_the_other_metrics_to_decide() -> None:
-    """A broken model costs its score, not the rating."""
-    rater = HeuristicRater(Embeddings(PlantedEncoder({})))
-    rating = rater.rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE.upper() + " Indeed."), ""))
-    assert rating.outcome == 3
-    assert "embeddings" not in rating.details
-
-
-_STORY_TEXT = (
-    "garden window copper lantern pebble mountain violin harvest sailor blanket "
-    "pepper thunder cushion orchard whistle basket chimney marble feather gallop"
-)
-_OTHER_TEXT = (
-    "zinc yodel jumbo quartz kiosk hyphen igloo umbra vortex nymph oxide rhubarb dwarf ebony fjord "
-    "lagoon mosaic sphinx tulip wizard"
-)
-_STORY, _OTHER = _STORY_TEXT.split(), _OTHER_TEXT.split()
-
-
-@pytest.mark.parametrize(("shared", "rating"), [(20, 3), (13, 3), (12, 2), (7, 2), (6, 1), (0, 1)])
-def test_the_share_of_common_words_sets_the_rating(shared: int, rating: int) -> None:
-    """Of twenty words in another order, thirteen in common (0.65) make a 3 and seven (0.35) a 2."""
-    candidate = [*_OTHER[: 20 - shared], *_STORY[:shared][::-1]]
-    assert rate(" ".join(_STORY), " ".join(candidate)) == rating
-
-
-def test_cutoffs_can_be_set() -> None:
-    """A stricter cut-off moves a 3 to a 2."""
-    rewritten = (
-        "VPN client stopped connecting on host BER-12, 09:40, update 4.2.1. Rolled back; 35 users work again."
-    )
-    assert rate(REFERENCE, rewritten) == 3
-    assert (
-        rate(REFERENCE, rewritten, HeuristicRater(cutoffs=Cutoffs(same_words=0.99, same_letters=0.99))) == 2
-    )
-
-
-FORMS = {
-    "json": (
-        '{"site": "Berlin", "ticket": "INC00469", "summary": "The VPN client stopped connecting.", '
-        '"tags": ["vpn", "update"], "staff": [{"name": "Ana Ruiz", "role": "admin"}, '
-        '{"name": "Bo Lind", "role": "user"}]}'
-    ),
-    "yaml": (
-        "summary: The VPN client stopped connecting.\nsite: Berlin\nticket: INC00469\ntags: [vpn, update]\n"
-        "staff:\n- {name: Ana Ruiz, role: admin}\n- {name: Bo Lind, role: user}\n"
-    ),
-    "xml": (
-        "<case><site>Berlin</site><ticket>INC00469</ticket><summary>The VPN client stopped connecting."
-        "</summary><tags><tag>vpn</tag><tag>update</tag></tags><staff><person><name>Ana Ruiz</name><role>"
-        "admin</role></person><person><name>Bo Lind</name><role>user</role></person></staff></case>"
-    ),
-    "html": (
-        "<ul><li>Site: Berlin</li><li>Ticket: INC00469</li><li>Summary: The VPN client stopped connecting."
-        "</li></ul><h2>Tags</h2><ul><li>vpn</li><li>update</li></ul><h2>Staff</h2><table><tr><th>Name</th>"
-        "<th>Role</th></tr><tr><td>Ana Ruiz</td><td>admin</td></tr><tr><td>Bo Lind</td><td>user</td></tr>"
-        "</table>"
-    ),
-    "markdown": (
-        "- **Site:** Berlin\n- **Ticket:** INC00469\n- **Summary:** The VPN client stopped connecting.\n\n"
-        "## Tags\n\n- vpn\n- update\n\n## Staff\n\n| Name | Role |\n|---|---|\n| Ana Ruiz | admin |\n"
-        "| Bo Lind | user |\n"
-    ),
-    "free": (
-        "In Berlin (ticket INC00469) the VPN client stopped connecting. Tags are vpn and update. Staff: Ana "
-        "Ruiz as admin, and Bo Lind as user."
-    ),
-}
-
-
-def converted(reference: str, candidate: str, change: dict[str, str]) -> int | Failure:
-    text = FORMS[candidate]
-    for old, new in change.items():
-        text = text.replace(old, new)
-    pair = Pair(Answer(FORMS[reference]), Answer(text), "", None, Wanted(format=candidate))
-    return HeuristicRater().rate_now(pair).outcome
-
-
-@pytest.mark.parametrize("reference", FORMS)
-@pytest.mark.parametrize("candidate", FORMS)
-def test_the_same_content_is_the_same_in_every_format(reference: str, candidate: str) -> None:
-    """Every format against every other: a 3 as it is, a 2 with another name or ticket in it."""
-    assert converted(reference, candidate, {}) == 3
-    assert converted(reference, candidate, {"Bo Lind": "Cy Dorn", "INC00469": "INC00470"}) == 2
-
-
-@pytest.mark.parametrize("reference", [form for form in FORMS if form != "free"])
-@pytest.mark.parametrize("candidate", [form for form in FORMS if form != "free"])
-def test_values_in_each_others_places_are_another_record(reference: str, candidate: str) -> None:
-    """The same words with the roles of two people exchanged are no 3, whatever the format."""
-    swap = {"admin": "visitor", "user": "admin", "visitor": "user"}
-    assert converted(reference, candidate, swap) == 2
-
-
-def test_a_text_that_quotes_html_stays_a_text() -> None:
-    """Misspelt or not, prose around a piece of code is compared as prose."""
-    code = "```html\n<h1>Jokes</h1>\n<p>Press the button.</p>\n```"
-    around = f"This page shows a joke to whoever presses the button, and nothing else:\n\n{code}\n\nEnjoy it!"
-    assert rate(around, around.replace("presses", "preses").replace("<h1>", "<h2>")) == 3
-
-
-@pytest.mark.parametrize(
-    ("change", "rating"),
-    [
-        (("not", "nto"), 3),
-        (("without", "withuot"), 3),
-        (("four", "foru"), 3),
-        (("Berlin", "Berlni"), 3),
-        (("not", "now"), 2),
-        (("without", "with"), 2),
-        (("four", "five"), 2),
-        (("available", "unavailable"), 2),
-        (("accepted", "rejected"), 2),
-        (("increase", "decrease"), 2),
-    ],
-)
-def test_a_slip_is_no_shift_and_an_opposite_is_one(change: tuple[str, str], rating: int) -> None:
-    """Mistyped negations, numbers and names are themselves; turned statements are not excused as slips."""
-    text = (
-        "The service in Berlin was not restarted, so four jobs ran without a lock and the increase in errors "
-        "was accepted until the backup became available."
-    )
-    assert rate(text, text.replace(*change)) == rating
-
-
-def test_opposites_are_pairs_of_different_words() -> None:
-    """No pair of the list has become one word by stemming, which would make a word its own opposite."""
-    assert all(len(both) == 2 for both in turned._OPPOSED)
-    assert not turned.is_turned(REFERENCE, REFERENCE)
+def test_an_encoder_that_fails_leaves_likeness_alone() -> None:
+    """A broken model costs its score, not the similarity."""
+    counted: list[Failure] = []
+    rater = HeuristicRater(Embeddings(PlantedEncoder({})), count=counted.append)
+    rating = rater.rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE + " Indeed."), ""))
+    assert rating.similarity == rating.details["likeness"]
+    assert [failure.reason for failure in counted] == ["encoder_failed"]
 
 
 GERMAN = (
@@ -297,16 +236,15 @@ def known_language(text: str) -> str | None:
     [
         (REFERENCE, GERMAN, "de", "cross_language"),
         (REFERENCE, GERMAN, None, "cross_language"),
-        (GERMAN, GERMAN + " Danke.", "de", 3),
-        (REFERENCE, REFERENCE + " Thanks.", "de-AT", 3),
+        (GERMAN, GERMAN + " Danke.", "de", None),
         ("Yes, restarted.", "Ja, neu gestartet.", "de", "cross_language"),
-        ("Yes, restarted.", "Printer jam upstairs.", None, 1),
-        ("42 %", "43 %", "de", 1),
+        ("Yes, restarted.", "Printer jam upstairs.", None, None),
+        ("42 %", "43 %", "de", 2),
         (REFERENCE, REFERENCE, "de", 3),
     ],
 )
 def test_two_languages_get_no_rating(
-    reference: str, candidate: str, wanted: str | None, expected: int | str
+    reference: str, candidate: str, wanted: str | None, expected: int | str | None
 ) -> None:
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
     pair = Pair(Answer(reference), Answer(candidate), "", None, Wanted(language=wanted))
@@ -314,26 +252,13 @@ def test_two_languages_get_no_rating(
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
-def test_who_cannot_tell_languages_believes_the_wish() -> None:
-    """Without identification a variant in another language is not compared in words."""
-    rating = HeuristicRater().rate_now(
-        Pair(Answer(REFERENCE), Answer(GERMAN), "", None, Wanted(language="de"))
-    )
-    assert isinstance(rating.outcome, Failure)
-    assert (rating.outcome.metric, rating.outcome.reason) == ("cheap_rater", "cross_language")
-    assert "content_words" in rating.details
-
-
-def test_a_language_that_is_mistaken_for_another_does_not_cost_the_rating() -> None:
+def test_a_language_that_is_mistaken_for_another_does_not_cost_the_comparison() -> None:
     """Answers that share their words are in one language, whatever the identifier says of one of them."""
     rater = HeuristicRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
-    assert rate(REFERENCE, REFERENCE + " Indeed!", rater) == 3
+    assert rate(REFERENCE, REFERENCE + " Indeed!", rater) is None
 
 
-def test_tool_arguments_in_another_language_get_no_rating() -> None:
-    """Other arguments under a wish for another language may be the same ones; other tools never are."""
-    reference = call("close", '{"note": "done"}')
-    for name, expected in (("close", "cross_language"), ("open", 1)):
-        pair = Pair(reference, call(name, '{"note": "fertig"}'), "", None, Wanted(language="de"))
-        outcome = HeuristicRater().rate_now(pair).outcome
-        assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
+def test_what_is_asked_in_a_thread_is_what_is_rated_here() -> None:
+    """With and without a wait."""
+    pair = Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), "")
+    assert asyncio.run(HeuristicRater().rate(pair)) == HeuristicRater().rate_now(pair)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import (
-    BANDS_RATING,
+    HEURISTIC_RATING,
     BASELINE,
     DECIDED_BY,
     JUDGED_AGAIN,
@@ -102,8 +102,8 @@ def verdict_of(rating: int | None, **details: float) -> Verdict:
 STREAM = (
     verdict_of(3, normalised=1.0),
     verdict_of(3, **{DECIDED_BY: 1.0}),
-    verdict_of(3, **{DECIDED_BY: 2.0, BANDS_RATING: 3.0}),
-    verdict_of(2, **{DECIDED_BY: 2.0, BANDS_RATING: 3.0, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 2.0}),
+    verdict_of(3, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0}),
+    verdict_of(2, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 2.0}),
     verdict_of(2, **{DECIDED_BY: 2.0, JUDGED_AGAIN: 3.0, JUDGED_SWAPPED: 2.0}),
     verdict_of(1, **{DECIDED_BY: 2.0, JUDGED_SWAPPED: 3.0}),
     verdict_of(1),
@@ -117,7 +117,7 @@ def test_counts_worked_by_hand():
     """One of two again the same; two of three swapped the same; one of two audits agrees."""
     counts = JudgeCounts()
     assert [counts.add(verdict) for verdict in STREAM] == [True] * 7 + [False] * 2
-    assert counts.decided == {"equality": 1, "bands": 1, "judge": 5}
+    assert counts.decided == {"equality": 1, "heuristic": 1, "judge": 5}
     known = counts.estimates(alpha=0.05, min_trials=1)
     assert known.noise == proportion(1, 2)
     assert known.swap_consistency == proportion(2, 3)
@@ -144,7 +144,7 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
     assert spelling.judge_noise == baseline.judge_noise == proportion(2, 3, alpha=1 - 0.95)
     assert spelling.swap_consistency == proportion(3, 4, alpha=1 - 0.95)
     assert spelling.cascade_agreement == proportion(1, 2, alpha=1 - 0.95)
-    assert spelling.decided == {"equality": 1, "bands": 1, "judge": 6}
+    assert spelling.decided == {"equality": 1, "heuristic": 1, "judge": 6}
     assert reports[CellKey("chat", "n", "general.spelling")].judge_noise == proportion(0, 1, alpha=1 - 0.95)
     alone = reports[CellKey("cheap", "m", "general.spelling")]
     assert (alone.judge_noise, alone.swap_consistency, alone.cascade_agreement) == (None, None, None)
@@ -171,9 +171,9 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
             assert registry.get_sample_value(f"evenkeel_{name}{suffix}", place) == value, name
     decided = {
         stage: registry.get_sample_value("evenkeel_ratings_decided_total", place | {"stage": stage})
-        for stage in ("equality", "bands", "judge")
+        for stage in ("equality", "heuristic", "judge")
     }
-    assert decided == {"equality": 1, "bands": 1, "judge": 6}
+    assert decided == {"equality": 1, "heuristic": 1, "judge": 6}
 
 
 def test_without_a_judge_nothing_of_it_is_exported():

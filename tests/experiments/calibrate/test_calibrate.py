@@ -254,7 +254,6 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
         (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
         (None, ["--stronger-model", "m"], "--stronger-model helps another model"),
         (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
-        (None, ["--bands-from-store", "--data-dir", "nowhere"], "there is no store in nowhere"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
@@ -328,41 +327,3 @@ def test_approved_exchanges_of_the_store_are_goldens(tmp_path):
     assert found.goldens.source == "approved exchanges of route default"
     shown = run("--from-store", "--route", "other", "--data-dir", tmp_path, *QUICK, exit_code=2)
     assert "no goldens; approve some with `evenkeel goldens approve`" in shown
-
-
-def judged_trial(number, rating, candidate, decided_by=2.0):
-    """A trial as the worker logs it where a judge is set."""
-    reference = f"The invoice {number} was paid on day {number % 28 + 1} by the customer in full."
-    verdict = Verdict(
-        id=f"v{number}", exchange_id=f"e{number}", scored_at=0.0, route="r", model="m",
-        perturbation="general.casing", perturbation_version=1, severity=0.3, seed=0, scorer="judge",
-        rating=rating, baseline_rating=None, details={DECIDED_BY: decided_by},
-    )  # fmt: skip
-    return verdict, Evidence("p", "v", Answer(reference), Answer(candidate.format(reference, number)))
-
-
-def test_trials_that_the_judge_decided_set_the_bands(tmp_path):
-    """A judge that calls near copies the same lets the heuristics decide those from now on."""
-    database = Database(tmp_path / DATABASE_FILE)
-    log = SqliteVerdictLog(database)
-    for number in range(260):
-        log.append(*judged_trial(number, 3, "{} Thanks."))
-    log.append(*judged_trial(900, 3, "{} Hello.", decided_by=1.0))  # the bands' own: no evidence
-    database.close()
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
-    options = ["--bands-from-store", "--data-dir", tmp_path, "--out", tmp_path / "o", *QUICK]
-    shown = run(goldens, *options)
-    assert "of 260 pairs decided without the judge" in shown
-    bands = read_calibration((tmp_path / "o" / "calibration.yaml").read_text()).bands
-    assert bands is not None
-    assert bands.agreement == 1
-    assert [band.same_from is not None for band in bands.text] == [True] * len(bands.text)
-    bands.check()
-
-
-def test_an_empty_log_sets_no_bands_and_says_so(tmp_path):
-    """The careful bands stay."""
-    Database(tmp_path / DATABASE_FILE).close()
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
-    shown = run(goldens, "--bands-from-store", "--data-dir", tmp_path, "--out", tmp_path / "o", *QUICK)
-    assert "bands of the cascade: none (too_few_pairs)" in shown

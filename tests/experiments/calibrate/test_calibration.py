@@ -16,7 +16,6 @@ from evenkeel.experiments.calibrate.calibration import (
     read_calibration,
 )
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.cascade import DEFAULT_BANDS
 from tests.experiments.calibrate.planted_scores import (
     FACTS,
     MISSING,
@@ -30,15 +29,22 @@ from tests.experiments.calibrate.planted_scores import (
 
 @pytest.fixture(scope="module")
 def calibration():
-    return calibrated(published_rows(80), FACTS, bands=DEFAULT_BANDS)
+    return calibrated(published_rows(80), FACTS)
 
 
 def test_a_calibration_reads_back_as_it_was_written(calibration):
-    """From YAML and from JSON, bands included; writing it again gives the same bytes."""
+    """From YAML and from JSON; writing it again gives the same bytes."""
     text = calibration_to_yaml(calibration)
     assert read_calibration(text) == calibration
     assert read_calibration(json.dumps(yaml.safe_load(text))) == calibration
     assert calibration_to_yaml(read_calibration(text)) == text
+
+
+def test_bands_of_an_older_calibration_are_refused_with_what_to_do(calibration):
+    """The cascade has none any more; nobody shall believe that theirs are in force."""
+    old = f"{calibration_to_yaml(calibration)}bands: {{version: 1}}\n"
+    with pytest.raises(CalibrationError, match="bands: no longer read, .*remove the field"):
+        read_calibration(old)
 
 
 def test_failures_read_back_as_well():
@@ -130,9 +136,6 @@ def test_thresholds_hold_for_the_metrics_they_were_set_on(calibration):
         calibration.check(versions, None)
     with pytest.raises(CalibrationError, match="judge has a role but is not in use"):
         calibration.check({name: 1 for name in versions if name != "judge"}, "small-encoder")
-    old = replace(calibration, bands=replace(DEFAULT_BANDS, rater_version=0))
-    with pytest.raises(CalibrationError, match=r"bands: .*cheap_rater version 0"):
-        old.check(versions, "small-encoder")
     # GLEU has no role, so it may be missing.
     calibration.check({name: 1 for name in versions if name != "gleu"}, "small-encoder")
 

@@ -15,7 +15,6 @@ from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored, scor
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.kit import charts
 from evenkeel.experiments.kit.renderings import html
-from evenkeel.metrics.cascade import DEFAULT_BANDS
 from tests.experiments.calibrate.planted_scores import (
     FACTS,
     MISSING,
@@ -34,7 +33,7 @@ def page_of(rows, facts, **options):
 
 def test_the_page_holds_every_picture_and_figure():
     """Trajectories and histogram for each mode, one heatmap, thresholds as the calibration has them."""
-    calibration, text = page_of(published_rows(80), FACTS, bands=DEFAULT_BANDS)
+    calibration, text = page_of(published_rows(80), FACTS)
     page = Page(text)
     names = [attrs["aria-label"] for tag, attrs in page.elements if tag == "svg"]
     assert sum(name.startswith("Mean scores by severity") for name in names) == 3
@@ -45,7 +44,6 @@ def test_the_page_holds_every_picture_and_figure():
             assert f"{role.threshold.value:.3f}" in page.text
             assert role.metric in page.text
     assert "small-encoder" in page.text
-    assert "content_words" in page.text
     assert "prefers-color-scheme: dark" in text
     assert "&lt;workflows&gt;" in text
 

@@ -29,7 +29,6 @@ from evenkeel.metrics.similarity.words import (
     matched_count,
     misspellable,
     nearest,
-    negation_count,
     same_word,
     stem,
     words,
@@ -169,13 +168,6 @@ def test_a_text_of_glue_keeps_its_words() -> None:
     """Answers of function words alone can still be told apart."""
     assert content_words("It is") == {"it", "is"}
     assert word_overlap("I do", "you did") == 0.0
-
-
-def test_negations_are_counted_in_every_spelling() -> None:
-    """Words, contractions with either apostrophe, and "cannot" count."""
-    assert negation_count("It isn't, can\u2019t and will not; never. Cannot.") == 5
-    assert negation_count("Nothing") == 1
-    assert negation_count("notable knots") == 0
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -1,0 +1,141 @@
+"""Likeness: how near two texts are to each other, on a scale fine enough to compare a rerun with a change.
+
+A rating says whether two answers say the same; most pairs of long answers do not in every detail. Likeness
+says how far apart they are, so that pairs of a change can be compared with pairs of an identical resend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.protocol import About
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.words import GLUE, stem, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.core.pair import Pair
+
+Item = TypeVar("Item")
+
+_LONGEST: Final = 200_000
+"""Characters that are read of a text."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\[)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is compared of a text; every part is a multiset."""
+
+    size: int
+    order: Counter[tuple[str, ...]]
+    """Words in twos."""
+    content: Counter[str]
+    """Stems of words that carry content."""
+    opening: Counter[tuple[str, ...]]
+    """Words of the first sentence, alone and in twos."""
+    closing: Counter[tuple[str, ...]]
+    """The same of the last sentence, which holds the conclusion."""
+    marks: Counter[str]
+    lines: Counter[str]
+    """Marks that lines begin with: lists, headings, tables."""
+
+
+WEIGHTS: Final[Mapping[str, float]] = {
+    "opening": 0.3,
+    "order": 0.25,
+    "content": 0.1,
+    "size": 0.1,
+    "marks": 0.1,
+    "closing": 0.1,
+    "lines": 0.05,
+}
+"""What each part counts. Set on recorded reruns and changes, rounded so that no figure hangs on them:
+`python -m benchmarks.similarity`."""
+
+
+class Likeness:
+    """Weighted overlap of openings, word order, content words, length, marks, conclusions and layout."""
+
+    name: ClassVar[str] = "likeness"
+    version: ClassVar[int] = 1
+    about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 15, "list": 15})
+
+    def score(self, pair: Pair) -> float | Failure:
+        """How near the two texts are. Symmetric; takes time in proportion to their length.
+
+        Returns: ratio in [0, 1]; 1 = the same words in the same order under the same marks, also if both
+            sides only call tools; 0 = nothing in common, or only one side has words. A `Failure` "no_text"
+            if neither side has text or a tool call.
+        """
+        if is_empty(pair.reference) and is_empty(pair.candidate):
+            return Failure(self.name, self.version, "no_text", "Neither answer has text.")
+        return likeness(pair.reference.text, pair.candidate.text)
+
+
+def likeness(reference: str, candidate: str) -> float:
+    """The same of two texts; 1 if neither has words."""
+    left, right = _read(reference), _read(candidate)
+    if not left.size or not right.size:
+        return float(left.size == right.size)
+    parts = {
+        "opening": _dice(left.opening, right.opening),
+        "order": _dice(left.order, right.order),
+        "content": _dice(left.content, right.content),
+        "size": min(left.size, right.size) / max(left.size, right.size),
+        "marks": _dice(left.marks, right.marks),
+        "closing": _dice(left.closing, right.closing),
+        "lines": _dice(left.lines, right.lines),
+    }
+    # A text of one word has no order, and many have no marks: what is on neither side says nothing.
+    said = {name: value for name, value in parts.items() if value is not None}
+    return sum(WEIGHTS[name] * value for name, value in said.items()) / sum(WEIGHTS[name] for name in said)
+
+
+def forget() -> None:
+    """Forget the texts that were read, for measurements of what reading costs."""
+    _read.cache_clear()
+
+
+@lru_cache(maxsize=128)
+def _read(text: str) -> _Read:
+    text = text[:_LONGEST].strip()
+    every = words(text)
+    sentences = [found for part in _SENTENCE.split(text) if (found := words(part))]
+    lines = [line for line in text.split("\n") if line.strip()]
+    return _Read(
+        len(every),
+        _twos(every),
+        Counter(stem(word) for word in every if word not in GLUE),
+        _ones_and_twos(sentences[0] if sentences else ()),
+        _ones_and_twos(sentences[-1] if sentences else ()),
+        Counter(mark for mark in text if not mark.isalnum() and not mark.isspace()),
+        Counter(_line_mark(line) for line in lines),
+    )
+
+
+def _line_mark(line: str) -> str:
+    found = _LINE_MARK.match(line)
+    mark = (found and found[1]) or ""
+    return "1" if mark[:1].isdigit() else mark
+
+
+def _twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(zip(found, found[1:], strict=False))
+
+
+def _ones_and_twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter((word,) for word in found) + _twos(found)
+
+
+def _dice(left: Counter[Item], right: Counter[Item]) -> float | None:
+    """Dice coefficient of two multisets; None if both are empty."""
+    total = left.total() + right.total()
+    return 2 * (left & right).total() / total if total else None
