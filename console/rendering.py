@@ -174,6 +174,7 @@ class Renderer:
             "pair_label": rewordings.pair_label,
             "phrase": rewordings.phrase,
             "moment": lambda at: figures.moment(at, clock()),
+            "outcome_words": wording.outcome_words,
             "rating_words": wording.rating_words,
         }
 

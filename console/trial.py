@@ -173,7 +173,7 @@ class VerdictList(NamedTuple):
     def opened(self) -> str:
         """Id of the verdict shown opened: the newest that shifted, else the newest; "" if there is none."""
         found = [one.verdict for one in self.verdicts]
-        return next((one.id for one in found if one.rating in {1, 2}), found[0].id if found else "")
+        return next((one.id for one in found if one.shifted), found[0].id if found else "")
 
 
 class Exhibitor:
@@ -278,6 +278,7 @@ _RATING_CHOICES: Final = (
     ("1 different message", "1"),
     ("2 details differ", "2"),
     ("3 same content", "3"),
+    ("unsure", "unsure"),
     ("not rated", "failed"),
 )
 

@@ -29,6 +29,7 @@ RATINGS: Final[Mapping[str, tuple[str, tuple[int | None, ...]]]] = {
     "1": ("1 different message", (1,)),
     "2": ("2 some details differ", (2,)),
     "3": ("3 same content", (3,)),
+    "unsure": ("unsure", (None,)),
     "failed": ("not rated", (None,)),
 }
 """Choices in words, and the ratings that they mean; None = there is none."""
@@ -119,6 +120,8 @@ class TrialFilter:
         return (
             self.model in {"", verdict.model}
             and self.task in {"", verdict.task}
+            and (self.rating != "failed" or failure is not None)
+            and (self.rating != "unsure" or verdict.unsure)
             and (not self.outcome or OUTCOMES[self.outcome][1](verdict))
             and (not self.reason or (failure is not None and failure.reason == self.reason))
             and self.format in {"", verdict.wanted_format}

@@ -8,7 +8,7 @@ from evenkeel.core.labels import label as metric_label
 from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
-    from evenkeel.core.verdict import Stage
+    from evenkeel.core.verdict import Stage, Verdict
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
 """The similarity scale in words."""
@@ -17,6 +17,16 @@ RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
 def rating_words(rating: int | None) -> str:
     """A rating in words; None is that of a trial without one."""
     return "not rated" if rating is None else RATINGS.get(rating, "not rated")
+
+
+def outcome_words(verdict: Verdict) -> str:
+    """What came of a trial: its rating in words, or why there is none."""
+    if verdict.invalid:
+        return f"ignores the {' and the '.join(verdict.invalid)}"
+    if verdict.unsure:
+        near = "" if verdict.similarity is None else f", similarity {verdict.similarity:.2f}"
+        return f"unsure{near}"
+    return rating_words(verdict.rating)
 
 
 _STAGES: dict[Stage, str] = {

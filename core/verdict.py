@@ -14,7 +14,7 @@ import msgspec
 from evenkeel.core.pair import Answer, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 Scorer = Literal["judge", "metrics"]
@@ -36,7 +36,7 @@ BASELINE = "baseline.identical"
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
-SHIFTED_BELOW: Final = 0.55
+SHIFTED_BELOW: Final = 0.4
 """Similarity below which the content of an answer that nobody rated counts as shifted. There, content delta
 above the noise floor has the most power on recorded answers: `python -m benchmarks.similarity`."""
 
@@ -108,6 +108,11 @@ class Judgement:
     """How near the answers are, in [0, 1]; None if that could not be measured."""
     invalid: tuple[Obligation, ...] = ()
     """What the variant asked of the answer's form and did not get."""
+
+    @property
+    def shifted(self) -> bool | None:
+        """Whether the content moved; None if that is not known, for the reason in `failures`."""
+        return content_shifted(self.rating, self.similarity, self.invalid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +205,12 @@ class Verdict:
 
         An invalid answer has moved. A rating decides; where the heuristics are unsure, similarity does.
         """
-        return True if self.invalid else _shifted(self.rating, self.similarity)
+        return content_shifted(self.rating, self.similarity, self.invalid)
 
     @property
     def baseline_shifted(self) -> bool | None:
         """The same for the identical resend of the same exchange."""
-        return _shifted(self.baseline_rating, self.baseline_similarity)
+        return content_shifted(self.baseline_rating, self.baseline_similarity)
 
     @property
     def quality_changed(self) -> bool | None:
@@ -262,7 +267,12 @@ class Verdict:
 _DECODER = msgspec.json.Decoder(Verdict)
 
 
-def _shifted(rating: int | None, similarity: float | None) -> bool | None:
+def content_shifted(
+    rating: int | None, similarity: float | None, invalid: Sequence[Obligation] = ()
+) -> bool | None:
+    """Whether content moved: an invalid answer's has, else a rating decides, else similarity; None without."""
+    if invalid:
+        return True
     if rating is not None:
         return rating < SAME_CONTENT
     return None if similarity is None else similarity < SHIFTED_BELOW

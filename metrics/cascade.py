@@ -2,8 +2,8 @@
 
 Heuristics decide what they can prove: a 3 where two answers are equal, a 1 where they are plainly about
 something else. Everything unsure goes to the judge, and so does a proven difference: how much it matters is
-what a judge is for. A random share of what the heuristics decide goes to the judge all the same; how often the
-two agree is watched for as long as the cascade runs. What a rating's details say about this is named in
+what a judge is for. A random share of what the heuristics decide goes to the judge all the same; how often
+the two agree is watched for as long as the cascade runs. What a rating's details say about this is named in
 `evenkeel.core.verdict`.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.structured.validity import FormatValidity
+from evenkeel.metrics.structured.validity import is_valid
 from evenkeel.metrics.surface.language import LanguageMatch
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...
     if not pair.candidate.text.strip():
         return ()
     found: list[Obligation] = []
-    if pair.wanted.format is not None and FormatValidity().score(pair) == 0.0:
+    if pair.wanted.format not in (None, "free") and not is_valid(pair.candidate.text, pair.wanted.format):
         found.append("format")
     if (
         pair.wanted.language is not None

@@ -101,7 +101,7 @@ class Rating:
     """The outcome of rating something on the scale 1–3, and what it cost."""
 
     outcome: int | Failure | None
-    """1, 2 or 3, or why there is none; None = unsure: heuristics can prove nothing, and no judge was asked."""
+    """1, 2 or 3, or why there is none; None = unsure: nothing is proven, and no judge was asked."""
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name."""

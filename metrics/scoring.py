@@ -46,8 +46,8 @@ class TwoStageScorer:
        rated: it counts as a shift for the worse.
     3. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
        is never silently replaced by heuristics, since the two are not on one scale.
-    4. A rating below 3, or none because the heuristics are unsure, sends the pair through the qualities of its
-       task. One that fails is a failure of the judgement; the rating and the other qualities stand.
+    4. A pair that has shifted, by its rating or by its similarity, goes through the qualities of its task.
+       One that fails is a failure of the judgement; the rating and the other qualities stand.
 
     Source: the two-stage protocol behind content delta and quality delta (similarity first, then the
     task's quality metrics on shifted pairs only).
@@ -187,7 +187,7 @@ def judge_scorer(
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
-        language_of: Tells a text's language, so that an answer in a wrong one is found; None = the heuristics'.
+        language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
         audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
         bundles: The qualities of each task.
         count: Told of every rating made again (see `JudgeNoise`).

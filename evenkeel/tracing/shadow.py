@@ -346,6 +346,7 @@ class _TrialSpan:
             names.OUTCOME: "failed" if verdict.failure else "rated",
             names.SCORER: verdict.scorer,
             names.RATING: verdict.rating,
+            names.SIMILARITY: verdict.similarity,
             names.BASELINE_RATING: verdict.baseline_rating,
             names.TOKENS: verdict.tokens,
             names.COST: verdict.cost_usd,

@@ -364,14 +364,14 @@ def as_csv(outcome: Outcome) -> str:
 
 def _row(key: tuple[str, str, str], trials: list[Trial]) -> tuple[object, ...]:
     model, task, kind = key
-    rated = [one for one in trials if one.rating is not None]
+    rated = [one for one in trials if one.shifted is not None]
     found = scores([trials])
     robustness = found.robustness
     figures = (found.content_delta, found.quality_delta, robustness)
     spread = ("", "", "") if robustness is None else (robustness.std, robustness.lower, robustness.upper)
     return (
         model, task, trials[0].category, kind, len(trials), len(rated),
-        sum(one.shifted for one in rated),
+        sum(bool(one.shifted) for one in rated),
         sum(one.changed is not None for one in rated), sum(one.changed is True for one in rated),
         *("" if figure is None else figure.value for figure in figures),
         *("" if value is None else value for value in spread),

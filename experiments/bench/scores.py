@@ -21,6 +21,7 @@ from scipy.special import betaincinv, stdtrit
 from evenkeel.core import rewordings
 from evenkeel.core.rewordings import LanguagePair
 from evenkeel.monitor.estimate import Counts
+from evenkeel.monitor.estimate.counts import UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,17 +109,17 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     score. A shift whose quality is not known counts as one like the others, and the interval of the
     robustness allows for all such shifts changed and for none.
     """
-    filled = [group for group in groups if any(trial.rating is not None for trial in group)]
+    filled = [group for group in groups if any(trial.shifted is not None for trial in group)]
     if not filled:
         return Scores(None, None, None)
-    known = [[one for one in group if one.rating is not None] for group in filled]
-    rated = [_parts(group, lambda one: one.shifted) for group in known]
+    known = [[one for one in group if one.shifted is not None] for group in filled]
+    rated = [_parts(group, lambda one: one.shifted is True) for group in known]
     scored = [
         _parts([one for one in group if one.changed is not None], lambda one: one.changed is True)
         for group in filled
     ]
     least = [_parts(group, lambda one: one.changed is True) for group in known]
-    most = [_parts(group, lambda one: one.shifted and one.changed is not False) for group in known]
+    most = [_parts(group, lambda one: bool(one.shifted) and one.changed is not False) for group in known]
     low, high = interval(least), interval(most)
     assert low is not None
     assert high is not None
@@ -146,8 +147,8 @@ def _counts(trials: Iterable[Trial]) -> Counts:
     """The trials in the form that live traffic is counted in; what a quality moved to is not known."""
     counts = Counts()
     for trial in trials:
-        if trial.rating is not None:
-            counts.rate(trial.rating, _QUALITIES[trial.changed] if trial.shifted else None)
+        if trial.shifted is not None:
+            counts.rate(trial.rating or UNSURE, _QUALITIES[trial.changed] if trial.shifted else None)
     return counts
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Pair
-from evenkeel.core.verdict import Failure, Judgement, QualityScore
+from evenkeel.core.verdict import Failure, Judgement, QualityScore, content_shifted
 from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
 from evenkeel.experiments.kit.asking import work_through
 from evenkeel.experiments.kit.cost import JUDGE
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.core.pair import Answer, Format
+    from evenkeel.core.verdict import Obligation
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.models import ModelsAsked, ModelUnderTest
     from evenkeel.experiments.bench.prompts import Case, Variant
@@ -90,9 +91,6 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-_SAME: Final = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One pair of answers."""
@@ -108,11 +106,15 @@ class Trial:
     """Of a shifted pair: whether a quality changed; None if that is not known, or nothing shifted."""
     failure: str = ""
     """Why there is no rating, or no quality."""
+    similarity: float | None = None
+    """How near the answers are, in [0, 1]."""
+    invalid: tuple[Obligation, ...] = ()
+    """What the prompt asked of the answer's form and did not get."""
 
     @property
-    def shifted(self) -> bool:
-        """Whether the content changed."""
-        return self.rating is not None and self.rating < _SAME
+    def shifted(self) -> bool | None:
+        """Whether the content changed; None if that is not known."""
+        return content_shifted(self.rating, self.similarity, self.invalid)
 
     @property
     def category(self) -> str:
@@ -219,17 +221,21 @@ class Rounds:
             return
         if judgement.rated_by:
             self._watch.answered()
-        elif judgement.rating is None:
+        elif judgement.shifted is None:
             self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
 
     def _judged(
         self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
     ) -> Trial:
-        if judgement.rating is None:
+        if judgement.shifted is None:
             return Trial(*at, failure=judgement.failures[0].reason)
-        known = (*at, judgement.rating)
-        if judgement.rating == _SAME:
-            return Trial(*known)
+        known = Trial(
+            *at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid
+        )
+        if judgement.invalid:
+            return replace(known, changed=True)
+        if not judgement.shifted:
+            return known
         scores = list(judgement.quality)
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
@@ -239,10 +245,10 @@ class Rounds:
             else:
                 scores.append(found)
         if any(score.changed for score in scores):
-            return Trial(*known, changed=True)
+            return replace(known, changed=True)
         if failures or not scores:
-            return Trial(*known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
-        return Trial(*known, changed=False)
+            return replace(known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
+        return replace(known, changed=False)
 
     def _entities(self, case: Case, answer: Answer) -> float | None:
         if case.task is not Task.SLOT_FILLING:

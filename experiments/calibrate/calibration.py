@@ -242,7 +242,7 @@ def read_calibration(text: str) -> Calibration:
     _check_schema(data)
     if "bands" in data:
         raise CalibrationError(
-            "bands: no longer read, the cascade decides only what is proven: remove the field, or calibrate again"
+            "bands: no longer read, the cascade decides only what is proven: remove the field"
         )
     try:
         return _ADAPTER.validate_python(data)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 CONTENT_SHIFT: Final = "content_shift"
-"""The answer does not say what the approved one says: a rating below 3."""
+"""The answer does not say what the approved one says: a rating below 3, or too little similarity."""
 QUALITY_CHANGE: Final = "quality_change"
 """The content has shifted and a quality changed with it, other than for the better alone."""
 RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
@@ -34,20 +34,19 @@ VERSION: Final = 1
 Breached = bool | Failure
 """Whether an answer breaches a measure, or why that is not known."""
 
-_SAME: Final = 3
-
 
 def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
     """What a rating says about the measures in `RATED`.
 
     A quality that failed leaves `quality_change` open, unless another one got worse already.
     """
-    if judgement.rating is None:
-        failure = judgement.failures[0]
-        return dict.fromkeys(RATED, failure)
-    shifted = judgement.rating < _SAME
+    shifted = judgement.shifted
+    if shifted is None:
+        return dict.fromkeys(RATED, judgement.failures[0])
     if not shifted:
         return {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
+    if judgement.invalid:
+        return {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
     directions = [score.direction for score in judgement.quality if score.changed]
     changed: Breached = any(direction != "better" for direction in directions)
     if not changed and judgement.failures:

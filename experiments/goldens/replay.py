@@ -227,6 +227,8 @@ def result_of(key: str, scored: Scored) -> GoldenResult:
     judgement = scored.judgement
     if judgement is not None and judgement.rating is not None:
         scores = {SIMILARITY: (judgement.rating - _WORST_RATING) / 2, **scores}
+    elif judgement is not None and judgement.similarity is not None:
+        scores = {SIMILARITY: judgement.similarity, **scores}
     failure = ""
     if not breaches:
         failures = [one for one in scored.breaches.values() if isinstance(one, Failure)]

@@ -380,7 +380,7 @@ def _lowered(text: str) -> str:
 
 
 def _same_words(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Whether tokens are the same; in another case only where a whole text is written without capitals, or in them."""
+    """Whether tokens are the same; in another case only where a whole text is written in one."""
     if left == right:
         return bool(left)
     if len(left) != len(right) or _CODE in left:
@@ -408,11 +408,15 @@ def _is_one_case(tokens: Sequence[str]) -> bool:
 
 
 def _may_change(one: str, other: str, before: str) -> bool:
-    """Whether the case of a word says nothing: not of units, initials, short acronyms and forms of address."""
+    """Whether the case of a word says nothing, unlike that of units, initials and forms of address."""
     folded = one.casefold()
-    if before[:1].isdigit() or folded in _POLITE:
+    if (before[:1].isdigit() and len(one) <= _SHORTEST) or folded in _POLITE:
         return False
-    return len(one) >= _SHORTEST or folded in GLUE or (len(one) > 1 and not {one, other} <= {one.upper(), folded})
+    return (
+        len(one) >= _SHORTEST
+        or folded in GLUE
+        or (len(one) > 1 and not {one, other} <= {one.upper(), folded})
+    )
 
 
 # --- Framing ----------------------------------------------------------------------------------------------

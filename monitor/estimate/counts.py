@@ -111,8 +111,8 @@ class Counts:
 
     rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
     """Trials by rating, 0 = unsure; keyed by text, as JSON will have it."""
-    shifted: int = 0
-    """Trials whose content moved."""
+    unsure_shifted: int = 0
+    """Unsure trials whose content moved, by their similarity or for being invalid."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Trials whose answer ignored what was asked of its form, by what that was."""
     similarity: float = 0.0
@@ -143,7 +143,12 @@ class Counts:
     @property
     def unsure(self) -> int:
         """Trials of which heuristics alone could prove nothing."""
-        return self.rated[str(UNSURE)]
+        return self.rated.get(str(UNSURE), 0)
+
+    @property
+    def shifted(self) -> int:
+        """Trials whose content moved."""
+        return self.rated["1"] + self.rated["2"] + self.unsure_shifted
 
     @property
     def quality_changed(self) -> int:
@@ -214,8 +219,8 @@ class Counts:
 
     def _count(self, outcome: Outcome, times: int) -> None:
         self.rated[str(outcome.rating)] += times
-        if outcome.shifted:
-            self.shifted += times
+        if outcome.shifted and outcome.rating == UNSURE:
+            self.unsure_shifted += times
         if outcome.quality == "same":
             self.same += times
         elif outcome.quality == "worse":

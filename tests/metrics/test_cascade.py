@@ -1,4 +1,4 @@
-"""The cascade: who decides, what is audited, what bands may say, and what it saves on real reruns."""
+"""The cascade: who decides, what is audited, and what it saves on real reruns."""
 
 from __future__ import annotations
 
@@ -13,21 +13,15 @@ from hypothesis import strategies as st
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted, draw
 from evenkeel.core.verdict import (
-    BANDS_RATING,
     DECIDED_BY,
+    HEURISTIC_RATING,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     PROVENANCE,
     Failure,
     stage_of,
 )
-from evenkeel.metrics.cascade import (
-    DEFAULT_BANDS,
-    Band,
-    Bands,
-    BandsError,
-    CascadeRater,
-)
+from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
@@ -36,16 +30,9 @@ from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from testing.recorded import DATA, gpt4o_kinds
 
-SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
-NEAR = "The import of order 4711 failed at nooon"
-"""A 3 of the heuristic rater, but not equal to `SAME`."""
-ALL = Bands(
-    7,
-    "test",
-    HeuristicRater.version,
-    text=(Band("content_words", same_from=0.9, other_below=0.2), Band("details", same_from=1.0)),
-    structured=(Band("json_rouge", same_from=1.0),),
-)
+SAME, OTHER = "The import of order 4711 failed at noon.", "I'm sorry, but I can't help with that."
+NEAR = "The import of order 4711 failed at 12:00"
+"""Proven to be the same, but not equal to `SAME`."""
 
 
 @dataclass
@@ -61,8 +48,9 @@ class Script:
         return Rating(self.outcome, "the judge's words", {"spread": 0.0}, tokens=10, cost_usd=0.5)
 
 
-def rated(pair: Pair, judge: Script, bands: Bands = ALL, share: float = 0.0) -> Rating:
-    return asyncio.run(CascadeRater(HeuristicRater(), judge, bands, audit_share=share).rate(pair))
+def rated(pair: Pair, judge: Script, share: float = 0.0) -> Rating:
+    rater = HeuristicRater(language_of=lambda _: "en")
+    return asyncio.run(CascadeRater(rater, judge, audit_share=share).rate(pair))
 
 
 def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
@@ -73,34 +61,38 @@ def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pai
     ("candidate", "outcome", "stage"),
     [
         (SAME.upper(), 3, "equality"),
-        (NEAR, 3, "bands"),
-        (OTHER, 1, "bands"),
+        (NEAR, 3, "equality"),
+        (OTHER, 1, "heuristic"),
         (SAME.replace("4711", "4712"), 2, "judge"),
+        (SAME.replace("failed", "succeeded"), 2, "judge"),
+        (SAME.replace("failed", "did not fail"), 2, "judge"),
+        (SAME + " It was tried twice.", 2, "judge"),
     ],
 )
 def test_the_first_stage_that_is_sure_decides(candidate, outcome, stage):
-    """Equal texts cost nothing, clear ones neither, doubtful ones a call."""
+    """What is proven equal and what is plainly another answer cost nothing; all else costs a call."""
     judge = Script()
     rating = rated(pair_of(SAME, candidate), judge)
     assert (rating.outcome, stage_of(rating.details)) == (outcome, stage)
     assert len(judge.seen) == (stage == "judge")
     assert (rating.tokens, rating.cost_usd) == ((10, 0.5) if stage == "judge" else (0, 0.0))
-    assert BANDS_RATING not in rating.details
+    assert HEURISTIC_RATING not in rating.details
 
 
 def test_a_judged_rating_keeps_the_scores_behind_the_doubt():
-    """The log then holds what a calibration of the bands needs: heuristic scores beside the judge's word."""
+    """Likeness and similarity stand beside the judge's word."""
     rating = rated(pair_of(SAME, SAME.replace("4711", "4712")), Script())
     assert rating.explanation == "the judge's words"
     assert rating.details[DECIDED_BY] == 2
-    assert {"rouge_l", "content_words", "details", "spread"} <= set(rating.details)
+    assert {"likeness", "spread"} <= set(rating.details)
+    assert rating.similarity == rating.details["likeness"]
 
 
-def test_an_audited_pair_has_the_judges_rating_and_the_bands_beside_it():
+def test_an_audited_pair_has_the_judges_rating_and_the_heuristics_beside_it():
     """Where both are asked the judge is right, and the disagreement is on record."""
     judge = Script(2)
     rating = rated(pair_of(SAME, NEAR), judge, share=1.0)
-    assert (rating.outcome, rating.details[DECIDED_BY], rating.details[BANDS_RATING]) == (2, 2, 3)
+    assert (rating.outcome, rating.details[DECIDED_BY], rating.details[HEURISTIC_RATING]) == (2, 2, 3)
     assert (rating.tokens, rating.cost_usd) == (10, 0.5)
     assert len(judge.seen) == 1
 
@@ -109,8 +101,8 @@ def test_an_audit_that_fails_costs_its_call_and_not_the_rating():
     """A judge that is down takes nothing from pairs that are decided without it."""
     down = Script(Failure("similarity", 1, "timeout"))
     rating = rated(pair_of(SAME, NEAR), down, share=1.0)
-    assert (rating.outcome, rating.details[DECIDED_BY], rating.tokens) == (3, 1, 10)
-    assert BANDS_RATING not in rating.details
+    assert (rating.outcome, rating.details[DECIDED_BY], rating.tokens) == (3, 0, 10)
+    assert HEURISTIC_RATING not in rating.details
 
 
 def test_a_judge_that_fails_on_a_doubtful_pair_leaves_no_rating():
@@ -133,12 +125,12 @@ def test_the_whole_chain_leaves_its_trace_in_the_judgement():
     """Scorer, cascade and noise sampler together: who decided, the audit and both second ratings."""
     judge, fresh = Script(2), Script(3)
     noise = JudgeNoise(judge, fresh=fresh, share=1.0)
-    cascade = CascadeRater(HeuristicRater(), noise, ALL, audit_share=1.0)
-    judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, SAME.upper())))
+    cascade = CascadeRater(HeuristicRater(language_of=lambda _: "en"), noise, audit_share=1.0)
+    judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, f"{SAME}\n")))
     assert (judgement.rating, stage_of(judgement.details), judge.seen) == (3, "equality", [])
     rating = asyncio.run(cascade.rate(pair_of(SAME, NEAR)))
     trace = {name: rating.details[name] for name in PROVENANCE}
-    assert trace == {DECIDED_BY: 2, BANDS_RATING: 3, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
+    assert trace == {DECIDED_BY: 2, HEURISTIC_RATING: 3, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
     assert (rating.outcome, rating.tokens, len(fresh.seen)) == (2, 30, 2)
 
 
@@ -163,29 +155,17 @@ class Paid:
 @pytest.mark.parametrize(
     ("candidate", "share", "outcome", "tokens", "usd"),
     [
-        (NEAR, 0.0, 2, 3, 0.25),
-        (NEAR, 1.0, 2, 13, 0.75),
-        (NEAR, 1.0, Failure("similarity", 1, "timeout"), 13, 0.75),
+        (OTHER, 0.0, 2, 3, 0.25),
+        (OTHER, 1.0, 2, 13, 0.75),
+        (OTHER, 1.0, Failure("similarity", 1, "timeout"), 13, 0.75),
         (SAME.replace("4711", "4712"), 0.0, 2, 13, 0.75),
     ],
 )
 def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outcome, tokens, usd):
     """Decided without the judge, audited, audited in vain, and judged."""
-    cascade = CascadeRater(HeuristicRater(Paid()), Script(outcome), ALL, audit_share=share)
+    cascade = CascadeRater(HeuristicRater(Paid()), Script(outcome), audit_share=share)
     rating = asyncio.run(cascade.rate(pair_of(SAME, candidate)))
     assert (rating.tokens, rating.cost_usd) == (tokens, usd)
-
-
-def test_bands_of_embeddings_hold_for_one_encoder():
-    """Under another encoder they are refused, unless they say that they were set on it."""
-    band = Band("embeddings", same_from=0.95)
-    default, other = HeuristicRater(), HeuristicRater(Paid())
-    bands = replace(ALL, text=(band,))
-    CascadeRater(default, Script(), bands)
-    CascadeRater(other, Script(), ALL)
-    CascadeRater(other, Script(), replace(bands, encoder="other"))
-    with pytest.raises(BandsError, match="set on embeddings by all-MiniLM-L6-v2, these are by other"):
-        CascadeRater(other, Script(), bands)
 
 
 def test_nothing_to_compare_is_nobodys_case():
@@ -198,77 +178,23 @@ def test_nothing_to_compare_is_nobodys_case():
 
 
 def test_data_is_compared_by_its_values():
-    """JSON and YAML of the same content are decided by the bands for data; another value is not."""
+    """JSON and YAML of the same content are equal; another value is for the judge."""
     judge = Script()
     reference = '{"site": "Berlin", "count": 4, "open": true}'
     same = rated(pair_of(reference, "count: 4\nopen: true\nsite: Berlin\n", Wanted("yaml")), judge)
-    assert (same.outcome, same.details[DECIDED_BY]) == (3, 1)
+    assert (same.outcome, same.details[DECIDED_BY]) == (3, 0)
     changed = rated(pair_of(reference, "count: 5\nopen: true\nsite: Berlin\n", Wanted("yaml")), judge)
     assert changed.details[DECIDED_BY] == 2
 
 
-def test_calls_in_another_order_need_a_judge_by_default():
-    """The default bands want equal talk too, and calls without talk have none."""
-    calls = ToolCall("a", "{}"), ToolCall("b", "{}")
-    pair = Pair(Answer("", calls), Answer("", calls[::-1]), "")
-    assert rated(pair, Script(), DEFAULT_BANDS).details[DECIDED_BY] == 2
-    lenient = replace(ALL, tool_calls=(Band("tool_calls", same_from=1.0),))
-    assert rated(pair, Script(), lenient).details[DECIDED_BY] == 1
-
-
-def test_bands_narrow_the_cheap_rating_down_and_never_widen_it():
-    """A score that is missing, between the ends, or of a 2 decides nothing; a side without ends neither."""
-    scores = {"content_words": 0.95, "details": 1.0}
-    assert ALL.decide(Rating(3, details=scores)) == 3
-    assert ALL.decide(Rating(2, details=scores)) is None
-    assert ALL.decide(Rating(1, details=scores)) is None
-    assert ALL.decide(Rating(3, details={"content_words": 0.95})) is None
-    assert ALL.decide(Rating(3, details={"content_words": 0.89, "details": 1.0})) is None
-    assert ALL.decide(Rating(1, details={"content_words": 0.1})) == 1
-    assert ALL.decide(Rating(1, details={"content_words": 0.2})) is None, "the end itself is not below"
-    assert ALL.decide(Rating(1, details={"json_rouge": 0.0, "content_words": 0.0})) is None
-    assert DEFAULT_BANDS.decide(Rating(1, details={"content_words": 0.0})) is None
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from([1, 2, 3]),
-    st.dictionaries(st.sampled_from(["content_words", "details"]), st.floats(0, 1)),
-)
-def test_what_bands_decide_is_the_cheap_rating(outcome, scores):
-    """They say yes or ask; they have no opinion of their own."""
-    assert ALL.decide(Rating(outcome, details=scores)) in {outcome, None}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"text": (Band("a", same_from=1.5),)}, "ratios"),
-        ({"text": (Band("a", same_from=0.9, other_below=0.95),)}, "above same_from"),
-        ({"agreement": 1.2}, "agreement"),
-    ],
-)
-def test_bands_that_make_no_sense_are_refused_with_the_reason(change, message):
-    """Every mistake is named; none is read as bands that decide nothing, or everything."""
-    with pytest.raises(BandsError, match=message):
-        replace(ALL, **change)
-
-
-def test_bands_of_another_rater_are_refused_at_once():
-    """Thresholds on scores that have changed would decide at random."""
-    with pytest.raises(BandsError, match="calibrate again"):
-        CascadeRater(HeuristicRater(), Script(), replace(ALL, rater_version=1))
+def test_a_share_that_is_none_is_refused():
+    """Five times as many pairs as there are cannot be audited."""
     with pytest.raises(ValueError, match="audit_share"):
         CascadeRater(HeuristicRater(), Script(), audit_share=5)
 
 
-def test_the_default_bands_fit_the_rater():
-    """Whoever raises the rater's version looks at the bands again."""
-    DEFAULT_BANDS.check()
-
-
-def test_the_name_of_equality_is_the_metrics():
-    """Provenance repeats it, to keep the metrics out of the monitor."""
+def test_a_rating_that_does_not_say_who_decided_is_the_judges():
+    """But for equal answers, as release 0.1 logged them."""
     assert stage_of({NormalisedEquality.name: 1.0}) == "equality"
     assert stage_of({NormalisedEquality.name: 0.0}) == "judge"
     assert stage_of({}) == "judge"
@@ -276,19 +202,19 @@ def test_the_name_of_equality_is_the_metrics():
 
 
 def test_the_audited_share_is_about_the_share_asked_for():
-    """Of 1,000 pairs that the bands decide about 50 are judged: 6 standard deviations are 41."""
+    """Of 1,000 pairs that the heuristics decide about 50 are judged: 6 standard deviations are 41."""
     judge = Script(3)
-    rater = CascadeRater(HeuristicRater(), judge, ALL)
+    rater = CascadeRater(HeuristicRater(), judge)
 
     async def all_of_them() -> list[Rating]:
         return [
-            await rater.rate(pair_of(f"Order {number} failed at noon.", f"Order {number} failed at nooon."))
+            await rater.rate(pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon!"))
             for number in range(1000)
         ]
 
     ratings = asyncio.run(all_of_them())
     assert 9 < len(judge.seen) < 91
-    assert sum(BANDS_RATING in rating.details for rating in ratings) == len(judge.seen)
+    assert sum(HEURISTIC_RATING in rating.details for rating in ratings) == len(judge.seen)
     assert all(rating.outcome == 3 for rating in ratings)
 
 
@@ -328,18 +254,14 @@ def test_a_lot_is_the_head_of_a_hash():
 
 
 def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
-    """Default bands and equality take a third of GPT-4o's unchanged reruns from the judge, no changed one."""
+    """Proofs take some of GPT-4o's unchanged reruns from the judge, and no changed one."""
     if not DATA.is_dir():
         pytest.skip("no data beside the repository (../shared/data): llm_stability reruns not checked")
-    kinds, rater = gpt4o_kinds(), HeuristicRater()
+    kinds, rater = gpt4o_kinds(), HeuristicRater(language_of=lambda _: "en")
 
     def saved(kind: str) -> float:
         ratings = [rater.rate_now(pair_of(*texts)) for texts in kinds[kind]]
-        return sum(
-            rating.details.get("normalised") == 1.0 or DEFAULT_BANDS.decide(rating) is not None
-            for rating in ratings
-        ) / len(ratings)
+        return sum(stage_of(rating.details) in {"equality", "heuristic"} for rating in ratings) / len(ratings)
 
-    assert saved("rerun, same conclusion") > 0.33
+    assert saved("rerun, same conclusion") > 0.1
     assert saved("rerun, other conclusion") == 0
-    assert saved("other question") == 0

@@ -174,7 +174,7 @@ def test_counts_follow_the_two_stage_score():
         ),
     ]
     assert differences == [0, 1, 0, 1, None, -1, None, 1, 1]
-    assert counts.rated == {"1": 3, "2": 3, "3": 2}
+    assert counts.rated == {"0": 0, "1": 3, "2": 3, "3": 2}
     assert (counts.worse, counts.better, counts.mixed, counts.same) == (1, 1, 1, 1)
     assert (counts.plus, counts.minus, counts.zero) == (4, 1, 2)
     assert counts.failures == {"timeout": 1, "quality_missing": 1, "quality_rate_limited": 1}

@@ -144,8 +144,8 @@ def test_occurrences_are_those_of_the_words(observations):
 
 
 def test_outcomes_have_letters_that_json_leaves_alone():
-    """44 outcomes, each with a letter of its own, none of which a window would split or JSON escape."""
-    assert len(OUTCOMES) == 44
+    """68 outcomes, each with a letter of its own, none of which a window would split or JSON escape."""
+    assert len(OUTCOMES) == 68
     assert json.dumps("".join(OUTCOMES)) == f'"{"".join(OUTCOMES)}"'
     assert " " not in OUTCOMES
 
@@ -153,10 +153,11 @@ def test_outcomes_have_letters_that_json_leaves_alone():
 def test_counts_of_letters_are_those_of_the_outcomes():
     """Each outcome twice: ratings, qualities and pairs add up."""
     counts = Counts.of_outcomes(dict.fromkeys(OUTCOMES, 2))
-    # 11 kinds of rating and quality, 4 of pairs; 1 and 2 have 5 qualities each, 3 has none.
-    assert counts.rated == {"1": 40, "2": 40, "3": 8}
-    assert (counts.same, counts.worse, counts.better, counts.mixed) == (16, 16, 16, 16)
-    assert (counts.plus, counts.minus, counts.zero) == (22, 22, 22)
+    # 17 kinds of rating and quality, 4 of pairs; 1 and 2 have 5 qualities each, 3 none, unsure 5 and none.
+    assert counts.rated == {"0": 48, "1": 40, "2": 40, "3": 8}
+    assert (counts.unsure, counts.shifted) == (48, 120)
+    assert (counts.same, counts.worse, counts.better, counts.mixed) == (24, 24, 24, 24)
+    assert (counts.plus, counts.minus, counts.zero) == (34, 34, 34)
 
 
 def test_the_log_clock_is_the_median_of_nine():

@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import (
-    HEURISTIC_RATING,
     BASELINE,
     DECIDED_BY,
+    HEURISTIC_RATING,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     Failure,

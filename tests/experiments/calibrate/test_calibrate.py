@@ -19,7 +19,6 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import DECIDED_BY, Evidence, Verdict
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
@@ -27,7 +26,6 @@ from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.experiments.calibrate.planted_goldens import data, prose, workflow, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]

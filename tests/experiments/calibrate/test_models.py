@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 
 import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.experiments.calibrate.candidates import Source, made
-from evenkeel.experiments.calibrate.score_table import Condition, FailureMode
-from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.experiments.calibrate.score_table import FailureMode
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 from tests.experiments.calibrate.planted_goldens import prose, workflow, write_goldens
 

@@ -143,10 +143,10 @@ def test_a_judge_that_fails_gives_no_rating() -> None:
 
 
 def test_equal_answers_are_never_sent_to_the_judge() -> None:
-    """Equality after normalisation is a 3 free of charge, and still the judge's series."""
+    """Equality to the letter is a 3 free of charge, and still the judge's series."""
 
     async def scene(judge: Judge, scripted: Scripted) -> Any:
-        pair = Pair(Answer("**The VPN is down.**"), Answer("the vpn is down"), "")
+        pair = Pair(Answer("The VPN is down."), Answer("The VPN is down.\n"), "")
         return await judge_scorer(judge).score(pair), len(scripted.asked)
 
     judgement, calls = run([error(500)], scene)

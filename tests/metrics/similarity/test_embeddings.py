@@ -13,7 +13,7 @@ import pytest
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.similarity.embeddings import (
@@ -134,7 +134,7 @@ def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_othe
 
 
 APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
-"""No word in common: a 1 by words."""
+"""No word in common, and as long: .1 by likeness, for the length alone."""
 DOWN = Failure("endpoint_embeddings", 1, "timeout")
 
 
@@ -164,19 +164,20 @@ def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
     return asyncio.run(rater.rate(pair))
 
 
-def test_the_endpoints_score_decides_and_its_price_is_the_ratings() -> None:
-    """Close in meaning makes a 3 of what shares no word, for five tokens."""
+def test_the_endpoints_score_counts_in_the_similarity_and_its_price_is_the_ratings() -> None:
+    """Half of the similarity is the cosine, for five tokens; nothing is proven by it."""
     rating = rate(HeuristicRater(Planted(0.95)))
-    assert (rating.outcome, rating.tokens, rating.cost_usd) == (3, 5, 0.05)
+    assert (rating.outcome, rating.tokens, rating.cost_usd) == (None, 5, 0.05)
     assert rating.details["embeddings"] == 0.95
+    assert rating.similarity == pytest.approx((0.95 + rating.details["likeness"]) / 2)
 
 
-def test_a_failure_is_counted_and_the_other_metrics_decide() -> None:
+def test_a_failure_is_counted_and_likeness_stays() -> None:
     """What was spent on it is booked all the same."""
     counted: list[Failure] = []
     rating = rate(HeuristicRater(Planted(DOWN), count=counted.append))
-    assert (rating.outcome, rating.tokens) == (1, 5)
-    assert "embeddings" not in rating.details
+    assert (rating.outcome, rating.tokens) == (None, 5)
+    assert rating.similarity == rating.details["likeness"]
     assert counted == [DOWN]
 
 
@@ -185,7 +186,7 @@ def test_a_failure_is_counted_and_the_other_metrics_decide() -> None:
     [
         (Pair(Answer("One."), Answer("**one**"), ""), 3),
         (Pair(Answer("One."), Answer(""), ""), 1),
-        (Pair(Answer("unknown tongue here"), Answer("another text there"), ""), 1),
+        (Pair(Answer("unknown tongue here"), Answer("another text there"), ""), None),
         (Pair(Answer("One two three"), Answer("eins zwei drei"), "", None, Wanted(language="de")), None),
     ],
 )
@@ -195,17 +196,6 @@ def test_nobody_is_asked_where_no_answer_would_count(pair: Pair, outcome: int | 
     rating = rate(HeuristicRater(endpoint), pair)
     assert rating.outcome == outcome or isinstance(rating.outcome, Failure)
     assert (endpoint.asked, rating.tokens) == ([], 0)
-
-
-def test_another_encoder_is_recorded_and_decides_nothing_without_cutoffs_of_its_own() -> None:
-    """.95 of an unknown scale leaves the 1 by words; with cut-offs at .9 it is a 3, at .97 and .96 a 1."""
-    other = Planted(0.95, encoder="other")
-    rating = rate(HeuristicRater(other))
-    assert (rating.outcome, rating.details["embeddings"]) == (1, 0.95)
-    known = HeuristicRater(other, Cutoffs(same_meaning=0.9, other_meaning=0.8, encoder="other"))
-    assert (known.meaning_decides, rate(known).outcome) == (True, 3)
-    strict = HeuristicRater(other, Cutoffs(same_meaning=0.97, other_meaning=0.96, encoder="other"))
-    assert rate(strict).outcome == 1
 
 
 def test_what_needs_a_wait_is_not_rated_here_and_now() -> None:
@@ -224,7 +214,7 @@ def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
 def test_a_judgement_pays_for_the_embeddings() -> None:
     """The two-stage score of a pair without a judge has their tokens."""
     judgement = asyncio.run(heuristic_scorer(HeuristicRater(Planted(0.95))).score(APART))
-    assert (judgement.rating, judgement.tokens, judgement.cost_usd) == (3, 5, 0.05)
+    assert (judgement.unsure, judgement.tokens, judgement.cost_usd) == (True, 5, 0.05)
 
 
 class Counting:
