@@ -5,8 +5,8 @@ Run: python -m benchmarks.cascade
 Reads ../shared/data beside the repository; says so and stops where it is absent. Beside the kinds of
 `testing.recorded` it makes pairs of which the right rating is known: answers misspelt by the product's
 own slips (the same), answers in JSON written as YAML (the same), and answers of one model to one
-question in two languages (not comparable in words). The bands are the default ones: a 3 they give to a
-kind that is another answer is a mistake that no judge would see.
+question in two languages (not comparable in words). A 3 given to a kind that is another answer is a mistake
+that no judge would see.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import yaml
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, Wanted
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.cascade import DEFAULT_BANDS
+from evenkeel.core.verdict import Failure, stage_of
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.prompt import PromptView
@@ -93,10 +92,8 @@ def pair_of(reference: str, candidate: str, wanted: Wanted = AS_BEFORE) -> Pair:
 
 def stage(rating: Rating) -> str:
     """Who would decide the pair, had the cascade a judge."""
-    if rating.details.get("normalised") == 1.0:
-        return "equality"
-    decided = DEFAULT_BANDS.decide(rating)
-    return "judge" if decided is None else f"bands {decided}"
+    found = stage_of(rating.details)
+    return found if found in ("equality", "heuristic") else "judge"
 
 
 def main() -> None:
@@ -107,8 +104,8 @@ def main() -> None:
     kinds = {
         kind: [pair_of(*texts) for texts in pairs] for kind, pairs in every_kind(random.Random(20)).items()
     } | made()
-    stages, outcomes = ("equality", "bands 3", "bands 1", "judge"), (3, 2, 1, "cross_language")
-    print(f"{'kind of pair':34}{'n':>5}  {'  '.join(stages)}   cheap {'  '.join(map(str, outcomes))}")
+    stages, outcomes = ("equality", "heuristic", "judge"), (3, 2, 1, None, "cross_language")
+    print(f"{'kind of pair':34}{'n':>5}  {'  '.join(stages)}   heuristics: {', '.join(map(str, outcomes))}")
     for kind, every in kinds.items():
         ratings = [rater.rate_now(pair) for pair in rng.sample(every, min(_MOST, len(every)))]
         decided = Counter(map(stage, ratings))

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.console import ConsoleSources, PipelineView, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import (
-    HEURISTIC_RATING,
     BASELINE,
     DECIDED_BY,
+    HEURISTIC_RATING,
     JUDGED_AGAIN,
     Evidence,
     QualityScore,

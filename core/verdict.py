@@ -270,7 +270,7 @@ _DECODER = msgspec.json.Decoder(Verdict)
 def content_shifted(
     rating: int | None, similarity: float | None, invalid: Sequence[Obligation] = ()
 ) -> bool | None:
-    """Whether content moved: an invalid answer's has, else a rating decides, else similarity; None without."""
+    """Whether content moved: an invalid answer's has, else a rating decides, else similarity."""
     if invalid:
         return True
     if rating is not None:

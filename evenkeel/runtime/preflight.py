@@ -91,7 +91,7 @@ def unusable_redis(settings: Settings) -> list[str]:
 
 def notes(settings: Settings) -> list[str]:
     """What to know about the encoder in the settings, one line each; nothing of it is an error."""
-    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
+    encoder = encoder_name(settings)
     if encoder in (None, MINILM):
         return []
     note = (

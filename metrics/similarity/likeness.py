@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from evenkeel.core.verdict import Failure
@@ -128,7 +129,7 @@ def _line_mark(line: str) -> str:
 
 
 def _twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(zip(found, found[1:], strict=False))
+    return Counter(pairwise(found))
 
 
 def _ones_and_twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:

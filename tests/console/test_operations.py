@@ -211,7 +211,7 @@ def _view():
 
 
 def test_calls_saved_are_ratings_without_the_judge(shown, client):
-    """Of each route and model once: 400 equal, 310 by bands, 290 by the judge are 71 % saved."""
+    """Of each route and model once: 400 equal, 310 by heuristics, 290 by the judge are 71 % saved."""
     assert len(judged(shown.sources.reports())) == 6
     text = words(client.get("/judge"))
     assert "1,740 of 6,000 ratings" in text

@@ -109,13 +109,13 @@ def test_equal_answers_in_another_dress_are_proven_equal(reference: str, candida
 def test_two_long_answers_without_a_common_word_are_about_something_else() -> None:
     """The same holds of no short answer: other words may say the same."""
     one = (
-        "Descale the coffee machine every three months with citric acid, rinse the tank twice, wipe the nozzle, "
-        "replace the filter cartridge, empty the drip tray, and let the pump run dry until steam leaves the "
+        "Descale the coffee machine every three months with citric acid, rinse the tank twice, wipe the "
+        "nozzle, replace the filter cartridge, empty the drip tray, and let the pump run dry until steam leaves the "
         "outlet beside the grinder."
     )
     other = (
-        "Parliament adopted a budget after midnight: ministers promised railway subsidies, opposition speakers "
-        "criticised pension cuts, economists expected slower growth, unions announced strikes, mayors demanded "
+        "Parliament adopted a budget after midnight: ministers promised railway subsidies, opposition "
+        "speakers criticised pension cuts, economists expected slower growth, unions announced strikes, mayors demanded "
         "housing grants, journalists published leaked protocols."
     )
     assert rate(one, other) == 1
@@ -124,7 +124,7 @@ def test_two_long_answers_without_a_common_word_are_about_something_else() -> No
 
 
 def test_json_answers_are_compared_with_their_types() -> None:
-    """Order of keys is nothing; another value, a lost key, a null for a word and another order of items are."""
+    """Order of keys is nothing; another value or type, a lost key and another order of items are."""
     same = '{"site": "Berlin", "count": 4, "open": true}'
     assert rate(same, '```json\n{"open": true, "count": 4, "site": "berlin"}\n```') == 3
     for candidate in (

@@ -1,4 +1,4 @@
-"""`evenkeel feedback`, the audit that reads what it writes, and the bands that people correct."""
+"""`evenkeel feedback`, and the audit that reads what it writes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
-from evenkeel.experiments.calibrate.bands import rated_by_people, rated_in_log
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
@@ -107,22 +105,6 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
     store.put(label_of(replace(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
     assert "several judges (j-1, j-2)" in refused("--recorded", recorded)
     assert "No such file" in refused("-o", str(tmp_path / "none" / "x.jsonl"))
-
-
-def test_people_overrule_the_judge_when_bands_are_set(folder):
-    """Of the trials that the judge decided, those with a label count as people rate them."""
-    database = Database(folder / "evenkeel.db")
-    people = rated_by_people(LabelStore(SqliteDocuments(database)).select())
-    log, rater = SqliteVerdictLog(database), HeuristicRater()
-    assert [pair.judge for pair in rated_in_log(log, rater)] == list(JUDGE)
-    assert [pair.judge for pair in rated_in_log(log, rater, people)] == list(PEOPLE)
-
-
-def test_people_who_are_split_leave_the_judge_its_say():
-    """One says 3, the other 1."""
-    labels = [label_of(BASE, Said(by, rating), at=1.0) for by, rating in (("ann", 3), ("bob", 1))]
-    assert rated_by_people(labels) == {}
-    assert rated_by_people(labels[:1]) == {"v": 3}
 
 
 @pytest.mark.service("redis-server")

@@ -11,9 +11,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.gate import gate, options_of
 from evenkeel.cli.main import main
-from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, DECIDED_BY, Evidence
-from evenkeel.experiments.calibrate.calibration import read_calibration
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
@@ -85,25 +83,11 @@ def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, confi
     assert f"there is no store in {tmp_path / 'empty'}" in run(*without, code=2)
 
 
-def test_calibrate_takes_goldens_and_judged_trials_from_there(run, stores, tmp_path):
-    """Both at once, for thresholds and the cascade's bands."""
+def test_calibrate_takes_goldens_from_there(run, tmp_path):
+    """Those that were imported."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
-    for number in range(260):
-        reference = f"The invoice {number} was paid on day {number % 28 + 1} by the customer in full."
-        verdict = replace(
-            VERDICT,
-            id=f"v{number}",
-            exchange_id=f"e{number}",
-            baseline_rating=None,
-            details={DECIDED_BY: 2.0},
-        )
-        evidence = Evidence("p", "v", Answer(reference), Answer(f"{reference} Thanks."))
-        stores.verdicts.append(verdict, evidence)
     quick = ["--no-embeddings", "--processes", 1, "--resamples", 20, "--out", tmp_path / "o"]
-    shown = run("calibrate", "--from-store", "--bands-from-store", *quick)
-    assert "4 goldens of form" in shown
-    assert "of 260 pairs decided without the judge" in shown
-    assert read_calibration((tmp_path / "o" / "calibration.yaml").read_text()).bands is not None
+    assert "4 goldens of form" in run("calibrate", "--from-store", *quick)
 
 
 def test_changes_are_those_of_all_monitors(run, stores, config):

@@ -14,11 +14,10 @@ from evenkeel.cli.main import main
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, calibration_to_yaml
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.cascade import Band, Bands
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
-from evenkeel.runtime.choices import bands, bundles, check, encoder_name
+from evenkeel.runtime.choices import bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.preflight import missing_keys, notes
 from evenkeel.runtime.stores import RedisStores, checkpoint_name
@@ -103,11 +102,7 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ),
         (
             "scoring: {embeddings: {model: m, same_meaning: 0.9}}",
-            r"same_meaning and other_meaning go together",
-        ),
-        (
-            "scoring: {embeddings: {model: m, same_meaning: 0.4, other_meaning: 0.5}}",
-            r"other_meaning 0\.5 is above same_meaning 0\.4",
+            r"same_meaning and other_meaning are gone: .*remove them",
         ),
         ("scoring: {embeddings: {model: m, languages: [German]}}", r"scoring\.embeddings\.languages\[0\]"),
         # What is chosen by name, and the calibration, is looked up before the start.
@@ -277,25 +272,18 @@ def calibration_file(tmp_path, **changed):
     return path
 
 
-def test_bands_come_out_of_the_calibration(read, tmp_path):
-    """They are those of the file, without any the careful ones; without an encoder it fits beside any."""
-    own = Bands(1, "test", HeuristicRater.version, text=(Band("content_words", same_from=0.9),))
-    for found in (own, None):
-        path = calibration_file(tmp_path, bands=found)
-        settings = read(f"scoring: {{calibration: {path}, embeddings: true}}")
-        check(settings, "here")
-        assert bands(settings) == found
+def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
+    """The cascade has none any more."""
+    path = calibration_file(tmp_path)
+    check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
+    path.write_text(f"{path.read_text(encoding='utf-8')}bands: {{version: 1}}\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match="bands: no longer read, .*remove the field"):
+        check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
 
 
 @pytest.mark.parametrize(
     ("changed", "embeddings", "message"),
     [
-        (
-            {"bands": Bands(1, "t", HeuristicRater.version, text=(Band("embeddings", same_from=0.95),))},
-            "{model: other}",
-            r".*by all-MiniLM-L6-v2, these are by other",
-        ),
-        ({"bands": Bands(1, "t", 1)}, "true", r"bands: .*cheap_rater version 1"),
         (
             {"encoder": "all-MiniLM-L6-v2"},
             "false",
@@ -314,17 +302,13 @@ def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings,
     assert "\n" not in str(caught.value)
 
 
-def test_an_endpoint_s_cosines_decide_by_cutoffs_of_its_own(read):
-    """Without any they are on nobody's scale: they are recorded, and `check-config` says so."""
-    text = "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'%s}}"
-    for more, decides in (("", False), (", same_meaning: 0.9, other_meaning: 0.6", True)):
-        settings = read(text % more)
-        assert ["cosines of m (endpoint) are recorded" in note for note in notes(settings)] == [True] * (
-            not decides
-        )
-        encoder = make_encoder(settings, Prices())
-        assert HeuristicRater(encoder.embeddings, encoder.cutoffs).meaning_decides is decides
-        asyncio.run(encoder.close())
+def test_another_encoder_than_the_default_is_noted(read):
+    """Its cosines count in the similarity, whose cut was set with the default: `check-config` says so."""
+    settings = read("scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}}")
+    assert ["cosines of m (endpoint) count in the similarity" in note for note in notes(settings)] == [True]
+    encoder = make_encoder(settings, Prices())
+    assert HeuristicRater(encoder.embeddings).encoder == "m (endpoint)"
+    asyncio.run(encoder.close())
     off = make_encoder(read("scoring: {embeddings: false}"), Prices())
     assert off.embeddings is None
     asyncio.run(off.close())

@@ -65,7 +65,7 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, u
     assert scores
     assert all(0 < score <= 1 for score in scores)
     assert told(tmp_path)["judge"] > 0
-    assert f"cosines of {EMBEDDINGS_MODEL} (endpoint) are recorded" in log
+    assert f"cosines of {EMBEDDINGS_MODEL} (endpoint) count in the similarity" in log
 
 
 def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstream, tmp_path):
@@ -73,9 +73,7 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstre
     with start(
         *("--upstream", upstream, "--sampling-rate", "1"),
         environment={
-            "EVENKEEL_SCORING__EMBEDDINGS": encoder(
-                "http://127.0.0.1:9", same_meaning=0.9, other_meaning=0.5
-            ),
+            "EVENKEEL_SCORING__EMBEDDINGS": encoder("http://127.0.0.1:9"),
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
@@ -83,7 +81,6 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstre
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         failures = running.metric("evenkeel_embeddings_failures_total")
-    rated = [one for one in verdicts if one["rating"]]
     assert not any("embeddings" in one["details"] for one in verdicts)
-    assert failures == sum("rouge_l" in one["details"] for one in rated) > 0
+    assert failures == sum("likeness" in one["details"] for one in verdicts) > 0
     assert "judge" not in told(tmp_path)
