@@ -229,9 +229,7 @@ class Rounds:
     ) -> Trial:
         if judgement.shifted is None:
             return Trial(*at, failure=judgement.failures[0].reason)
-        known = Trial(
-            *at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid
-        )
+        known = Trial(*at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid)
         if judgement.invalid:
             return replace(known, changed=True)
         if not judgement.shifted:

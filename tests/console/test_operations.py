@@ -17,7 +17,7 @@ from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.geometry import Interval, Range
-from evenkeel.core.verdict import HEURISTIC_RATING, DECIDED_BY
+from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.reading import words

@@ -16,7 +16,7 @@ from evenkeel.console import (
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
-from evenkeel.core.verdict import HEURISTIC_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
 from evenkeel.monitor.fold import MonitorSettings
