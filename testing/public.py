@@ -79,3 +79,39 @@ def chat_logs() -> list[str]:
 def rephrased() -> list[str]:
     """The 750 phrasings of PBSS."""
     return texts_of(DATA / "pbss" / "prompts.json")
+
+
+def shared_prompts() -> dict[str, list[dict[str, str]]]:
+    """Two hundred prompts of seven data sets as chat messages, by data set and row."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for language in LANGUAGES:
+        for row in rows_of(f"mt_bench/{language}_question.jsonl.gz")[::8]:
+            turns = [turn for turn in row["turns"] if turn.strip()]
+            found |= {f"mt_bench/{language}/{row['question_id']}": _asked(turns[0])} if turns else {}
+    for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::90]:
+        found[f"worfbench/{row['id']}"] = _asked(row["task"])
+    conditions: set[tuple[str, str]] = set()
+    for name in ("gpt4o_strict_json_7tasks_5runs", "gpt4o_math_10_prompt_conditions"):
+        for number, row in enumerate(rows_of(f"llm_stability/{name}.jsonl.gz")):
+            if (row["task"], row["condition"]) not in conditions:
+                conditions.add((row["task"], row["condition"]))
+                found[f"llm_stability/{name}/{number}"] = row["prompt"]
+    for name in ("Natural", "Adversarial_Manual", "Adversarial_GPTInst"):
+        rows = json.loads(gzip.decompress((DATA / "llmbar" / f"{name}.json.gz").read_bytes()))
+        found |= {f"llmbar/{name}/{place}": _asked(rows[place]["input"]) for place in range(0, len(rows), 7)}
+    for name in ("leetcode_easy", "opinionqa", "sensitiveq", "countahappynumber"):
+        with gzip.open(DATA / f"llm_drift/{name}_eval.csv.gz", "rt", encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))[:120]
+        found |= {f"llm_drift/{name}/{place}": _asked(rows[place]["query"]) for place in range(0, 120, 12)}
+    phrasings = json.loads((DATA / "pbss" / "prompts.json").read_text("utf-8"))
+    return found | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
+
+
+def rows_of(path: str) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines."""
+    with gzip.open(DATA / path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _asked(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]

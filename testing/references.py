@@ -147,6 +147,7 @@ def _blocks(lines: Sequence[Line]) -> list[list[Line]]:
 
 def _pointing(before: Sequence[Line], position: dict[int, int]) -> Iterator[str]:
     blocks = _blocks(before)
+    now = {place: number for number, place in position.items()}
     of = {line.number: place for place, block in enumerate(blocks) for line in block}
     for line in before:
         if line.fenced or _is_document(line) or _LEAD.search(line.text):
@@ -163,7 +164,10 @@ def _pointing(before: Sequence[Line], position: dict[int, int]) -> Iterator[str]
             else:
                 targets = side[-1:] if step < 0 else side[:1]
             for block in targets:
-                if (position[block[0].number] - position[line.number]) * step < 0:
+                here, there = position[line.number], position[block[0].number]
+                between = {now[place] for place in range(min(here, there), max(here, there) + 1)}
+                apart = between - {one.number for one in (*block, *blocks[own])}
+                if (there - here) * step < 0 or (apart and not _OF_CONTEXT.search(near)):
                     yield f"{match[0]!r} points at nothing: {line.text[:60]!r}"
                     break
 
@@ -304,3 +308,34 @@ def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> l
         if re.sub(r"\s+", "", one) not in spaced
     ]
     return faults
+
+
+def unbound(before: Sequence[str], after: Sequence[str], bonds: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Which of the relations stated with a prompt a variant breaks.
+
+    Args:
+        before: The messages of the original.
+        after: Those of the variant.
+        bonds: Anchor, what is bound to it, and where that stands: "follows" and "precedes" mean directly,
+            "after" and "before" anywhere.
+    """
+    old, new = "\n\n".join(before), "\n\n".join(after)
+    faults: list[str] = []
+    for anchor, bound, relation in bonds:
+        first, second = (anchor, bound) if relation in {"follows", "after"} else (bound, anchor)
+        kept = new.find(first) < new.find(second)
+        if kept and relation in {"follows", "precedes"}:
+            # Items of the same list may stand between
+            block = next(one for one in re.split(r"\n\s*\n", old) if second in one)
+            kept = all(
+                line in block or line in _between(old, first, second)
+                for line in _between(new, first, second).split("\n")
+            )
+        if not kept:
+            faults.append(f"{bound[:40]!r} no longer {relation} {anchor[:40]!r}")
+    return faults
+
+
+def _between(text: str, first: str, second: str) -> str:
+    start = text.find(first) + len(first)
+    return text[start : text.find(second, start)]

@@ -152,6 +152,11 @@ def goes_on(item: str) -> bool:
     return _begins("follows").match(item) is not None or _compiled("then").search(item) is not None
 
 
+def speaks_of_output(line: str) -> bool:
+    """Whether a line speaks of the form of the answer: "Format of the summary:"."""
+    return _compiled("output").search(line) is not None
+
+
 def announces_an_order(line: str) -> bool:
     """Whether the line above a list says that its order means something."""
     return _compiled("announces").search(line) is not None

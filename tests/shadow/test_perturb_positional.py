@@ -332,8 +332,8 @@ def test_changes_that_undo_each_other_are_not_counted():
 
 def test_windows_line_ends_stay():
     """New neighbours are parted by the kind of line end that the prompt has."""
-    view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("What is a?")))
-    assert variants(Context(), view) == {"What is a?\r\n\r\nDoc 1: a"}
+    view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("Task: define a.")))
+    assert variants(Context(), view) == {"Task: define a.\r\n\r\nDoc 1: a"}
 
 
 @pytest.mark.parametrize("kind", POSITIONAL, ids=lambda one: one.name)
@@ -465,13 +465,10 @@ def test_a_format_that_is_shown_below_goes_along():
 
 
 def test_a_question_behind_documents_is_no_document():
-    """It stays a part of its own, and no document takes it along."""
+    """It stays a part of its own, behind them, and no document takes it along."""
     view = typed_by_rules(f"Answer briefly.\n\n{FACTS}\n\nWhere are lamps?")
     question = "Where are lamps?"
-    assert variants(Context(), view) == {
-        f"Answer briefly.\n\n{question}\n\n{FACTS}",
-        f"{FACTS}\n\nAnswer briefly.\n\n{question}",
-    }
+    assert variants(Context(), view) == {f"{FACTS}\n\nAnswer briefly.\n\n{question}"}
     first, second = FACTS.split("\n\n")
     assert variants(Reordering(), view) == {f"Answer briefly.\n\n{second}\n\n{first}\n\n{question}"}
 
@@ -531,3 +528,23 @@ def test_lists_whose_items_are_named_by_their_place_stay(said):
 def test_items_that_go_on_with_one_another_stay(items):
     """One sentence over several items, or an item that begins where the last one ended."""
     assert reason(Reordering(), typed_by_rules(f"Mind this:\n{items}\n")) == "order_matters"
+
+
+@pytest.mark.parametrize("form", [
+    "Use the format below.\n\nname: full name\ndate: of birth\ncity: of birth",
+    "Fill this in.\nname: <text>\ndate: <date>\ncity: <text>",
+    "The rules are numbered:\n\n[1] Be brief.\n\n[2] Be kind.",
+    "Mind this:\n- Be brief.\n- An agenda as given here:\n\n1. Welcome\n2. Vote",
+])  # fmt: skip
+def test_forms_and_numbered_parts_keep_their_order(form):
+    """The answer has the order of a form, people cite the numbers of rules, and a lead-in stays last."""
+    assert reason(Reordering(), typed_by_rules(form)) in {"nothing_to_reorder", "order_matters"}
+
+
+def test_documents_are_never_parted_from_one_another():
+    """What leads in to the first of them moves with all, or not at all."""
+    text = "Cite sections like [2]. These are the sections:\n\n[1] Lamps.\n[2] Cables.\n\nTask: name one."
+    for kind in (Context(), OutputInstructions()):
+        outcome = kind.apply(typed_by_rules(text), 1.0, random.Random(3))
+        if isinstance(outcome, PromptView):
+            assert "sections:\n\n[1] Lamps.\n[2] Cables." in texts_of(outcome)[0]

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise, starmap
+from itertools import groupby, pairwise, starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.shadow.prompt.blocks import cut
-from evenkeel.shadow.prompt.references import references
+from evenkeel.shadow.prompt.references import Reference, references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.shadow.perturbations.positional.passages import Layout, Passage, Slot
-    from evenkeel.shadow.prompt.references import Reference, Target
+    from evenkeel.shadow.prompt.references import Target
 
 _HEADING: Final = re.compile(
     r"^[ \t]*(?:(?P<marks>\#{1,6})[ \t]+\S[^\n]*|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?[ \t]*(?=\n|\Z)"
@@ -30,6 +30,7 @@ _BELOW_MARKS: Final = 7
 _LEAD_END: Final = re.compile(r"[:\uff1a][\"'*_)\s]*\Z")
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n")
 _LIST_START: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
+_LABELLED: Final = re.compile(r"[^\n:\uff1a]{1,40}[:\uff1a]|\#|\*\*")
 _TITLE: Final = re.compile(r"[^\W\d_a-z][\w'’-]*(?:[ ][\w'’-]+){0,4}")
 
 
@@ -141,7 +142,7 @@ class Bonds:
             (place, reference)
             for place, one in enumerate(self._order)
             if not one.passage.is_document
-            for reference in _outer(one.passage)
+            for reference in (*_outer(one.passage), *_bare_question(one.passage))
         ]
 
     def fault(self, changed: Sequence[Layout]) -> str:
@@ -172,6 +173,9 @@ class Bonds:
 
     def _torn(self, after: Sequence[Sequence[_Placed]]) -> str:
         now = self._neighbours(after)
+        runs = [run for slot in after for run, _ in groupby(self._runs[one.passage.name] for one in slot)]
+        if len(runs) > len(set(runs)):
+            return "documents that stand together would be parted"
         for slot in self._slots:
             for place, one in enumerate(slot[:-1]):
                 if (
@@ -206,6 +210,8 @@ class Bonds:
             target: Target = reference.target
             bounds = last_before[place] if side == 0 else first_behind[count - 1 - place]
             if target not in bounds:
+                if reference.end == 0:
+                    continue
                 target = "any"
             moved = target in bounds and (
                 bounds[target] > place_now[own] if side == 0 else bounds[target] < place_now[own]
@@ -235,6 +241,18 @@ def _reads_on(document: Passage, following: Passage) -> bool:
         if at == len(text):
             return False
     return True
+
+
+def _bare_question(passage: Passage) -> tuple[Reference, ...]:
+    """A user's question without a label stays behind the documents that it stands behind."""
+    text = passage.text
+    is_bare = (
+        passage.part == "i"
+        and text.endswith(("?", "\uff1f"))
+        and "\n" not in text
+        and not _LABELLED.match(text)
+    )
+    return (Reference(0, 0, "back", "context"),) if is_bare else ()
 
 
 def _outer(passage: Passage) -> list[Reference]:

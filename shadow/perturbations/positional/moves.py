@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.shadow.perturbations.positional.passages import Layout
+    from evenkeel.shadow.perturbations.positional.passages import Layout, Passage
     from evenkeel.shadow.prompt import PromptView
 
 
@@ -88,9 +88,9 @@ def _grown(layout: Layout, span: Span) -> Iterator[Span]:
     """The run with what is tied to it, and the whole section that it is in."""
     passages = layout.passages
     start, end = span
-    while start > 0 and is_tied(passages[start - 1], passages[start]):
+    while start > 0 and _goes_with(passages[start - 1], passages[start]):
         start -= 1
-    while end < len(passages) and is_tied(passages[end - 1], passages[end]):
+    while end < len(passages) and _goes_with(passages[end - 1], passages[end]):
         end += 1
     yield Span(start, end)
     first = start
@@ -103,6 +103,10 @@ def _grown(layout: Layout, span: Span) -> Iterator[Span]:
         end += 1
     if (first, end) != (start, span.end):
         yield Span(first, end)
+
+
+def _goes_with(passage: Passage, following: Passage) -> bool:
+    return is_tied(passage, following) or (passage.is_document and following.is_document)
 
 
 def _places(layout: Layout, span: Span) -> list[int]:

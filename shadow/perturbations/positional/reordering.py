@@ -14,7 +14,7 @@ from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.positional.bonds import Bonds
 from evenkeel.shadow.perturbations.positional.passages import CATEGORY, COLONS, laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
-from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order
+from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order, speaks_of_output
 
 if TYPE_CHECKING:
     import random
@@ -36,6 +36,7 @@ _SPOKEN: Final = re.compile(
     r"|frage|antwort|kunde|pregunta|respuesta|cliente|réponse|domanda|risposta|vraag|antwoord|pergunta|resposta)\b",
     re.IGNORECASE,
 )
+_TO_FILL_IN: Final = re.compile(r"[:\uff1a][ \t]*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|\{[^{}\n]*\}|…|\.{3}|_{2,})")
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
 _FEWEST = 2
 _FEWEST_PAIRS: Final = 3
@@ -168,6 +169,11 @@ def _key_value(line: str) -> re.Match[str] | None:
 def _finished(text: str, run: _Run) -> list[BulletList]:
     if len(run.starts) < (_FEWEST_PAIRS if run.is_record else _FEWEST):
         return []
+    # Lines to fill in are a form, whose order the answer has
+    if run.is_record and (
+        speaks_of_output(run.introduction) or _TO_FILL_IN.search(text, run.starts[0], run.end)
+    ):
+        return []
     ends = [*run.starts[1:], run.end]
     items: list[Item] = []
     for start, end in zip(run.starts, ends, strict=True):
@@ -212,8 +218,8 @@ def order_matters(items: Sequence[str], introduction: str = "") -> bool:
         return True
     if any(goes_on(item) or _tells_a_sequence(item) for item in items):
         return True
-    # "a; b; and c." is one sentence
-    if any(_UNENDED.search(item) for item in items[:-1]):
+    # "a; b; and c." is one sentence; an item that ends in a colon leads in to what follows
+    if any(_UNENDED.search(item) for item in items[:-1]) or any(item.endswith(COLONS) for item in items):
         return True
     if sum(_DATED.match(item) is not None for item in items) > 1:
         return True
@@ -313,7 +319,12 @@ def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
     passages = list(layout.passages)
     parts = "".join("c" if passage.is_document else "-" for passage in passages)
     runs = [match.span() for match in _RUN.finditer(parts)]
-    free = [span for span in runs if not is_chronicle([one.text for one in passages[slice(*span)]])]
+    free = [
+        (start, end)
+        for start, end in runs
+        if not is_chronicle([one.text for one in passages[start:end]])
+        and not (start and announces_an_order(passages[start - 1].text.rpartition("\n")[2]))
+    ]
     for start, end in free:
         run = passages[start:end]
         order = _another_order([one.text for one in run], rng)

@@ -1,0 +1,86 @@
+"""No variant of the corpus or of the public data breaks a reference, by a checker with rules of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
+from testing.public import DATA, shared_prompts
+from testing.references import broken_format, broken_positions, unbound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CORPUS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "corpus" / "prompts.jsonl").read_text("utf-8").splitlines()
+]
+KINDS = by_name(["positional", "format"])
+SEEDS = 3
+
+
+def broken(messages: Sequence[dict[str, str]], bonds: Sequence[tuple[str, str, str]] = ()) -> list[str]:
+    """What any positional or format variant of a prompt breaks."""
+    body = json.dumps({"messages": messages}).encode()
+    view = PromptView.parse(body, TemplateLearner().classifier(""))
+    before = [one.text for one in view.messages]
+    found: list[str] = []
+    for kind in KINDS:
+        for seed in range(SEEDS):
+            variant = kind.apply(view, 1.0, random.Random(seed))
+            if isinstance(variant, NotApplicable):
+                break
+            assert isinstance(variant, PromptView)
+            after = [one.text for one in variant.messages]
+            if kind.wanted.format is None:
+                found += broken_positions(before, after) + unbound(before, after, bonds)
+            else:
+                found += broken_format(before, after, kind.wanted.format)
+    return found
+
+
+@pytest.mark.parametrize("prompt", CORPUS, ids=[one["id"] for one in CORPUS])
+def test_no_variant_of_the_corpus_breaks_a_reference(prompt) -> None:
+    """Sixty prompts in nine languages whose blocks point at each other."""
+    messages = prompt.get("messages") or [{"role": "user", "content": prompt["prompt"]}]
+    assert broken(messages, [tuple(one) for one in prompt["blocks_bound"]]) == []
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")
+def test_no_variant_of_public_prompts_breaks_a_reference() -> None:
+    """Two hundred prompts of seven data sets."""
+    prompts = shared_prompts()
+    assert len(prompts) >= 200
+    assert {name: found for name, messages in prompts.items() if (found := broken(messages))} == {}
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("Context: a\n\nUse the context above.", "Use the context above.\n\nContext: a"),
+    ("Use the format below.\n\n{a}\n\nText: b", "Use the format below.\n\nText: b\n\n{a}"),
+    ("Fields:\n- a\n- b\n\nText.", "Fields:\nText.\n\n- a\n- b"),
+    ("# A\nx\n\n# B\ny", "# A\ny\n\n# B\nx"),
+    ("The shop is old.\n\n[1] a\n\n[2] b", "[1] a\n\n[2] b\n\nThe shop is old."),
+    ("- a\n- b\n\nThe second rule counts.", "- b\n- a\n\nThe second rule counts."),
+    ("One line.", "Another line."),
+])  # fmt: skip
+def test_the_checker_finds_what_is_broken(before, after) -> None:
+    """Each sort of fault, by a variant that a person would refuse."""
+    assert broken_positions([before], [before]) == []
+    assert broken_positions([before], [after])
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ('Return JSON:\n{"a": 1}', "Return HTML:\n<p>a</p>"),
+    ('Return JSON:\n{"a": "x | y"}', "Return XML:\n<a>x</a>"),
+    ('Return JSON:\n{"a": 1, "b": 2}', "Return XML:\n<a>1</a>"),
+])  # fmt: skip
+def test_the_checker_finds_what_a_format_lost(before, after) -> None:
+    """The wanted format, fields and choices."""
+    assert broken_format([before], [after], "xml")
