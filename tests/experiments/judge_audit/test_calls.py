@@ -81,6 +81,8 @@ def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_
         replies = run(judge, plan(8), cache)
     assert sorted(judge.asked) == [5, 6, 7]
     assert [replies[number] for number in range(5)] == [failed(reason) for reason in final]
+    with ReplyCache(path) as cache:
+        assert run(Script(failed), plan(8), cache) == replies
 
 
 def test_a_foreign_file_is_no_cache(tmp_path):
