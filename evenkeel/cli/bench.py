@@ -193,7 +193,6 @@ def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
 
 
 def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
-
     writers = {
         "json": lambda: as_json(outcome).encode(),
         "csv": lambda: as_csv(outcome).encode(),
@@ -248,13 +247,11 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
 
 
 def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
-
     credential = Credential.read(variable, header)
     return ((credential.header, credential.value),) if credential else ()
 
 
 def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
-
     parameters = _parameters(given["parameters"])
     url = given["base_url"]
     key_env = given["api_key_env"] or settings.shadow.api_key_env
@@ -281,7 +278,6 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
 
 
 def _parameters(text: str | None) -> dict[str, Any]:
-
     try:
         own = json.loads(text or "{}")
     except ValueError as error:
@@ -292,7 +288,6 @@ def _parameters(text: str | None) -> dict[str, Any]:
 
 
 def _tasks(text: str | None) -> tuple[Task, ...]:
-
     if text is None:
         return TASKS
     found = []

@@ -126,7 +126,6 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
 
 
 def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
-
     if text is None:
         return default
     known = [strategy.value for strategy in Strategy]
@@ -140,7 +139,6 @@ def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) ->
 
 
 def _scales(texts: tuple[str, ...]) -> dict[str, Scale]:
-
     scales = {}
     for text in texts:
         metric, _, scale = text.partition("=")

@@ -31,7 +31,7 @@ from evenkeel.experiments.calibrate.calibration import (
     ModeResult,
     Role,
 )
-from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities, rounded
+from evenkeel.experiments.calibrate.resampling import CONFIDENCE, means, measured, multiplicities, rounded
 from evenkeel.experiments.calibrate.sensitivity import MODERATE, sensitivities, trajectories
 from evenkeel.experiments.calibrate.threshold import METRIC, VERSION, Placement, threshold
 
@@ -208,7 +208,6 @@ def calibrate(
     form: AnswerForm | None = None,
     placement: Placement | None = None,
     resamples: int = 1000,
-    confidence: float = 0.95,
 ) -> Calibration:
     """Measure sensitivities, choose roles and place thresholds.
 
@@ -222,7 +221,6 @@ def calibrate(
         form: of the goldens' answers.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         resamples: of the bootstrap.
-        confidence: of all intervals.
     """
     placement = placement or Placement()
     drawn = multiplicities(len(table.goldens), resamples, rng)
@@ -231,9 +229,9 @@ def calibrate(
         (facts.name, mode): value
         for column, facts in enumerate(table.metrics)
         for mode in table.modes
-        if (value := _sensitivity(table, mode, column, resampled, confidence)) is not None
+        if (value := _sensitivity(table, mode, column, resampled)) is not None
     }
-    ways = {(way.metric, way.mode): way for way in trajectories(table, drawn, confidence=confidence)}
+    ways = {(way.metric, way.mode): way for way in trajectories(table, drawn)}
     by_metric = {
         facts.name: {
             mode: found[facts.name, mode].value for mode in table.modes if (facts.name, mode) in found
@@ -249,7 +247,7 @@ def calibrate(
         form=form,
         encoder=encoder,
         placement=placement,
-        confidence=confidence,
+        confidence=CONFIDENCE,
         resamples=resamples,
         seed=seed,
         metrics=tuple(
@@ -261,13 +259,13 @@ def calibrate(
             for facts in table.metrics
         ),
         modes=tuple(
-            _mode(table, mode, chosen[mode], again, drawn, placement, confidence) for mode in table.modes
+            _mode(table, mode, chosen[mode], again, drawn, placement) for mode in table.modes
         ),
     )  # fmt: skip
 
 
 def _sensitivity(
-    table: ScoreTable, mode: FailureMode, column: int, resampled: NDArray[np.float64], confidence: float
+    table: ScoreTable, mode: FailureMode, column: int, resampled: NDArray[np.float64]
 ) -> Measured | None:
     """One metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
     scores = table.scores[:, :, column]
@@ -278,7 +276,7 @@ def _sensitivity(
     whole = means(scores[:, places], np.ones((1, len(scores))))
     value = float(sensitivities(whole, severities)[0])
     n = int((~np.isnan(scores[:, places])).sum(axis=0).min())
-    return measured(value, sensitivities(resampled[:, places, column], severities), n, confidence)
+    return measured(value, sensitivities(resampled[:, places, column], severities), n)
 
 
 def _residuals(
@@ -319,14 +317,13 @@ def _mode(
     again: Counter[tuple[FailureMode, str, str]],
     drawn: NDArray[np.float64],
     placement: Placement,
-    confidence: float,
 ) -> ModeResult:
     harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
     if isinstance(chosen.primary, Failure):
         return ModeResult(mode, harmless, failure=chosen.primary)
 
     def role(choice: Choice, part: str) -> Role:
-        placed = _threshold(table, mode, choice.metric, drawn, placement, confidence)
+        placed = _threshold(table, mode, choice.metric, drawn, placement)
         return Role(
             metric=choice.metric,
             family=choice.family,
@@ -351,14 +348,10 @@ def _threshold(
     metric: str,
     drawn: NDArray[np.float64],
     placement: Placement,
-    confidence: float,
 ) -> Threshold | Failure:
     column = next(i for i, facts in enumerate(table.metrics) if facts.name == metric)
     mild, moderate = table.place(mode, placement.mild), table.place(mode, placement.moderate)
     if mild is None or moderate is None:
         missing = placement.mild if mild is None else placement.moderate
         return Failure(METRIC, VERSION, "no_severity", f"No candidate of severity {missing:g} was scored.")
-    return threshold(
-        table.scores[:, mild, column], table.scores[:, moderate, column], drawn, placement,
-        confidence=confidence,
-    )  # fmt: skip
+    return threshold(table.scores[:, mild, column], table.scores[:, moderate, column], drawn, placement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from pydantic import ConfigDict
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 """What a calibration file must keep to: every field known, every number finite."""
 
+CONFIDENCE: Final = 0.95
+"""Of all intervals."""
 _DIGITS = 6
 
 
@@ -64,13 +66,13 @@ def means(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[
     return result
 
 
-def measured(value: float, drawn: NDArray[np.float64], n: int, confidence: float) -> Measured:
+def measured(value: float, drawn: NDArray[np.float64], n: int) -> Measured:
     """A figure with the percentile interval of its resampled values; NaNs among these are left out.
 
     With nothing drawn the interval is the figure itself.
     """
     known = drawn[~np.isnan(drawn)]
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(known, (tail, 1 - tail)) if len(known) else (value, value)
     # A percentile interval of a skewed figure can miss it by a little; one that does would confuse.
     return Measured(rounded(value), rounded(min(float(low), value)), rounded(max(float(high), value)), n)

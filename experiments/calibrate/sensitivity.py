@@ -96,9 +96,7 @@ class Trajectory:
         return rounded(float(np.sqrt(np.mean(np.square(values))))) if values else None
 
 
-def trajectories(
-    table: ScoreTable, drawn: NDArray[np.float64], *, confidence: float = 0.95
-) -> tuple[Trajectory, ...]:
+def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Trajectory, ...]:
     """Every metric's trajectory in every degraded mode, by mode and then by metric.
 
     A trajectory starts with severity 0 where the table holds goldens that were run again.
@@ -106,7 +104,6 @@ def trajectories(
     Args:
         table: the scores.
         drawn: resamples of the table's goldens; see `multiplicities`.
-        confidence: of the intervals.
     """
     residuals = table.scores - table.expected[:, :, None]
     resampled = means(table.scores, drawn)
@@ -121,12 +118,12 @@ def trajectories(
             return None
         return TrajectoryPoint(
             severity=table.conditions[place].severity,
-            mean=measured(float(scores[known].mean()), resampled[:, place, column], n, confidence),
+            mean=measured(float(scores[known].mean()), resampled[:, place, column], n),
             deviation=rounded(float(scores[known].std())),
             expected=rounded(float(table.expected[known, place].mean())),
             residual=measured(
                 float(residuals[known, place, column].mean()),
-                resampled_residuals[:, place, column], n, confidence,
+                resampled_residuals[:, place, column], n,
             ),
             unmeasured=int((~np.isnan(table.expected[:, place])).sum()) - n,
         )  # fmt: skip

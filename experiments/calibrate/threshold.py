@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import ConfigDict  # noqa: TC002 - read when a file is
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.resampling import STRICT, Measured, means, measured, rounded
+from evenkeel.experiments.calibrate.resampling import CONFIDENCE, STRICT, Measured, means, measured, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,8 +88,6 @@ def threshold(
     moderate: NDArray[np.float64],
     drawn: NDArray[np.float64],
     placement: Placement,
-    *,
-    confidence: float = 0.95,
 ) -> Threshold | Failure:
     """Place a threshold in the band between mean mild and mean moderate score.
 
@@ -106,10 +104,9 @@ def threshold(
         moderate: scores of the moderate ones, in the same order of goldens.
         drawn: resamples of the goldens, shape (times, goldens).
         placement: the rule.
-        confidence: of all intervals.
 
     Returns: a threshold, or a failure: "too_few_goldens", or "not_separable" if the mean mild score is
-        not above the mean moderate one with the stated confidence.
+        not above the mean moderate one with a confidence of 95 %.
     """
     n = int(min((~np.isnan(mild)).sum(), (~np.isnan(moderate)).sum()))
     wanted = max(_FEWEST, ceil(1 / placement.false_alerts))
@@ -118,7 +115,7 @@ def threshold(
     whole = np.ones((1, len(mild)))
     mild_means, moderate_means = means(mild, drawn), means(moderate, drawn)
     gaps = mild_means - moderate_means
-    gap = measured(float(np.nanmean(mild) - np.nanmean(moderate)), gaps, n, confidence)
+    gap = measured(float(np.nanmean(mild) - np.nanmean(moderate)), gaps, n)
     if gap.lower <= 0:
         detail = f"Mild scores are above moderate ones by {gap.value:.3f} [{gap.lower:.3f}, {gap.upper:.3f}]."
         return Failure(METRIC, VERSION, "not_separable", detail)
@@ -126,7 +123,7 @@ def threshold(
     floor, roof = float(np.nanmean(moderate)), float(np.nanmean(mild))
     value = float(_placed(free, floor, roof, placement))
     values = _placed(_quantiles(mild, drawn, placement.false_alerts), moderate_means, mild_means, placement)
-    interval = measured(value, values, n, confidence)
+    interval = measured(value, values, n)
     unseen = drawn == 0
     alerts = _shares(mild[None, :] < values[:, None], unseen & ~np.isnan(mild))
     missed = _shares(moderate[None, :] >= values[:, None], unseen & ~np.isnan(moderate))
@@ -134,8 +131,8 @@ def threshold(
         value=interval.value,
         lower=interval.lower,
         upper=interval.upper,
-        false_alerts=_rate(alerts, n, confidence),
-        misses=_rate(missed, n, confidence),
+        false_alerts=_rate(alerts, n),
+        misses=_rate(missed, n),
         mild_mean=rounded(roof),
         moderate_mean=rounded(floor),
         limited_by=_limit(free, floor, roof, placement),
@@ -176,13 +173,13 @@ def _limit(free: float, floor: float, roof: float, placement: Placement) -> Limi
     return "level" if level < free else "false_alerts"
 
 
-def _rate(shares: NDArray[np.float64], n: int, confidence: float) -> Measured:
+def _rate(shares: NDArray[np.float64], n: int) -> Measured:
     """Mean share over the resamples, with the wider of its percentile and its Wilson interval.
 
     The percentiles alone would claim that what never happened among these goldens cannot happen.
     """
-    found = measured(float(np.nanmean(shares)), shares, n, confidence)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    found = measured(float(np.nanmean(shares)), shares, n)
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
     centre = (found.value + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(found.value * (1 - found.value) / n + z * z / (4 * n * n))
     low, high = rounded(max(0.0, centre - reach)), rounded(min(1.0, centre + reach))

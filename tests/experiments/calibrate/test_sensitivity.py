@@ -65,7 +65,7 @@ def test_means_leave_out_what_was_not_measured():
 
 def test_an_interval_holds_its_figure():
     """The percentile interval is widened to the figure where it would miss it."""
-    found = measured(0.5, np.array([0.6, 0.7, np.nan]), 3, 0.95)
+    found = measured(0.5, np.array([0.6, 0.7, np.nan]), 3)
     assert (found.lower, found.value) == (0.5, 0.5)
     assert found.upper == pytest.approx(0.6975)
 
