@@ -43,7 +43,7 @@ def test_a_calibration_reads_back_as_it_was_written(calibration):
 def test_bands_of_an_older_calibration_are_refused_with_what_to_do(calibration):
     """The cascade has none any more; nobody shall believe that theirs are in force."""
     old = f"{calibration_to_yaml(calibration)}bands: {{version: 1}}\n"
-    with pytest.raises(CalibrationError, match="bands: no longer read, .*remove the field"):
+    with pytest.raises(CalibrationError, match=r"bands: no longer read, .*remove the field"):
         read_calibration(old)
 
 
