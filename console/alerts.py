@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
 
 from evenkeel.console import links
 from evenkeel.console.api import json_response
 from evenkeel.console.baselines import LISTED
 from evenkeel.console.downloads import Table, as_records
 from evenkeel.console.heatmap import retired_models
-from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.changes.report import SAID
@@ -318,7 +317,6 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
     return paired and event.model in {verdict.model, OTHER_MODEL}
 
 
-EventId = FromPath[str]
 _EVIDENCE: Final = (
     "id",
     "exchange_id",
@@ -337,7 +335,7 @@ def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """`/api/alerts/ID`, with 404 for an alert that is not known (any more)."""
 
     @get("/api/alerts/{event:str}", sync_to_thread=True)
-    def alert(event: EventId) -> Response[bytes]:
+    def alert(event: PathText) -> Response[bytes]:
         found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
         if found is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')

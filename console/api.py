@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from litestar import MediaType, Response, get
 from litestar.exceptions import HTTPException
-from litestar.params import FromQuery, QueryParameter
+from litestar.params import QueryParameter
+
+from evenkeel.console.rendering import QueryText  # noqa: TC001 - litestar reads the annotations
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_VERDICTS = 500
 
-QueryText = FromQuery[str | None]
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 

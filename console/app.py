@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
-from litestar.params import FromPath
 
 from evenkeel.console.access import csrf_config
 from evenkeel.console.actions import action_handlers, actions_table
@@ -25,7 +24,7 @@ from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.overview import overview_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
-from evenkeel.console.rendering import Assets, Renderer
+from evenkeel.console.rendering import Assets, PathText, Renderer
 from evenkeel.console.routes import route_handlers, trends_table
 from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
 from evenkeel.console.spend import spend_table, split_table
@@ -98,7 +97,6 @@ _NO_PAGE = "There is no page at this address. Its subject may no longer be store
 
 _OLD_FORM = "The form was not sent from a page of this console, or the page was open for too long."
 
-FileName = FromPath[str]
 
 _log = logging.getLogger("evenkeel.console")
 
@@ -167,7 +165,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
 
 def _static_handler(assets: Assets) -> HTTPRouteHandler:
     @get("/static/{name:str}", sync_to_thread=False)
-    def static(name: FileName) -> Response[bytes]:
+    def static(name: PathText) -> Response[bytes]:
         asset = assets.get(name)
         if asset is None:
             raise NotFoundException(detail="There is no such file.")

@@ -9,13 +9,13 @@ import hmac
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from litestar import Request, Response, Router, get, post
+from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException
-from litestar.params import FromQuery, URLEncodedBody
+from litestar.params import FromQuery  # noqa: TC002 - litestar reads the annotations
 
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, needs, own_pages_only, signed, visitor_of
-from evenkeel.console.rendering import Page, see_other
+from evenkeel.console.rendering import AnyRequest, Form, Page, QueryText, see_other
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.stores.audit_log import is_name
@@ -33,10 +33,6 @@ OFFERED_S: Final = 900.0
 LISTED: Final = 10
 """Approvals of a list, the newest."""
 _SKIPPED_SHOWN: Final = 5
-
-Form = URLEncodedBody[dict[str, str]]
-AnyRequest = Request[Any, Any, Any]
-QueryText = FromQuery[str | None]
 
 
 class Offers:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
 
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
+from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.monitor.changes.markdown import markdown
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.monitor.changes.report import ChangeReport
-
-ChangeId = FromPath[str]
 
 
 def change_handlers(
@@ -40,15 +38,15 @@ def change_handlers(
         return renderer.response("changes.html", changes=reports())
 
     @get("/changes/{change:str}", sync_to_thread=True)
-    def page(change: ChangeId) -> Response[bytes]:
+    def page(change: PathText) -> Response[bytes]:
         return renderer.response("change.html", change=found(change))
 
     @get("/api/changes/{change:str}", sync_to_thread=True)
-    def one(change: ChangeId) -> Response[bytes]:
+    def one(change: PathText) -> Response[bytes]:
         return json_response({"change": asdict(found(change))})
 
     @get("/api/changes/{change:str}/markdown", sync_to_thread=True)
-    def text(change: ChangeId) -> Response[bytes]:
+    def text(change: PathText) -> Response[bytes]:
         return Response(markdown(found(change)).encode("utf-8", "replace"), media_type="text/markdown")
 
     return [listed, page, one, text]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
 
 from evenkeel.console.api import json_response
+from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.text import harmless
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
-FileName = FromPath[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def download_handlers(
     """
 
     @get("/downloads/{name:str}", sync_to_thread=True)
-    def download(request: Request[Any, Any, Any], name: FileName) -> Response[bytes]:
+    def download(request: Request[Any, Any, Any], name: PathText) -> Response[bytes]:
         stem, _, kind = name.rpartition(".")
         if stem not in tables or kind not in {"csv", "json"}:
             raise NotFoundException(detail="There is no such download.")

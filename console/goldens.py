@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
-from litestar.params import FromPath, FromQuery, QueryParameter, RawBody, URLEncodedBody
+from litestar.params import FromQuery, QueryParameter, RawBody
 
 from evenkeel.console import diffs, links
 from evenkeel.console.access import Recorder, form_token, json_only, needs, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import AnyRequest, Page, see_other
+from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core.text import one_line
 from evenkeel.experiments.goldens.candidates import golden_of
@@ -199,11 +199,6 @@ def _checked(asked: Mapping[str, Any]) -> str:
     return given[0]
 
 
-QueryText = FromQuery[str | None]
-GoldenId = FromPath[str]
-Form = URLEncodedBody[dict[str, str]]
-
-
 def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
@@ -222,7 +217,7 @@ def golden_handlers(
 
     # The path type also takes ids that hold a slash.
     @get("/goldens/{golden_id:path}", sync_to_thread=True)
-    def one(request: AnyRequest, golden_id: GoldenId) -> Response[bytes]:
+    def one(request: AnyRequest, golden_id: PathText) -> Response[bytes]:
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
         if not history:
@@ -270,7 +265,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True)
-    def one(golden_id: GoldenId) -> Response[bytes]:
+    def one(golden_id: PathText) -> Response[bytes]:
         """All versions, oldest first, and what was done to it."""
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException
-from litestar.params import FromQuery, QueryParameter, RawBody, URLEncodedBody
+from litestar.params import QueryParameter, RawBody
 
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, json_only, needs, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.rendering import AnyRequest, see_other
+from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
 from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels import human_agreement
@@ -133,9 +133,7 @@ def _line(one: HumanAgreement) -> AgreementLine:
     )
 
 
-Form = URLEncodedBody[dict[str, str]]
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]
-QueryText = FromQuery[str | None]
 
 _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 

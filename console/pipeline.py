@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
 
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import spend_part
 from evenkeel.console.status import stuck
 from evenkeel.core import figures, rewordings
@@ -153,7 +152,6 @@ _DROPPED: Final = {
     "status": "the upstream answered with an error",
     "replay": "the request was itself a replay",
 }
-ExchangeId = FromPath[str]
 
 
 def pipeline_page(sources: ConsoleSources) -> Page:
@@ -218,7 +216,7 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
 
     # The path type also takes ids that hold a slash.
     @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True)
-    def dead(exchange_id: ExchangeId) -> Response[bytes]:
+    def dead(exchange_id: PathText) -> Response[bytes]:
         name = exchange_id.removeprefix("/")
         exchange = sources.dead_exchange(name)
         if exchange is None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from litestar import MediaType, Request, Response, get
-from litestar.params import HeaderParameter
+from litestar.params import FromPath, FromQuery, HeaderParameter, URLEncodedBody
 from markupsafe import Markup, escape
 
 from evenkeel.console import links, wording
@@ -73,6 +73,9 @@ class Assets:
 
 KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 AnyRequest = Request[Any, Any, Any]
+Form = URLEncodedBody[dict[str, str]]
+PathText = FromPath[str]
+QueryText = FromQuery[str | None]
 
 
 class Page(SimpleNamespace):

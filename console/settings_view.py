@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.rendering import Page, PathText, live_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources, SettingsSection
 
 DOCUMENT: Final = "/docs/"
-DocumentName = FromPath[str]
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
 
 _ROLES: Final = {
@@ -72,7 +70,7 @@ def document_handlers(documents: Callable[[str], str | None], renderer: Renderer
     """`/docs/{name}`: a page of the documentation, with links only to pages that are here."""
 
     @get("/docs/{name:path}", sync_to_thread=True)
-    def document(name: DocumentName) -> Response[bytes]:
+    def document(name: PathText) -> Response[bytes]:
         wanted = name.removeprefix("/")
         text = documents(wanted) if _NAME.fullmatch(wanted) else None
         if text is None:

@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from litestar import Response, get
-from litestar.params import FromPath, FromQuery
 
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback
-from evenkeel.console.rendering import AnyRequest  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.core.labels import scorer_words
@@ -308,17 +307,13 @@ def _filters(
     ]
 
 
-VerdictId = FromPath[str]
-QueryText = FromQuery[str | None]
-
-
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/verdicts/{id}`; `?blind=1` leaves out how it was rated, for somebody who is about to rate it."""
     counted = CountedLabels(sources.labels)
 
     # The path type also takes ids that hold a slash.
     @get("/verdicts/{verdict_id:path}", sync_to_thread=True)
-    def page(request: AnyRequest, verdict_id: VerdictId, blind: QueryText = None) -> Response[bytes]:
+    def page(request: AnyRequest, verdict_id: PathText, blind: QueryText = None) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
             return renderer.not_found("Trial not found", "There is no trial with this id in the log.")
