@@ -1,11 +1,13 @@
-"""A scripted OpenAI-compatible model on the loopback."""
+"""A scripted OpenAI-compatible model in a thread of its own, for commands."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.llm.scripted import Scripted, error, said
 
 
 class ScriptedChat:
@@ -20,51 +22,33 @@ class ScriptedChat:
         self.hold_after = hold_after
         self.holding, self.release = threading.Event(), threading.Event()
         self.status = 200
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)))
+        self._thread.start()
+        assert started.wait(10)
         return self
 
     def __exit__(self, *_):
         self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
 
-    def _handler(self):
-        chat = self
+    async def _serve(self, started):
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(Scripted(self._canned).serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        started.set()
+        await self._stop.wait()
+        server.close()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                body = json.dumps(chat.completion(request)).encode()
-                self.send_response(chat.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.send_header("retry-after-ms", "1")
-                self.end_headers()
-                self.wfile.write(body)
-
-        return Handler
-
-    def completion(self, request):
-        if self.status != 200:
-            return {"error": {"message": "scripted", "type": "scripted", "code": None, "param": None}}
-        text = self.reply_to(request["messages"][-1]["content"])
-        return {
-            "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
-            "choices": [{
-                "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text},
-            }],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-        }  # fmt: skip
+    async def _canned(self, request):
+        if self.status == 200:
+            reply = await asyncio.to_thread(self.reply_to, request["messages"][-1]["content"])
+            if self.status == 200:
+                return said(reply)
+        return error(self.status, headers=("retry-after-ms: 1",))
 
     def reply_to(self, prompt):
         self.count(prompt)

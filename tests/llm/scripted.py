@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ class Scripted:
                 self.asked.append(request)
                 self.headers.append(headers)
                 canned = self.script(request) if callable(self.script) else self.script[0]
+                if inspect.isawaitable(canned):
+                    canned = await canned
                 if not callable(self.script) and len(self.script) > 1:
                     self.script.pop(0)
                 self.under_way += 1
