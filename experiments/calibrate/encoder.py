@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+    from evenkeel.metrics.similarity.embeddings import Encoder
 
 
 _IN_MEMORY = 10_000
@@ -154,7 +154,6 @@ class Encoded:
     """The metrics of an encoder, and the vectors that are kept for them."""
 
     columns: tuple[Column, ...]
-    embeddings: Embeddings
     kept: KeptEncoder
 
 
@@ -180,7 +179,7 @@ def encoder(model: str | None, vectors: Path | None, language_of: LanguageOf | N
 
         embeddings = load_embeddings(model, language_of=language_of, keep=keep)
         columns = encoder_columns(embeddings, kept[0], embeddings.coverage)
-        yield Encoded(columns, embeddings, kept[0])
+        yield Encoded(columns, kept[0])
 
 
 def bert_score_column(form: Form, model: str | None, language_of: LanguageOf | None) -> Column:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from evenkeel.experiments.calibrate.score_table import Condition
-    from evenkeel.metrics.similarity.embeddings import Embeddings
 
 
 _AHEAD = 3
@@ -183,7 +182,7 @@ class ScoringOptions:
     processes: int = 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Scoring:
     """Everything but a judge: heuristics in processes, metrics of an encoder here."""
 
@@ -193,8 +192,6 @@ class Scoring:
     """Gets progress."""
     rewritten: bool
     """Whether a model rewords and compresses."""
-    embeddings: Embeddings | None = None
-    """Of the encoder, once it is loaded."""
 
     def run(self, stack: ExitStack) -> tuple[Column, ...]:
         """Score, and keep every row in the journal.
@@ -211,7 +208,7 @@ class Scoring:
         if self._wants_encoder():
             with self.err.status("loading the encoder"):
                 loaded = stack.enter_context(encoder(self.options.encoder, self.options.vectors, language_of))
-            self.embeddings, kept = loaded.embeddings, loaded.kept
+            kept = loaded.kept
             from_encoder = chosen_columns(loaded.columns, names)
         replaced = {column.name for column in from_encoder}
         free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
