@@ -23,7 +23,7 @@ from evenkeel.experiments.calibrate.candidates import (
 from evenkeel.experiments.calibrate.columns import Field, Scores, gather
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.journal import Journal, Run
-from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, Asking
+from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, judge_candidates
 from evenkeel.experiments.calibrate.report import document
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rewriting import rewrite
@@ -189,8 +189,11 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         columns = scoring.run(stack)
         fields: list[Field] = [*columns]
         if options.judge is not None:
-            asking = Asking(options.judge, candidates, costs, most_goldens=options.judge_goldens)
-            fields.append(asking.run(confirm, err))
+            fields.append(
+                judge_candidates(
+                    options.judge, candidates, costs, confirm, err, most_goldens=options.judge_goldens
+                )
+            )
     wanted = {key for source in sources for key in keys(source.id, chosen.form)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
     if not scores.rows:

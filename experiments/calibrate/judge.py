@@ -22,12 +22,12 @@ from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
     from evenkeel.core.pair import Pair
-    from evenkeel.experiments.calibrate.candidates import CandidateSet
+    from evenkeel.experiments.calibrate.candidates import CandidateSet, Source
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.cost import Costs
@@ -117,26 +117,6 @@ class AskedWorkflow:
         return Opinion(judged.outcome, judged.cost_usd)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One candidate to ask about."""
-
-    candidate: Candidate
-    key: str
-    """Of the column that the score belongs to."""
-    asked: Asked
-
-
-def _row(call: Call, opinion: Opinion, taken_ms: float) -> Row:
-    row = Row(*call.candidate.key, call.candidate.expected)
-    outcome = opinion.outcome
-    if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
-        row.scores[call.key] = outcome.reason if isinstance(outcome, Failure) else outcome
-        row.ms[call.key] = round(taken_ms, 1)
-        row.usd[call.key] = opinion.cost_usd
-    return row
-
-
 def _characters(pair: Pair) -> int:
     sides = pair.reference, pair.candidate
     return sum(len(side.text) + sum(len(call.arguments) for call in side.tool_calls) for side in sides)
@@ -145,95 +125,85 @@ def _characters(pair: Pair) -> int:
 FAMILY = "judge"
 
 
-class Asking:
-    """One judge, and the goldens that it is asked about."""
+def judge_candidates(
+    address: ModelAddress, candidates: CandidateSet, costs: Costs, confirm: Confirm, err: Console,
+    *, most_goldens: int | None,
+) -> Field:  # fmt: skip
+    """Ask a judge about the candidates that it has not scored, and keep every score in the journal.
 
-    def __init__(
-        self, address: ModelAddress, candidates: CandidateSet, costs: Costs, *, most_goldens: int | None
-    ) -> None:
-        """Choose the goldens; nothing is sent.
+    Args:
+        address: of the judge.
+        candidates: of all goldens.
+        costs: where its calls are booked, and the limit.
+        confirm: called once before the first call.
+        err: gets progress.
+        most_goldens: asks about a sample of so many; None = all.
 
-        Args:
-            address: of the judge.
-            candidates: of all goldens.
-            costs: where its calls are booked, and the limit.
-            most_goldens: a sample of so many; None = all.
-        """
-        self._address = address
-        self._candidates = candidates
-        self._journal = candidates.journal
-        self._costs = costs
-        self._sources = candidates.sources
-        if most_goldens is not None and most_goldens < len(candidates.sources):
-            rng = random.Random(f"{candidates.seed}\0judged")
-            places = rng.sample(range(len(candidates.sources)), most_goldens)
-            self._sources = [candidates.sources[place] for place in sorted(places)]
-
-    def run(self, confirm: Confirm, err: Console) -> Field:
-        """Ask, and keep every answer in the journal.
-
-        Args:
-            confirm: called once before the first call.
-            err: gets progress.
-
-        Returns: where the judge's scores are.
-        Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
-        """
-        judge = Judge(self._address.endpoint(), repairs=1)
-        is_workflow = self._candidates.form == "workflow"
-        about: Asked = AskedWorkflow(judge) if is_workflow else AskedSimilarity(JudgeRater(judge))
-        field = Field(
-            f"{about.name}@{about.version}:{self._address.model}", about.name, about.version, FAMILY
-        )
-        calls = self._calls(about, field)
-        if calls:
-            self._confirm(calls, confirm)
-            self._ask(judge, calls, err)
+    Returns: where the judge's scores are.
+    Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
+    """
+    judge = Judge(address.endpoint(), repairs=1)
+    about: Asked = (
+        AskedWorkflow(judge) if candidates.form == "workflow" else AskedSimilarity(JudgeRater(judge))
+    )
+    field = Field(f"{about.name}@{about.version}:{address.model}", about.name, about.version, FAMILY)
+    todo = list(_open(candidates, _sample(candidates, most_goldens), field))
+    if not todo:
         return field
+    _confirm([about.expense(one.pair) for one in todo], address.model, costs, confirm)
+    account = costs.of(JUDGE)
 
-    def _calls(self, about: Asked, field: Field) -> list[Call]:
-        """What is still to be asked."""
-        calls: list[Call] = []
-        for source in self._sources:
-            known = [
-                one for one in conditions(self._candidates.form) if Key(source.id, *one) in self._journal.rows
-            ]
-            texts = self._journal.texts(source.id, known)
-            calls += [
-                Call(one, field.key, about)
-                for one in made(source, self._candidates.form, self._candidates.seed, texts, known)
-                if isinstance(one, Candidate) and field.key not in self._journal.rows[one.key].scores
-            ]
-        return calls
+    async def ask(candidate: Candidate) -> None:
+        costs.check()
+        start = time.perf_counter()
+        opinion = await about.ask(candidate.pair)
+        taken_ms = (time.perf_counter() - start) * _MILLI
+        account.book(Spend(0, opinion.cost_usd))
+        outcome = opinion.outcome
+        if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
+            raise UnusableError(f"{outcome.reason}: {outcome.detail}")
+        row = Row(*candidate.key, candidate.expected)
+        if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
+            row.scores[field.key] = outcome.reason if isinstance(outcome, Failure) else outcome
+            row.ms[field.key] = round(taken_ms, 1)
+            row.usd[field.key] = opinion.cost_usd
+        candidates.journal.add(row)
 
-    def _confirm(self, calls: Sequence[Call], confirm: Confirm) -> None:
-        name, most = self._address.model, self._costs.most_usd
-        spend = Spend(0, 0.0)
-        for call in calls:
-            spend = spend.plus(call.asked.expense(call.candidate.pair))
-        if most is not None and spend.usd > most - self._costs.usd:
-            raise StoppedError(
-                f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
-                "about fewer goldens with --judge-goldens"
-            )
-        confirm(Estimate(f"{number(len(calls))} questions to {name}", spend))
+    ask_model(
+        address.model, todo, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
+        close=[judge.close], err=err, details=lambda: usd(account.usd),
+    )  # fmt: skip
+    return field
 
-    def _ask(self, judge: Judge, calls: Sequence[Call], err: Console) -> None:
-        account = self._costs.of(JUDGE)
 
-        async def ask(call: Call) -> None:
-            self._costs.check()
-            start = time.perf_counter()
-            opinion = await call.asked.ask(call.candidate.pair)
-            taken_ms = (time.perf_counter() - start) * _MILLI
-            account.book(Spend(0, opinion.cost_usd))
-            outcome = opinion.outcome
-            if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
-                raise UnusableError(f"{outcome.reason}: {outcome.detail}")
-            self._journal.add(_row(call, opinion, taken_ms))
+def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:
+    """So many of the goldens, in their order."""
+    sources = candidates.sources
+    if most is None or most >= len(sources):
+        return sources
+    places = random.Random(f"{candidates.seed}\0judged").sample(range(len(sources)), most)
+    return [sources[place] for place in sorted(places)]
 
-        ask_model(
-            self._address.model, calls, ask, nouns=("questions", "answers"),
-            concurrency=self._address.concurrency, close=[judge.close], err=err,
-            details=lambda: usd(account.usd),
-        )  # fmt: skip
+
+def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> Iterator[Candidate]:
+    """The candidates without a score by the judge."""
+    rows = candidates.journal.rows
+    for source in sources:
+        known = [one for one in conditions(candidates.form) if Key(source.id, *one) in rows]
+        texts = candidates.journal.texts(source.id, known)
+        for one in made(source, candidates.form, candidates.seed, texts, known):
+            if isinstance(one, Candidate) and field.key not in rows[one.key].scores:
+                yield one
+
+
+def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confirm) -> None:
+    spend = Spend(0, 0.0)
+    for expense in expenses:
+        spend = spend.plus(expense)
+    most = costs.most_usd
+    if most is not None and spend.usd > most - costs.usd:
+        raise StoppedError(
+            f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
+            "about fewer goldens with --judge-goldens"
+        )
+    confirm(Estimate(f"{number(len(expenses))} questions to {name}", spend))
