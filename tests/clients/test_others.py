@@ -15,7 +15,7 @@ import urllib.request
 import httpx2
 import pytest
 
-from tests.clients.recording import OK
+from tests.clients.recording import OK, fixed
 from tests.clients.scripted import AUDIO, Scripted, sent
 
 JSON = {"content-type": "application/json"}
@@ -200,3 +200,19 @@ def test_curl_tells_a_cut_answer_from_a_whole_one(paths, upstream, curl, answer,
     direct, proxied = paths.both(lambda port: curl(f"http://127.0.0.1:{port}/"))
     assert proxied == direct
     assert proxied[0] == code
+
+
+def test_unknown_clients_with_large_bodies_in_both_directions(paths, upstream):
+    """Sixteen megabytes up and down at once, in the sizes of a base64 image, pass whole."""
+    blob = bytes(range(256)) * (1 << 16)
+    upstream.handler = fixed(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(blob) + blob)
+
+    def talk(port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("POST", "/v1/images/edits", blob)
+        body = connection.getresponse().read()
+        connection.close()
+        return body == blob
+
+    assert paths.both(talk) == (True, True)
+    assert [request.body == blob for request in upstream.requests] == [True, True]

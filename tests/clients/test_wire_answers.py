@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from tests.clients.raw import raw
-from tests.clients.recording import OK, fixed
+from tests.clients.recording import OK, fixed, holding
 
 TEXT = b'{"choices":[{"message":{"content":"caf\xc3\xa9"}}]}\n'
 SENTINEL = b"HTTP/1.1 222 Next\r\nContent-Length: 4\r\n\r\nnext"
@@ -176,6 +176,25 @@ def test_an_answer_ended_by_the_close_ends_cleanly(paths, upstream, version):
     assert body == b"some bytes\r\n" * 1000
     assert head.startswith(b"HTTP/1.1 200 Fine\r\nX-A: 1\r\n")
     assert (b"\r\nTransfer-Encoding: chunked\r\n" in head) == (version == b"1.1")
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n", "close"),
+        # Without framing a reset is all that tells a loss from an end.
+        (b"HTTP/1.0 200 OK\r\n\r\npart", "reset"),
+    ],
+)
+def test_a_cut_answer_is_seen_to_be_cut_by_an_http_1_0_client(paths, upstream, start, end):
+    """It can read no chunks, so where the close would be the end it sees a reset."""
+    upstream.handler = holding(start)
+    with raw(paths.proxy.port) as client:
+        client.send(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")
+        client.until(b"part")
+        upstream.call(getattr(upstream.wires[-1], end))
+        with pytest.raises(ConnectionResetError):
+            client.rest()
 
 
 @pytest.mark.parametrize(

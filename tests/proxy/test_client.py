@@ -12,6 +12,31 @@ from evenkeel.proxy import Limits, Timeouts
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
+async def test_answer_ends_where_its_length_says(relay, eventually):
+    """What an upstream sends beyond the length is dropped, and its connection with it."""
+    async with relay(lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")) as rig:
+        client = await rig.client()
+        for number in (1, 2):
+            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await client.until(b"ab")
+            rig.upstream.wires[-1].write(b"cdHTTP/1.1 200 OK\r\n")
+            assert await client.read(2) == b"cd"
+            await eventually(rig.upstream.wires[-1].lost.is_set)
+            assert len(rig.upstream.wires) == number
+
+
+async def test_many_pipelined_requests_hold_little(relay):
+    """A client that sends without reading is read no further than the bound, and served in full."""
+    one = b"GET /%06d HTTP/1.1\r\nHost: x\r\nX-Fill: " + b"f" * 200 + b"\r\n\r\n"
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(b"".join(one % number for number in range(3000)))
+        for _ in range(3000):
+            assert await client.read(len(OK)) == OK
+        lines = [line for line in rig.upstream.received.split(b"\r\n") if line.startswith(b"GET ")]
+        assert lines == [b"GET /%06d HTTP/1.1" % number for number in range(3000)]
+
+
 async def test_http_1_0_client_keeps_a_connection_it_asked_to_keep(relay):
     """With a length, an HTTP/1.0 connection is kept, and the client is told so."""
     async with relay(OK) as rig:
