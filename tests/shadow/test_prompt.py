@@ -174,10 +174,7 @@ def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
     assert view.model is None
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    CASES["a replay neither streams nor stores"],
-)
+@pytest.mark.parametrize(("before", "after"), CASES["a replay neither streams nor stores"])
 def test_a_replay_neither_streams_nor_stores(before: str, after: str) -> None:
     """Streaming and storing are switched off where the client sent them; nothing else changes."""
     messages = '[{"role": "user",  "content": "a"}]'
@@ -243,10 +240,7 @@ def test_an_unknown_segment_is_an_error() -> None:
         PromptView.parse(BODY).with_texts({4: "x"})
 
 
-@pytest.mark.parametrize(
-    ("path", "api"),
-    CASES["the path names the api"],
-)
+@pytest.mark.parametrize(("path", "api"), CASES["the path names the api"])
 def test_the_path_names_the_api(path: str, api: str | None) -> None:
     """Any prefix and query go; what stands behind the API's name makes it another endpoint."""
     assert api_of(path) == api
@@ -311,10 +305,7 @@ def view_of(api: Any, **more: object) -> PromptView:
     return PromptView.parse(json.dumps(BARE[api] | more).encode(), api=api)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    CASES["a replayed response is never stored"],
-)
+@pytest.mark.parametrize(("before", "after"), CASES["a replayed response is never stored"])
 def test_a_replayed_response_is_never_stored(before: str, after: str) -> None:
     """The responses API stores unless told not to, so a replay says so even where the client did not."""
     assert PromptView.parse(before.encode(), api="responses").for_replay() == after.encode()
@@ -334,18 +325,14 @@ def test_only_one_choice_is_asked_for(sent: object, replayed: object) -> None:
         assert json.loads(view_of(api, n=sent).for_replay())["n"] == replayed
 
 
-@pytest.mark.parametrize(
-    ("api", "more"),
-    CASES["requests whose tools run at the client are replayed"],
-)
+@pytest.mark.parametrize(("api", "more"), CASES["requests whose tools run at the client are replayed"])
 def test_requests_whose_tools_run_at_the_client_are_replayed(api: str, more: dict[str, Any]) -> None:
     """Functions are offered and never executed, so they are no reason against a replay."""
     assert refusal(view_of(api, **more)) is None
 
 
 @pytest.mark.parametrize(
-    ("api", "more", "reason"),
-    CASES["what a replay would do or could not compare is refused"],
+    ("api", "more", "reason"), CASES["what a replay would do or could not compare is refused"]
 )
 def test_what_a_replay_would_do_or_could_not_compare_is_refused(
     api: str, more: dict[str, Any], reason: str

@@ -1,19 +1,27 @@
-"""Replays: what is sent, and how an upstream's trouble becomes a reason."""
+"""Replays: what is sent, how an upstream's trouble becomes a reason, and what of its words is kept."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
-from evenkeel.shadow.replay import Replay, Replayer, Target
+from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
+from tests.cases import cases
 from tests.clients.recording import recording
 
+CASES = cases(__file__)
 ANSWER = json.dumps(
     {"model": "m", "choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
 ).encode()
+
+
+KEY = "Bearer team7-shadow-credential"
 
 
 @pytest.fixture
@@ -66,14 +74,7 @@ def send(url, *, time=None, headers=(), count=1, api="chat"):
     return results[0] if count == 1 else results
 
 
-@pytest.mark.parametrize(
-    ("api", "answer"),
-    [
-        ("completions", {"choices": [{"text": "hi"}]}),
-        ("responses", {"output": [{"type": "message", "content": [{"type": "output_text", "text": "hi"}]}]}),
-        ("messages", {"content": [{"type": "text", "text": "hi"}]}),
-    ],
-)
+@pytest.mark.parametrize(("api", "answer"), CASES["answers"])
 def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
     """Every API's answer is read by its own reader, and by no other."""
     upstream.script = [(200, {}, json.dumps(answer).encode())] * 2
@@ -99,20 +100,10 @@ def test_a_target_does_not_show_its_credential():
     assert "secret" not in repr(Target("http://a", (("authorization", "Bearer secret"),)))
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "reason"),
-    [
-        (401, b"{}", "unauthorized"),
-        (403, b"{}", "unauthorized"),
-        (400, b"{}", "rejected"),
-        (500, b"{}", "server_error"),
-        (200, b"<html>", "not_json"),
-        (200, b'{"choices": []}', "no_choices"),
-    ],
-)
+@pytest.mark.parametrize(("status", "body", "reason"), CASES["trouble is a failure with its reason"])
 def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
     """No answer is ever made up."""
-    upstream.script = [(status, {}, body)]
+    upstream.script = [(status, {}, body.encode())]
     result = send(chat_of(upstream))
     assert isinstance(result, Failure)
     assert result.reason == reason
@@ -197,3 +188,56 @@ def test_no_wait_is_longer_than_a_minute(upstream):
     upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
     assert isinstance(send(chat_of(upstream), time=time), Replay)
     assert time.slept == [pytest.approx(60, abs=0.1)]
+
+
+# --- excerpts of error bodies
+
+
+def said(body, **options):
+    return excerpt({}, (body if isinstance(body, str) else json.dumps(body)).encode(), **options)
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [*CASES["what known servers write"], ("[" * 5000, ""), ("", "")],
+)
+def test_what_known_servers_write(body, line):
+    """Type, code and message on one line; nothing of a body that is no error."""
+    assert said(body) == line
+
+
+def test_a_compressed_error_is_read():
+    """As its headers say; one that they say wrongly is none."""
+    body = gzip.compress(b'{"error": "busy"}')
+    assert excerpt({"content-encoding": "gzip"}, body) == "busy"
+    assert excerpt({"content-encoding": "gzip"}, b"busy") == ""
+    assert excerpt({}, json.dumps({"error": "x" * 70_000}).encode()) == ""
+
+
+@pytest.mark.parametrize(("message", "line"), CASES["secrets are masked"])
+def test_secrets_are_masked(message, line):
+    """Credentials of the request, keys by their look, addresses; names of models stay."""
+    assert said({"error": {"message": message}}, credentials=[KEY]) == line
+
+
+def test_an_unknown_key_is_never_quoted():
+    """Where the message is not wanted only type and code are kept."""
+    body = {"error": {"message": "Incorrect key: abc", "type": "auth_error", "code": "invalid_api_key"}}
+    assert said(body, message=False) == "auth_error, invalid_api_key"
+
+
+@given(st.text(max_size=60), st.text(max_size=400), st.text(max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_any_message_gives_one_short_line_without_the_credential(kind, before, behind):
+    """Whatever stands around it, at whatever place a long message is cut."""
+    secret = "s3cret-of-the-team"
+    line = said({"error": {"type": kind, "message": f"{before} {secret} {behind}"}}, credentials=[secret])
+    assert len(line) <= LONGEST
+    assert secret[:12] not in line
+    assert "\n" not in line
+
+
+def test_no_blanks_push_half_of_a_key_into_the_excerpt():
+    """What is read of a message is counted without them: a key at its end is looked for before it is cut."""
+    message = f"Refused:{' ' * 1_970}{KEY.removeprefix('Bearer ')}"
+    assert said({"error": {"message": message}}, credentials=[KEY]) == "Refused: ***"

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import random
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from evenkeel.shadow.prompt.segments import SlotText, by_role
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.prompt.view import PromptView
+from tests.cases import cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evenkeel.shadow.prompt import Block
+
+CASES = cases(__file__)
 
 
 def test_fixed_template_from_settings() -> None:
@@ -22,19 +31,11 @@ def test_fixed_template_from_settings() -> None:
         SlotText("user", "Help Zoe with ivy.\nAnswer in one word.", 2),
         SlotText("user", "Help Zoe with ivy.", 3),
     ]
-    assert [[(block.kind, block.text) for block in one] for one in classify(slots)] == [
-        [("template", "Be kind.")],
-        [("history", "Be kind.")],
-        [
-            ("template", "Help "),
-            ("input", "Zoe"),
-            ("template", " with "),
-            ("input", "ivy"),
-            ("template", ".\n"),
-            ("template", "Answer in one word."),
-        ],
-        [("input", "Help Zoe with ivy.")],
-    ]
+    found = classify(slots)
+    assert [{block.kind for block in blocks} - {"input"} for blocks in found] == [
+        {"template"}, {"history"}, {"template"}, set()
+    ]  # fmt: skip
+    assert marked(found[2]) == "Help «Zoe» with «ivy».\nAnswer in one word."
 
 
 @pytest.mark.parametrize("text", ["", "{name}", "{{a}}{b}"])
@@ -79,15 +80,28 @@ def filled(rng: random.Random, prompt: str = PROMPT, **fields: str) -> list[Slot
     return user_slot(prompt.format(**values))
 
 
+def observe(learner: TemplateLearner, requests: Iterable[list[SlotText]], start: int = 0) -> list[str | None]:
+    """The version that each request has once it was observed."""
+    names = []
+    for number, slots in enumerate(requests, start):
+        learner.observe("mail", slots, str(number))
+        names.append(fingerprint_of(learner, slots))
+    return names
+
+
 def taught(prompt: str = PROMPT, requests: int = 30, seed: int = 1) -> TemplateLearner:
     learner, rng = TemplateLearner(), random.Random(seed)
-    for number in range(requests):
-        learner.observe("mail", filled(rng, prompt), str(number))
+    observe(learner, (filled(rng, prompt) for _ in range(requests)))
     return learner
 
 
 def kinds_of(learner: TemplateLearner, slots: list[SlotText]) -> list[list[tuple[str, str]]]:
     return [[(block.kind, block.text) for block in blocks] for blocks in learner.classifier("mail")(slots)]
+
+
+def marked(blocks: Sequence[Block]) -> str:
+    """The text with its input in angles."""
+    return "".join(f"«{block.text}»" if block.kind == "input" else block.text for block in blocks)
 
 
 def fingerprint_of(learner: TemplateLearner, slots: list[SlotText]) -> str | None:
@@ -156,24 +170,13 @@ def test_pasted_template_is_input() -> None:
 def test_fields_within_a_line() -> None:
     """Words around a field in the middle of a line are template, the field is not."""
     learner, rng = TemplateLearner(), random.Random(2)
-    system = "You help {} with {} questions."
-    for number in range(30):
-        slots = [
-            SlotText("system", system.format(rng.choice(PEOPLE), rng.choice(PLANTS)), 0),
-            SlotText("user", message_of(rng), 1),
-        ]
-        learner.observe("mail", slots, str(number))
-    slots = [SlotText("system", system.format("Zoe", "hedge"), 0), SlotText("user", "Help!", 1)]
-    assert kinds_of(learner, slots) == [
-        [
-            ("template", "You help "),
-            ("input", "Zoe"),
-            ("template", " with "),
-            ("input", "hedge"),
-            ("template", " questions."),
-        ],
-        [("input", "Help!")],
-    ]
+
+    def slots(name: str, plant: str, text: str) -> list[SlotText]:
+        return [SlotText("system", f"You help {name} with {plant} questions.", 0), SlotText("user", text, 1)]
+
+    observe(learner, (slots(rng.choice(PEOPLE), rng.choice(PLANTS), message_of(rng)) for _ in range(30)))
+    system, user = learner.classifier("mail")(slots("Zoe", "hedge", "Help!"))
+    assert (marked(system), marked(user)) == ("You help «Zoe» with «hedge» questions.", "«Help!»")
 
 
 def test_earlier_turns_are_never_template() -> None:
@@ -184,8 +187,7 @@ def test_earlier_turns_are_never_template() -> None:
         SlotText("user", "Good day to all of you at the garden centre!", 1),
         SlotText("assistant", "Good day! How can I help with your plants?", 2),
     ]
-    for number in range(40):
-        learner.observe("mail", [*turns, SlotText("user", message_of(rng), 3)], str(number))
+    observe(learner, ([*turns, SlotText("user", message_of(rng), 3)] for _ in range(40)))
     kinds = [[kind for kind, _ in one] for one in kinds_of(learner, [*turns, SlotText("user", "Ivy?", 3)])]
     assert kinds == [["template"], ["input"], ["history"], ["input"]]
 
@@ -195,9 +197,8 @@ def test_frequent_user_messages_are_input(share: float) -> None:
     """Greetings and questions that come again and again are no template, and have no version."""
     learner, rng = TemplateLearner(), random.Random(4)
     frequent = ("hello", "thanks", "How do I water a fern in winter without drowning it?")
-    for number in range(200):
-        text = rng.choice(frequent) if rng.random() < share else message_of(rng)
-        learner.observe("mail", user_slot(text), str(number))
+    texts = (rng.choice(frequent) if rng.random() < share else message_of(rng) for _ in range(200))
+    observe(learner, map(user_slot, texts))
     for text in frequent:
         assert {kind for kind, _ in kinds_of(learner, user_slot(text))[0]} == {"input"}
         assert learner.version("mail", user_slot(text)) is None
@@ -210,30 +211,19 @@ def test_a_recurring_article_is_input() -> None:
     )
     article = "Ferns like shade.\nWater them every other day.\nNever put them beside a heater in winter."
     learner, rng = TemplateLearner(), random.Random(7)
-    for number in range(100):
-        text = article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng)
-        learner.observe("mail", filled(rng, prompt, sender=text), str(number))
-    (pieces,) = kinds_of(learner, filled(rng, prompt, sender=article, message="Why?"))
-    assert pieces == [
-        ("template", "Use the article to answer.\n\n"),
-        ("template", "Article: "),
-        ("input", article),
-        ("template", "\n\nQuestion: "),
-        ("input", "Why?"),
-        ("template", "\n\nQuote the article once."),
-    ]
+    texts = (article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng) for _ in range(100))
+    observe(learner, (filled(rng, prompt, sender=text) for text in texts))
+    (blocks,) = learner.classifier("mail")(filled(rng, prompt, sender=article, message="Why?"))
+    assert marked(blocks) == prompt.format(sender=f"«{article}»", message="«Why?»")
     assert len(learner.versions("mail")) == 1
 
 
 def test_a_field_with_few_values_is_input_and_no_version() -> None:
     """A field that is nearly always the same becomes input when it differs, without a new version."""
     learner, rng = TemplateLearner(), random.Random(8)
-    names = set()
-    for number in range(500):
-        slots = filled(rng, sender="gold" if rng.random() < 0.9 else "silver")
-        learner.observe("mail", slots, str(number))
-        names.add(fingerprint_of(learner, slots))
-    assert len(names - {None}) == 1
+    tiers = ("gold" if rng.random() < 0.9 else "silver" for _ in range(500))
+    names = observe(learner, (filled(rng, sender=tier) for tier in tiers))
+    assert len(set(names) - {None}) == 1
     for tier in ("gold", "silver"):
         assert ("input", tier) in kinds_of(learner, filled(rng, sender=tier))[0]
 
@@ -258,25 +248,20 @@ def test_an_optional_section_is_template() -> None:
     """A section that six in ten requests have is template where it is, and makes no second version."""
     learner, rng = TemplateLearner(), random.Random(10)
     prompt = PROMPT.replace("Name the", "{section}Name the")
-    names = set()
-    for number in range(150):
-        section = f"Earlier letters:\n{message_of(rng)}\n\n" if rng.random() < 0.6 else ""
-        slots = filled(rng, prompt, section=section)
-        learner.observe("mail", slots, str(number))
-        names.add(fingerprint_of(learner, slots))
+    sections = (f"Earlier letters:\n{message_of(rng)}\n\n" if rng.random() < 0.6 else "" for _ in range(150))
+    names = observe(learner, (filled(rng, prompt, section=section) for section in sections))
     (pieces,) = kinds_of(learner, filled(rng, prompt, section="Earlier letters:\nThe hedge burned.\n\n"))
     assert ("template", "Earlier letters:\n") in pieces
     assert ("input", "The hedge burned.") in pieces
-    assert len(names - {None}) == 1
+    assert len(set(names) - {None}) == 1
 
 
 def test_long_texts_are_read_at_their_ends() -> None:
     """Template around a document of 200 KB is found, and the document is input."""
     learner, rng = TemplateLearner(), random.Random(19)
     long = " ".join(message_of(rng) for _ in range(4_000))
-    for number in range(14):
-        start = rng.randrange(10_000)
-        learner.observe("mail", filled(rng, message=long[start : start + 200_000]), str(number))
+    starts = (rng.randrange(10_000) for _ in range(14))
+    observe(learner, (filled(rng, message=long[start : start + 200_000]) for start in starts))
     (pieces,) = kinds_of(learner, filled(rng, message=long[:200_000]))
     assert ("input", long[:200_000]) in pieces
     assert pieces[-1] == ("template", "Answer in one sentence.")
@@ -301,16 +286,10 @@ def test_odd_texts_are_survived(text: str) -> None:
 def test_a_token_is_never_cut() -> None:
     """Every request says "INC-", but the ticket is one word: a change must find all of it or nothing."""
     learner = TemplateLearner()
-    for number in range(30):
-        ticket = f"INC-{4711 + 37 * number}"
-        slots = [SlotText("user", f"Summarise ticket {ticket} for the next shift, please.", 0)]
-        learner.observe("default", slots, str(number))
-    ((*blocks,),) = learner.classifier("default")(slots)
-    assert [(block.kind, block.text) for block in blocks] == [
-        ("template", "Summarise ticket "),
-        ("input", ticket),
-        ("template", " for the next shift, please."),
-    ]
+    said = "Summarise ticket {} for the next shift, please."
+    observe(learner, (user_slot(said.format(f"INC-{4711 + 37 * number}")) for number in range(30)))
+    (blocks,) = learner.classifier("mail")(user_slot(said.format("INC-5784")))
+    assert marked(blocks) == said.format("«INC-5784»")
 
 
 def test_a_restart_forgets_nothing() -> None:
@@ -333,18 +312,7 @@ def test_a_snapshot_holds_no_input() -> None:
     assert "garden centre" in written
 
 
-@pytest.mark.parametrize(
-    "snapshot",
-    [
-        None,
-        [],
-        {},
-        {"format": 99, "routes": {}},
-        {"format": 1},
-        {"format": 1, "routes": {"mail": {"requests": "x"}}},
-        {"format": 1, "routes": {"mail": {"requests": 1, "versions": [], "clusters": [{"shape": ["user"]}]}}},
-    ],
-)
+@pytest.mark.parametrize("snapshot", CASES["a broken snapshot is ignored"])
 def test_a_broken_snapshot_is_ignored(snapshot: object) -> None:
     """A snapshot that can't be read gives a learner that knows nothing, and learns."""
     learner = TemplateLearner.restore(snapshot)
@@ -390,9 +358,10 @@ def test_a_redelivered_exchange_is_not_counted_again() -> None:
 def test_several_templates_on_one_route() -> None:
     """Requests of two templates, mixed with free questions, are told apart."""
     learner, rng = TemplateLearner(), random.Random(11)
-    for number in range(120):
-        slots = rng.choice([filled(rng), filled(rng, OTHER), user_slot(message_of(rng))])
-        learner.observe("mail", slots, str(number))
+    observe(
+        learner,
+        (rng.choice([filled(rng), filled(rng, OTHER), user_slot(message_of(rng))]) for _ in range(120)),
+    )
     first, second = filled(rng), filled(rng, OTHER)
     names = {fingerprint_of(learner, first), fingerprint_of(learner, second)}
     assert None not in names
@@ -407,8 +376,7 @@ def test_two_versions_side_by_side(known: bool) -> None:  # noqa: FBT001 - a cas
     """Two wordings, mixed from the start or once one is known, are both template, each with its version."""
     learner, rng = taught() if known else TemplateLearner(), random.Random(12)
     tried = PROMPT.replace("and say why", "without giving any reasons for it")
-    for number in range(100, 200):
-        learner.observe("mail", filled(rng, rng.choice([PROMPT, tried])), str(number))
+    observe(learner, (filled(rng, rng.choice([PROMPT, tried])) for _ in range(100)), 100)
     one, two = filled(rng), filled(rng, tried)
     assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
     assert fingerprint_of(learner, two) not in {None, fingerprint_of(learner, one)}
@@ -417,28 +385,17 @@ def test_two_versions_side_by_side(known: bool) -> None:  # noqa: FBT001 - a cas
     )
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("\n\nName the", "\n\nThink before you decide.\n\nName the"),
-        ("Message: {message}", "Message: Dear colleague, {message}"),
-        ("sentence.", "sentence. Be kind."),
-        ("You sort", "From now on you sort"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), CASES["added words are a new version"])
 def test_added_words_are_a_new_version(old: str, new: str) -> None:
     """Words added beside a field, at the beginning or at the end make one version within five requests."""
     learner, rng = taught(), random.Random(23)
     before = fingerprint_of(learner, filled(rng))
-    names = []
-    for number in range(100, 130):
-        slots = filled(rng, PROMPT.replace(old, new))
-        learner.observe("mail", slots, str(number))
-        names.append(fingerprint_of(learner, slots))
+    requests = [filled(rng, PROMPT.replace(old, new)) for _ in range(30)]
+    names = observe(learner, requests, 100)
     assert names[4] not in {None, before}
     assert set(names[:4]) <= {before, names[4]}
     assert set(names[4:]) == {names[4]}
-    template = "".join(text for kind, text in kinds_of(learner, slots)[0] if kind == "template")
+    template = "".join(text for kind, text in kinds_of(learner, requests[-1])[0] if kind == "template")
     assert new.replace("{message}", "").strip() in template
 
 
@@ -447,14 +404,9 @@ def test_an_edit_and_its_return() -> None:
     learner, rng = taught(), random.Random(13)
     old = fingerprint_of(learner, filled(rng))
     edited = PROMPT.replace("garden centre", "garden museum")
-    for number in range(100, 105):
-        slots = filled(rng, edited)
-        learner.observe("mail", slots, str(number))
-    new = fingerprint_of(learner, slots)
+    new = observe(learner, (filled(rng, edited) for _ in range(5)), 100)[-1]
     assert new not in {None, old}
-    slots = filled(rng)
-    learner.observe("mail", slots, "back")
-    assert fingerprint_of(learner, slots) == old
+    assert observe(learner, [filled(rng)], 200) == [old]
     first, second = learner.versions("mail")
     assert (first.fingerprint, second.fingerprint) == (old, new)
     assert (first.first_seen, first.last_seen, first.requests) == (1, 36, 31 + 3)
@@ -466,11 +418,8 @@ def test_an_edit_rolled_out_slowly_is_noticed() -> None:
     learner, rng = taught(), random.Random(14)
     edited = PROMPT.replace("garden centre", "garden museum")
     old = fingerprint_of(learner, filled(rng))
-    for number in range(100, 130):
-        prompt = edited if rng.random() < (number - 100) / 12 else PROMPT
-        slots = filled(rng, prompt)
-        learner.observe("mail", slots, str(number))
-    assert fingerprint_of(learner, slots) not in {None, old}
+    prompts = (edited if rng.random() < number / 12 else PROMPT for number in range(30))
+    assert observe(learner, (filled(rng, prompt) for prompt in prompts), 100)[-1] not in {None, old}
 
 
 def test_a_long_constant_prompt_is_template() -> None:
@@ -482,14 +431,10 @@ def test_a_long_constant_prompt_is_template() -> None:
     def slots(text: str) -> list[SlotText]:
         return [SlotText("system", text, 0), SlotText("user", message_of(rng), 1)]
 
-    for number in range(25):
-        learner.observe("mail", slots(system), str(number))
-    old = fingerprint_of(learner, slots(system))
+    old = observe(learner, (slots(system) for _ in range(25)))[-1]
     assert len(system) > 80_000
     assert {kind for kind, _ in kinds_of(learner, slots(system))[0]} == {"template"}
     middle = len(system) // 2
     edited = system[:middle] + " altered " + system[middle:]
-    for number in range(100, 105):
-        learner.observe("mail", slots(edited), str(number))
-    assert fingerprint_of(learner, slots(edited)) not in {None, old}
+    assert observe(learner, (slots(edited) for _ in range(5)), 100)[-1] not in {None, old}
     assert {kind for kind, _ in kinds_of(learner, slots(edited))[0]} == {"template"}
