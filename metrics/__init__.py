@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.pairs import PairError, score_pairs
     from evenkeel.metrics.protocol import About
     from evenkeel.metrics.registry import Listed, UnknownMetricError, heuristics, metric, metrics
     from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
@@ -31,6 +32,7 @@ __all__ = [
     "Judgement",
     "Listed",
     "Pair",
+    "PairError",
     "QualityScore",
     "ToolCall",
     "TwoStageScorer",
@@ -41,6 +43,7 @@ __all__ = [
     "judge_scorer",
     "metric",
     "metrics",
+    "score_pairs",
 ]
 
 if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
@@ -49,6 +52,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "llm.client": ("Endpoint",),
         "metrics.judge": ("Judge",),
+        "metrics.pairs": ("PairError", "score_pairs"),
         "metrics.protocol": ("About",),
         "metrics.registry": ("Listed", "UnknownMetricError", "heuristics", "metric", "metrics"),
         "metrics.scoring": ("TwoStageScorer", "heuristic_scorer", "judge_scorer"),

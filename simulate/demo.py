@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from rich.table import Table
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate.judge import JUDGE_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -112,7 +114,8 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
 
     Args:
         folder: for the settings file, the data and the logs.
-        settings: `evenkeel.yaml` without addresses and upstreams; these are filled in.
+        settings: `evenkeel.yaml` without addresses, upstreams and judge; these are filled in. The judge is
+            the simulation's own.
         simulated_models: names of the models to serve.
     """
     ports = {"simulation": free_port(8102), "proxy": free_port(8100), "admin": free_port(8101)}
@@ -124,6 +127,7 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
         "admin": {"port": ports["admin"]},
         "data_dir": str(folder / "data"),
         "simulated": True,
+        "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL, "concurrency": 16},
         "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
     }
     config = folder / "evenkeel.yaml"
@@ -143,7 +147,10 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
 def _process(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            [sys.executable, "-m", "evenkeel", *arguments], stdout=output, stderr=output
+            [sys.executable, "-m", "evenkeel", *arguments],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "EVENKEEL_JUDGE_API_KEY": "simulated"},
         )
         try:
             yield process

@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "monitor": "Run a monitor: fold the verdicts in Redis, raise alerts, serve the console.",
     "check-config": "Check settings, credentials and upstreams without starting.",
     "perturb": "Show what each perturbation would do to a prompt.",
+    "score": "Score pairs of answers in a file.",
     "goldens": "Approve exchanges as goldens, the measure of what comes later.",
     "changes": "Show what changed on a route, its effect, and the likely cause.",
     "baseline": "Approve what a cell's share of shifted answers is compared with.",

@@ -1,0 +1,129 @@
+"""`score`: whether the two answers of each pair in a file say the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.cli.options import embeddings_option, file_option, json_option
+from evenkeel.core.errors import UserError
+from evenkeel.core.languages import language_of
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.pairs import PairError, finding, read_pair, scored
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available, load_embeddings
+from evenkeel.runtime import choices
+from evenkeel.runtime.instruments import Encoder, make_encoder, make_scorer
+from evenkeel.runtime.replays import endpoint, prices
+from evenkeel.settings import load
+from evenkeel.stores.counters import Tally
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.scoring import TwoStageScorer
+
+
+@click.command()
+@click.argument("file", type=click.File(encoding="utf-8"))
+@file_option("--config", "Settings file: its judge, encoder and qualities.  [no judge]")
+@embeddings_option
+@json_option
+def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: bool) -> None:
+    """Score the pairs of answers in FILE, or on standard input (-).
+
+    FILE holds JSON lines with `reference` and `candidate`, and maybe `prompt`, `task` and `wanted` (the format
+    and language asked for). Each line comes out again with `rating` (3 = same content, 2 = some details differ,
+    1 = different message, null = nothing is proven), `similarity` from 0 to 1, `decided_by`, `explanation`,
+    `qualities` and `invalid`.
+
+    Without a judge only what can be proven is rated: equality, plainly another answer, a value, negation or
+    operator that differs. A judge in the settings file rates everything else; it costs money.
+
+    \b
+      evenkeel score pairs.jsonl
+      evenkeel score pairs.jsonl --config evenkeel.yaml > scored.jsonl
+      echo '{"reference": "D. Berlin", "candidate": "The answer is D. Berlin."}' | evenkeel score -
+
+    A count of the ratings goes to standard error. Exit code: 0, also if some pairs could not be scored.
+    """
+    rows, pairs = _read(file)
+    counts: Counter[str] = Counter()
+    out: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            scorer = _scorer(config, embeddings, stack)
+            place = 0
+            async for judgement in scored(pairs, scorer):
+                found = {**rows[place], **finding(judgement)}
+                place += 1
+                counts[str(found["rating"] or found["decided_by"])] += 1
+                if as_json:
+                    out.append(found)
+                else:
+                    click.echo(json.dumps(found, ensure_ascii=False))
+
+    asyncio.run(run())
+    if as_json:
+        click.echo(json.dumps({"pairs": out, "counts": dict(sorted(counts.items()))}, indent=2))
+    else:
+        said = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
+        click.echo(f"{len(rows)} pairs; {said or 'none'}", err=True)
+
+
+def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
+    """The rows, and the pairs that they are.
+
+    Raises: UserError with the number of the first line that is no pair.
+    """
+    name = "standard input" if file.name in ("-", "<stdin>") else file.name
+    rows: list[dict[str, Any]] = []
+    pairs: list[Pair] = []
+    try:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                pairs.append(read_pair(row))
+            except json.JSONDecodeError as error:
+                raise UserError(f"{name}: line {number}: is not JSON: {error.msg}") from error
+            except PairError as error:
+                raise UserError(f"{name}: line {number}: {error}") from error
+            rows.append(row)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{name}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    return rows, pairs
+
+
+def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack) -> TwoStageScorer:  # noqa: FBT001
+    """The scorer of the settings, or heuristics.
+
+    Raises: UserError if the encoder was asked for and cannot be loaded, or the judge's key is missing.
+    """
+    if config is None:
+        try:
+            wanted = embeddings if embeddings is not None else available()
+            encoder = load_embeddings(language_of=language_of) if wanted else None
+        except EmbeddingsUnavailableError as error:
+            raise UserError(str(error)) from error
+        return heuristic_scorer(HeuristicRater(encoder, language_of=language_of))
+    settings = load(config, {}, {})
+    choices.check(settings, str(config))
+    costs = prices(settings)
+    chosen = Encoder(None) if embeddings is False else make_encoder(settings, costs)
+    stack.push_async_callback(chosen.close)
+    judge = None
+    if settings.judge is not None:
+        from evenkeel.metrics.judge import Judge
+
+        judge = Judge(endpoint(settings.judge, costs, reply_tokens=settings.judge.reply_tokens), repairs=1)
+        stack.push_async_callback(judge.close)
+    return make_scorer(settings, judge, chosen, Tally())

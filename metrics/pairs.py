@@ -1,0 +1,167 @@
+"""Pairs of answers as rows of a file: read, scored, and written with what was found."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.languages import canonical_tag
+from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import stage_of
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.tasks import task_named
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from evenkeel.core.verdict import Judgement
+    from evenkeel.metrics.scoring import TwoStageScorer
+
+_FORMATS: Final = ("free", "json", "yaml", "xml", "html", "markdown")
+_MEMBERS: Final = frozenset(("format", "language"))
+
+
+class PairError(ValueError):
+    """A row is no pair. The message names the field and says what belongs there."""
+
+
+def read_pair(row: object) -> Pair:
+    """The pair of a row.
+
+    Args:
+        row: A mapping with `reference` and `candidate`, each a text or `{text, tool_calls}`, and maybe
+            `prompt`, `task` and `wanted` (`{format, language}`). Other fields are left alone.
+
+    Raises: PairError.
+    """
+    if not isinstance(row, dict):
+        raise PairError("is no object; a pair has `reference` and `candidate`")
+    prompt = row.get("prompt")
+    if prompt is not None and not isinstance(prompt, str):
+        raise PairError("prompt: must be a text")
+    reference, candidate = (_answer(row, side) for side in ("reference", "candidate"))
+    return Pair(reference, candidate, prompt or "", _task(row.get("task")), _wanted(row.get("wanted")))
+
+
+def _answer(row: Mapping[str, Any], side: str) -> Answer:
+    given = row.get(side)
+    if isinstance(given, str):
+        return Answer(given)
+    if not isinstance(given, dict) or not isinstance(given.get("text", ""), str):
+        raise PairError(f"{side}: {'is missing' if side not in row else 'must be a text'}")
+    calls = given.get("tool_calls") or []
+    try:
+        return Answer(
+            given.get("text", ""), tuple(ToolCall(str(one["name"]), str(one["arguments"])) for one in calls)
+        )
+    except (TypeError, KeyError) as error:
+        raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, its JSON as text") from error
+
+
+def _task(given: object) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise PairError("task: must be a name")
+    try:
+        return task_named(given).value
+    except ValueError as error:
+        raise PairError(f"task: {error}") from error
+
+
+def _wanted(given: object) -> Wanted:
+    if given is None:
+        return AS_BEFORE
+    if not isinstance(given, dict) or not _MEMBERS.issuperset(given):
+        raise PairError("wanted: has `format`, `language` or both")
+    language = given.get("language")
+    if given.get("format") not in (None, *_FORMATS):
+        raise PairError(f"wanted.format: {given['format']!r} is none of {', '.join(_FORMATS)}")
+    try:
+        tag = None if language is None else canonical_tag(language)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise PairError(f"wanted.language: {language!r} is no language tag") from error
+    return replace(AS_BEFORE, format=given.get("format"), language=tag)
+
+
+def finding(judgement: Judgement) -> dict[str, Any]:
+    """What a judgement says, as values for JSON.
+
+    Returns: `rating` (3, 2, 1 or None), `similarity` in [0, 1], `decided_by` ("equality", "heuristic",
+        "difference", "judge", "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and
+        where something failed `failures`.
+    """
+    failed = judgement.shifted is None
+    found: dict[str, Any] = {
+        "rating": judgement.rating,
+        "similarity": None if judgement.similarity is None else round(judgement.similarity, 4),
+        "decided_by": "nobody" if failed else "invalid" if judgement.invalid else stage_of(judgement.details),
+        "explanation": judgement.explanation or (judgement.failures[0].detail if failed else ""),
+        "qualities": [
+            {
+                "metric": one.metric,
+                "reference": one.reference,
+                "candidate": one.candidate,
+                "scale": one.scale,
+                "changed": one.changed,
+                "direction": one.direction,
+            }
+            for one in judgement.quality
+        ],
+        "invalid": list(judgement.invalid),
+    }
+    if judgement.failures:
+        found["failures"] = [f"{one.metric}: {one.reason}" for one in judgement.failures]
+    return found
+
+
+_AT_ONCE: Final = 32
+
+
+async def scored(pairs: Iterable[Pair], scorer: TwoStageScorer) -> AsyncIterator[Judgement]:
+    """The judgement of each pair, in order; some are scored at once, so that a judge is kept busy."""
+    waiting = iter(pairs)
+    under_way: list[asyncio.Task[Judgement]] = []
+    try:
+        while True:
+            while len(under_way) < _AT_ONCE and (pair := next(waiting, None)) is not None:
+                under_way.append(asyncio.create_task(scorer.score(pair)))
+            if not under_way:
+                return
+            yield await under_way.pop(0)
+    finally:
+        for task in under_way:
+            task.cancel()
+
+
+def score_pairs(
+    rows: Iterable[Mapping[str, Any]], scorer: TwoStageScorer | None = None
+) -> list[dict[str, Any]]:
+    """Rows of pairs with what was found of each; see `read_pair` and `finding`.
+
+    Args:
+        rows: As a file of `evenkeel score` has them.
+        scorer: Default: heuristics without an encoder, which identify languages.
+
+    Raises: PairError with the number of the row, from 1.
+    """
+    listed = list(rows)
+    pairs = []
+    for number, row in enumerate(listed, start=1):
+        try:
+            pairs.append(read_pair(row))
+        except PairError as error:
+            raise PairError(f"row {number}: {error}") from error
+
+    async def judged() -> list[Judgement]:
+        return [one async for one in scored(pairs, scorer or _default())]
+
+    return [{**row, **finding(one)} for row, one in zip(listed, asyncio.run(judged()), strict=True)]
+
+
+def _default() -> TwoStageScorer:
+    from evenkeel.core.languages import language_of  # noqa: PLC0415 - loads a model, which few callers need
+    from evenkeel.metrics.heuristic import HeuristicRater  # noqa: PLC0415 - the same
+
+    return heuristic_scorer(HeuristicRater(language_of=language_of))
