@@ -222,8 +222,8 @@ def _runs(text: str, order: int) -> Counter[str]:
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""
-RATING: Final = "heuristic rating"
-RATING_WITH_MEANING: Final = "heuristic rating, with embeddings"
+SIMILARITY: Final = "similarity"
+SIMILARITY_WITH_MEANING: Final = "similarity, with embeddings"
 _CACHED_TEXTS: Final = 50_000
 
 Column = list[float | None]
@@ -264,7 +264,7 @@ def pairs_of(texts: Iterable[tuple[str, str]], wanted: Wanted = AS_BEFORE) -> li
 def columns(
     pairs: Sequence[Pair], metrics: Sequence[Metric], models: Models | None, *, ratings: bool = True
 ) -> dict[str, Column]:
-    """Score every pair by every metric, by its name; the heuristic ratings come last."""
+    """Score every pair by every metric, by its name; the similarities come last."""
     found: dict[str, Column] = {
         metric.name: [_number(metric.score(pair)) for pair in pairs] for metric in metrics
     }
@@ -275,14 +275,14 @@ def columns(
             structured = JsonSimilarity(models.embeddings)
             found[structured.name] = [_number(structured.score(pair)) for pair in pairs]
     if ratings:
-        found[RATING] = _rated(HeuristicRater(), pairs)
+        found[SIMILARITY] = _rated(HeuristicRater(), pairs)
         if models is not None:
-            found[RATING_WITH_MEANING] = _rated(HeuristicRater(models.embeddings), pairs)
+            found[SIMILARITY_WITH_MEANING] = _rated(HeuristicRater(models.embeddings), pairs)
     return found
 
 
 def _rated(rater: HeuristicRater, pairs: Sequence[Pair]) -> Column:
-    return [_number(rater.rate_now(pair).outcome) for pair in pairs]
+    return [rater.rate_now(pair).similarity for pair in pairs]
 
 
 def _number(score: float | Failure) -> float | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from benchmarks.kit import Cell, Table
 from benchmarks.metrics.columns import (
     FLOOR,
-    RATING,
-    RATING_WITH_MEANING,
+    SIMILARITY,
+    SIMILARITY_WITH_MEANING,
     columns,
     fit,
     halves,
@@ -125,7 +125,7 @@ def _singles(found: dict[str, _Columns], truths: dict[str, list[float]]) -> Tabl
             f"{name} (floor)" if name == FLOOR else name,
             *(spearman(found[language][name], truth) for language, truth in truths.items()),
         )
-        for name in _last(first, (RATING, RATING_WITH_MEANING))
+        for name in _last(first, (SIMILARITY, SIMILARITY_WITH_MEANING))
     ]
     counts = ", ".join(f"{language} {len(truth):,}" for language, truth in truths.items())
     return Table("human", ("metric", *truths), tuple(rows), 3, (f"Pairs: {counts}.",))

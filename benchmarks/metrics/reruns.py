@@ -9,11 +9,9 @@ import json
 import random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from benchmarks.kit import Cell, Table
+from benchmarks.kit import Table
 from benchmarks.metrics.columns import (
     FLOOR,
-    RATING,
-    RATING_WITH_MEANING,
     area,
     area_error,
     columns,
@@ -23,7 +21,6 @@ from benchmarks.metrics.columns import (
 )
 from benchmarks.metrics.human import fitted
 from evenkeel.core.pair import Wanted
-from evenkeel.metrics.protocol import SCALE
 from testing.recorded import FENCED, Texts, gpt4o, pbss, runs, strict_json
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ _OF_TEXT: Final = ("lexical", "equality", "surface")
 def measure_reruns(
     models: Models | None, *, seed: int, most: int, learn_on: int | None = None
 ) -> tuple[Table, ...]:
-    """Area under the ROC curve of every metric that can read free answers, and the shares of the ratings.
+    """Area under the ROC curve of every metric that can read free answers.
 
     Args:
         models: Of the extra `semantic`, if there.
@@ -67,7 +64,7 @@ def measure_reruns(
     for name, (combined, curve) in fitted(models, seed=seed, most=learn_on).items():
         for found in scored.values():
             found[name] = _predicted(curve, [found[metric] for metric in combined.metrics])
-    return _areas(scored, seed), _ratings(scored)
+    return (_areas(scored, seed),)
 
 
 def _predicted(curve: Fit, used: Sequence[Column]) -> Column:
@@ -126,27 +123,6 @@ def _areas(scored: Mapping[str, Mapping[str, Column]], seed: int) -> Table:
 def _mostly(column: Column) -> bool:
     """Whether more than half of the pairs could be scored."""
     return 2 * len(there(column)) > len(column)
-
-
-def _ratings(scored: Mapping[str, Mapping[str, Column]]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (kind, *(share for name in _raters(found) for share in _shares(found[name])))
-        for kind, found in scored.items()
-    ]
-    names = _raters(next(iter(scored.values())))
-    heads = [f"{step}{', with embeddings' if name == RATING_WITH_MEANING else ''}"
-             for name in names for step in sorted(SCALE, reverse=True)]  # fmt: skip
-    return Table(
-        "ratings", ("kind of pair", *heads), tuple(rows), 2, ("Share of the pairs with each rating.",)
-    )
-
-
-def _raters(found: Mapping[str, Column]) -> Sequence[str]:
-    return [name for name in (RATING, RATING_WITH_MEANING) if name in found]
-
-
-def _shares(column: Column) -> list[float]:
-    return [sum(value == step for value in column) / len(column) for step in sorted(SCALE, reverse=True)]
 
 
 _TASK: Final = "college_mathematics"

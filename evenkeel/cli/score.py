@@ -44,7 +44,7 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
     `qualities` and `invalid`.
 
     Without a judge only what can be proven is rated: equality, plainly another answer, a value, negation or
-    operator that differs. A judge in the settings file rates everything else; it costs money.
+    operator that differs. A judge in the settings file rates everything else.
 
     \b
       evenkeel score pairs.jsonl

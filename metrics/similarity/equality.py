@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -22,7 +23,7 @@ from rapidfuzz.distance import Indel
 
 from evenkeel.metrics.similarity.normalised import parse_json
 from evenkeel.metrics.similarity.values import canonical, differing_values, read_values
-from evenkeel.metrics.similarity.words import GLUE
+from evenkeel.metrics.similarity.words import GLUE, words
 from evenkeel.metrics.structured.reading import Structure, fences, read_structure
 
 if TYPE_CHECKING:
@@ -62,13 +63,26 @@ def prove(
     data = _same_data(reference, candidate, language, wanted)
     if data is not None:
         return Proof(equal=True, why="The same values in the same places.") if data else None
-    found = [
-        _same_text(_read(reference, each), _read(candidate, each))
-        for each in _languages(reference, candidate, language)
-    ]
-    if None not in found:
-        return Proof(equal=True, why=found[0] or "")
-    return _difference(reference, candidate, language)
+    if _far_apart(reference, candidate):
+        return None
+    languages = _languages(reference, candidate, language)
+    equal = [_same_text(_read(reference, each), _read(candidate, each)) for each in languages]
+    if None not in equal:
+        return Proof(equal=True, why=equal[0] or "")
+    differing = [_difference(reference, candidate, each) for each in languages]
+    return None if None in differing else differing[0]
+
+
+_LONG: Final = 400
+_LEAST_SHARED: Final = 0.5
+
+
+def _far_apart(reference: str, candidate: str) -> bool:
+    """Whether two long texts share so few words that nothing can be proven of them; saves reading them."""
+    if min(len(reference), len(candidate)) < _LONG:
+        return False
+    left, right = Counter(words(reference)), Counter(words(candidate))
+    return 2 * (left & right).total() < _LEAST_SHARED * (left.total() + right.total())
 
 
 _READ_IN: Final = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
@@ -199,27 +213,30 @@ _SHORT: Final = 14
 
 @lru_cache(maxsize=512)
 def _read(text: str, language: str | None) -> _Text:
-    words: list[str] = []
+    written: list[str] = []
     plain: list[str] = []
     bare: list[str] = []
     pieces = list(_pieces(text))
     ambiguous: list[str] = []
     for place, piece in enumerate(pieces):
         if piece.is_code:
-            tokens = [_CODE, *_code_tokens(piece.text)]
-            words += tokens
-            plain += tokens
-            bare += tokens
+            code = [_CODE, *_code_tokens(piece.text)]
+            written += code
+            plain += code
+            bare += code
             continue
         prose = _unmarked(piece.text)
-        words += _prose_tokens(prose)
-        plain += _prose_tokens(canonical(prose, language))
-        ambiguous += [value.text for value in read_values(prose, language).values if len(value.readings) > 1]
         core = _without_courtesy(prose, first=place == 0, last=place == len(pieces) - 1)
         if len(pieces) == 1:
             core = _without_lead(core)
-        bare += _prose_tokens(canonical(core, language))
-    return _Text(tuple(words), tuple(plain), tuple(bare), tuple(ambiguous))
+        known = {prose: list(_prose_tokens(prose))}
+        for tokens, form in ((plain, canonical(prose, language)), (bare, canonical(core, language))):
+            if form not in known:
+                known[form] = list(_prose_tokens(form))
+            tokens += known[form]
+        written += known[prose]
+        ambiguous += [value.text for value in read_values(prose, language).values if len(value.readings) > 1]
+    return _Text(tuple(written), tuple(plain), tuple(bare), tuple(ambiguous))
 
 
 class _Piece(NamedTuple):
