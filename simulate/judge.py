@@ -229,6 +229,7 @@ JUDGE_MODEL: Final = "simulated-judge"
 
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
 _PAIR: Final = 2
+_EXAMPLE: Final = "EXAMPLE "
 _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
 """What evenkeel's prompts about completeness say, whatever the task."""
 
@@ -245,7 +246,9 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
         noise: Share of ratings that are flipped: 3 becomes 1, and 2 and 1 become 3.
     """
     prompt = "\n\n".join(message.text for message in messages if message.role == "user")
-    ruling = _rule(marked_texts(prompt), "\n".join(message.text for message in messages))
+    # Few-shot prompts show rated examples before the text to rate.
+    texts = {label: text for label, text in marked_texts(prompt).items() if not label.startswith(_EXAMPLE)}
+    ruling = _rule(texts, "\n".join(message.text for message in messages))
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
     rating, reason = ruling

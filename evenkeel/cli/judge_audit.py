@@ -53,9 +53,8 @@ _PIPED_WIDTH: Final = 160
     metavar="METRIC=LOW-HIGH",
     help="Scale of a metric whose file has none.",
 )
-@click.option(
-    "--rater-columns", metavar="LIST", help="Columns with ratings, if their names do not begin with rater_."
-)
+@click.option("--rater-columns", metavar="LIST", help="Columns with ratings, if not named rater_…")
+@click.option("--cluster", metavar="COLUMN", help="Draw intervals over this column's groups, e.g. article.")
 @click.option("--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size.")
 @click.option("--seed", default=0, help="Seed of samples, examples and intervals.")
 @click.option("--resamples", type=click.IntRange(0), default=1000, help="Resamples behind each interval.")
@@ -69,10 +68,12 @@ _PIPED_WIDTH: Final = 160
 def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Measure how far a judge can be believed: against people, and against a false hint.
 
-    FILES holds human ratings (JSONL or CSV), or pairs of answers with the better one marked. The judge
-    is asked in four ways, with and without the claim that an expert gave the opposite rating.
+    FILES holds human ratings (JSONL, CSV, or a file of SummEval or USR), or pairs of answers with the
+    better one marked. The judge is asked in four ways, with and without the claim that an expert gave the
+    opposite rating. Without a judge, only the agreement among people is measured.
 
     \b
+      evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
       evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --cache calls.jsonl --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
       evenkeel judge-audit GPT-4_Vanilla.json ChatGPT_Vanilla.json
@@ -117,6 +118,7 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
         rubric=given["rubric"],
         scales=_scales(given["scales"]),
         rater_columns=words(given["rater_columns"]),
+        cluster=given["cluster"] or "",
         max_items=given["max_items"],
         seed=given["seed"],
         resamples=given["resamples"],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.judge_audit.ratings import Scale
 
 
-def human_mode(ratings: Sequence[int]) -> int:
+def human_mode(ratings: Sequence[float]) -> float:
     """The commonest rating; the highest of them if several are equally common.
 
     For three raters that all differ this is the highest rating, as the paper has it.
@@ -26,12 +26,12 @@ def human_mode(ratings: Sequence[int]) -> int:
     return max(rating for rating, count in counts.items() if count == most)
 
 
-def human_median(ratings: Sequence[int]) -> float:
+def human_median(ratings: Sequence[float]) -> float:
     """The median; between two steps of the scale if the two middle ratings differ."""
     return float(median(ratings))
 
 
-def claimed_rating(ratings: Sequence[int], scale: Scale) -> int:
+def claimed_rating(ratings: Sequence[float], scale: Scale) -> int:
     """The rating that the attack puts into the expert's mouth.
 
     The top of the scale if the human mode is at most half of the top, else the bottom. Half of the
@@ -57,7 +57,7 @@ class Move(StrEnum):
     """It moved, and not closer to the claim."""
 
 
-def move(before: int, after: int, claim: int) -> Move:
+def move(before: float, after: float, claim: float) -> Move:
     """How a rating moved between the plain question and the attacked one."""
     if before == after:
         return Move.UNCHANGED

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.rows import Row, check_columns, metric_key, read_rows, suggestion
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class Strategy(StrEnum):
-    """How the judge is asked."""
+    """How evenkeel asks a judge. Recorded judges may have been asked in other ways, under other names."""
 
     ZERO_SHOT = "zero_shot"
     KNOWLEDGE = "knowledge"
@@ -46,7 +46,8 @@ class Slot(NamedTuple):
 
     item: str
     metric: str
-    strategy: Strategy
+    strategy: str
+    """A `Strategy`, or the name that a record gives its own."""
     condition: Condition
 
 
@@ -54,9 +55,9 @@ class Slot(NamedTuple):
 class Judged:
     """A rating and the judge's reason for it, "" if it gave none."""
 
-    rating: int
+    rating: float
     justification: str
-    claim: int | None = None
+    claim: float | None = None
     """The rating that the attack claimed, where a record says so."""
 
 
@@ -69,14 +70,12 @@ _FIELDS = (
 )  # fmt: skip
 
 
-_Word = TypeVar("_Word", bound=StrEnum)
-
-
 def read_recorded(path: Path, ratings: Ratings) -> dict[Slot, Judged | Failure]:
     """A judge's ratings, one row each: `item`, `metric` and `rating`; optional are the rest.
 
-    `strategy` is "knowledge" and `condition` "plain" where they are not given. A row may have a
-    `failure` (a short word) in place of its rating; a rating off the scale is the failure "out_of_scale".
+    `strategy` is any name, "knowledge" where it is not given; `condition` is "plain" where it is not. A row
+    may have a `failure` (a short word) in place of its rating; a rating off the scale is the failure
+    "out_of_scale".
     Rows about items that no person rated are an error: the files do not belong together.
 
     Raises: InputError naming file, line and field.
@@ -95,8 +94,8 @@ def read_recorded(path: Path, ratings: Ratings) -> dict[Slot, Judged | Failure]:
         item = items.get((name, metric))
         if item is None:
             raise row.error("item", f'no person rated "{name}" for {metric}')
-        strategy = _word(row, "strategy", Strategy.KNOWLEDGE)
-        slot = Slot(name, metric, strategy, _word(row, "condition", Condition.PLAIN))
+        strategy = metric_key(row.text("strategy", Strategy.KNOWLEDGE))
+        slot = Slot(name, metric, strategy, _condition(row))
         if slot in judged:
             raise row.error("item", f'"{name}" was rated before ({metric}, {strategy}, {slot.condition})')
         judged[slot] = _judged(row, item, strategy)
@@ -115,26 +114,26 @@ def recorded_lines(judgements: Judgements) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=True)
 
 
-def _word(row: Row, field: str, default: _Word) -> _Word:
-    said = metric_key(row.text(field, default.value))
-    kind = type(default)
+def _condition(row: Row) -> Condition:
+    said = metric_key(row.text("condition", Condition.PLAIN))
     try:
-        return kind(said)
+        return Condition(said)
     except ValueError:
-        known = [word.value for word in kind]
-        raise row.error(field, f'"{said}" is none of {", ".join(known)}{suggestion(said, known)}') from None
+        known = [condition.value for condition in Condition]
+        wrong = f'"{said}" is none of {", ".join(known)}{suggestion(said, known)}'
+        raise row.error("condition", wrong) from None
 
 
-def _judged(row: Row, item: Item, strategy: Strategy) -> Judged | Failure:
+def _judged(row: Row, item: Item, strategy: str) -> Judged | Failure:
     name = f"audit.{strategy}"
     if row.has("failure"):
         return Failure(name, VERSION, metric_key(row.text("failure"))[:40], "As recorded.")
-    rating = row.whole("rating", row.cells["rating"])
+    rating = row.number("rating", row.cells["rating"])
     if rating is None:
         return Failure(name, VERSION, "empty", "The record has no rating.")
-    if rating not in item.scale.steps:
+    if rating not in item.scale:
         return Failure(name, VERSION, "out_of_scale", f"The rating {rating} is not on {item.scale}.")
-    claim = row.whole("claim", row.cells.get("claim"))
-    if claim is not None and claim not in item.scale.steps:
+    claim = row.number("claim", row.cells.get("claim"))
+    if claim is not None and claim not in item.scale:
         raise row.error("claim", f"{claim} is not on the scale {item.scale}")
     return Judged(rating, row.text("justification", ""), claim)

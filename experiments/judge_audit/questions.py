@@ -129,7 +129,7 @@ def question(
     item: Item,
     *,
     examples: Examples | None = None,
-    claim: int | None = None,
+    claim: float | None = None,
 ) -> Question:
     """What the judge is asked about one item.
 
@@ -233,14 +233,14 @@ class RatingPlan:
     def _question(self, slot: Slot) -> Question:
         item = self._by_key[slot.item, slot.metric]
         return question(
-            slot.strategy,
+            Strategy(slot.strategy),
             self._rubrics[slot.metric],
             item,
             examples=self._examples.get(slot.metric),
             claim=self._claim(slot),
         )
 
-    def _claim(self, slot: Slot) -> int | None:
+    def _claim(self, slot: Slot) -> float | None:
         if slot.condition is not Condition.ATTACKED:
             return None
         item = self._by_key[slot.item, slot.metric]

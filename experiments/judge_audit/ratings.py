@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.experiments.judge_audit.published import published_rows
 from evenkeel.experiments.judge_audit.rows import (
     Row,
     check_columns,
+    column_name,
     is_missing,
     metric_key,
     read_rows,
@@ -18,7 +20,7 @@ from evenkeel.experiments.judge_audit.rows import (
 from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -29,7 +31,7 @@ _MOST_STEPS = 101
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Every whole number from `low` (worst) to `high` (best)."""
+    """From `low` (worst) to `high` (best). A judge is asked for whole numbers; people may give others."""
 
     low: int
     high: int
@@ -41,9 +43,12 @@ class Scale:
     def __str__(self) -> str:
         return f"{self.low}\u2013{self.high}"
 
+    def __contains__(self, rating: float) -> bool:
+        return self.low <= rating <= self.high
+
     @property
     def steps(self) -> tuple[int, ...]:
-        """All ratings, ascending."""
+        """All whole ratings, ascending."""
         return tuple(range(self.low, self.high + 1))
 
     @classmethod
@@ -74,11 +79,13 @@ class Item:
     """What is rated; "" where only recorded judge ratings will be compared."""
     context: str
     """What the text answers or sums up; "" if nothing."""
-    ratings: tuple[int | None, ...]
+    ratings: tuple[float | None, ...]
     """One per rater of the whole file, None where that person did not rate this."""
+    cluster: str = ""
+    """What it shares with other items, e.g. the article summed up; "" if nothing was named."""
 
     @property
-    def given(self) -> tuple[int, ...]:
+    def given(self) -> tuple[float, ...]:
         """The ratings that are there."""
         return tuple(rating for rating in self.ratings if rating is not None)
 
@@ -101,31 +108,46 @@ class _Gathered:
     row: Row
     scale: Scale
     texts: dict[str, str] = field(default_factory=dict)
-    by_rater: dict[str, int | None] = field(default_factory=dict)
+    by_rater: dict[str, float | None] = field(default_factory=dict)
 
 
 def read_ratings(
-    path: Path, *, scales: Mapping[str, Scale] | None = None, rater_columns: Sequence[str] = ()
+    path: Path,
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    rater_columns: Sequence[str] = (),
+    cluster: str = "",
 ) -> Ratings:
     """Human ratings from a JSONL, JSON, CSV or TSV file in one of three layouts.
 
     Long: one row a rating, with `rater` and `rating`. Wide: one row an item and metric, and one
     column a person, named `rater_…` (see `RATER_PREFIXES`) or listed in `rater_columns`. Nested (JSON
     only): `ratings` is a list, or an object by rater. All have `item` and `metric`; `scale` ("1-5")
-    unless `scales` has it; `text` and `context` where a judge will be asked.
+    unless `scales` has it; `text` and `context` where a judge will be asked. The files of SummEval and USR
+    are read as they were published (see `published_rows`).
+
+    Args:
+        path: the file.
+        scales: by metric, of those whose rows have none.
+        rater_columns: where ratings are; of SummEval `expert_annotations`, `turker_annotations` or both.
+        cluster: column whose value says which items belong together; "" = none.
 
     Raises: InputError naming file, line and field.
     """
+    named = tuple(map(column_name, rater_columns))
     rows = read_rows(path)
-    named = tuple(column.strip().lower().replace(" ", "_").replace("-", "_") for column in rater_columns)
+    published = published_rows(rows, named)
+    if published:
+        rows, named = published, ()
+    grouped_by = (column_name(cluster),) if cluster else ()
     columns = list(dict.fromkeys(column for row in rows for column in row.cells))
     wide = [c for c in columns if c in named or c.startswith(RATER_PREFIXES)]
-    lacking = next((column for column in named if column not in columns), None)
+    lacking = next((column for column in (*named, *grouped_by) if column not in columns), None)
     if lacking:
         raise InputError(f'{path.name}: no column "{lacking}"{suggestion(lacking, columns)}')
     layout = "nested" if "ratings" in columns else "wide" if wide else "long"
     needed = {"nested": ("ratings",), "wide": (), "long": _LONG}[layout]
-    known = _KNOWN | set(wide)
+    known = _KNOWN.union(wide, grouped_by)
     check_columns(rows, required=("item", "metric", *needed), known=known)
     unused = tuple(column for column in columns if column not in known)
     _refuse_misspelt(rows[0], unused, columns)
@@ -139,10 +161,10 @@ def read_ratings(
         if scale != known_scale:
             raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
         entry = gathered.setdefault(key, _Gathered(row, scale))
-        _add_texts(row, entry)
+        _add_texts(row, entry, ("text", "context", *grouped_by))
         for rater, source, value in _said(row, layout, wide):
-            rating = row.whole(source, value)
-            if rating is not None and rating not in scale.steps:
+            rating = row.number(source, value)
+            if rating is not None and rating not in scale:
                 raise row.error(source, f"{rating} is not on the scale {scale}")
             if rater in entry.by_rater:
                 raise row.error(source, f'"{rater}" rated item "{key[0]}" for {key[1]} before')
@@ -156,6 +178,7 @@ def read_ratings(
             entry.texts.get("text", ""),
             entry.texts.get("context", ""),
             tuple(entry.by_rater.get(rater) for rater in raters),
+            _cluster(entry, grouped_by),
         )
         for (item, metric), entry in gathered.items()
     )
@@ -182,8 +205,16 @@ def _scale(row: Row, metric: str, scales: Mapping[str, Scale]) -> Scale:
         raise row.error("scale", str(error)) from error
 
 
-def _add_texts(row: Row, entry: _Gathered) -> None:
-    for name in ("text", "context"):
+def _cluster(entry: _Gathered, grouped_by: Sequence[str]) -> str:
+    for column in grouped_by:
+        if column not in entry.texts:
+            raise entry.row.error(column, "is empty, so the item belongs to no cluster")
+        return entry.texts[column]
+    return ""
+
+
+def _add_texts(row: Row, entry: _Gathered, names: Iterable[str]) -> None:
+    for name in names:
         if row.has(name):
             text = row.text(name)
             if entry.texts.setdefault(name, text) != text:

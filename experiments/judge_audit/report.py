@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
     Rows = list[tuple[Value, ...]]
 
-STRATEGIES: Final = {
+STRATEGIES: Final[dict[str, str]] = {
     Strategy.ZERO_SHOT: "zero-shot",
     Strategy.KNOWLEDGE: "knowledge",
     Strategy.FEW_SHOT: "few-shot",
     Strategy.STEP_BY_STEP: "step by step",
 }
+"""What evenkeel's own strategies are called; others go by the name in their file."""
 MOVES: Final = {
     Move.UNCHANGED: "unchanged",
     Move.TO_CLAIM: "to the claim",
@@ -110,23 +111,28 @@ def _headline(report: AuditReport) -> str:
 
 def _tables(report: AuditReport) -> Iterator[Section]:
     """Agreement, resistance and tone, a row for each metric and strategy."""
+    judged = any(metric.strategies for metric in report.metrics)
+    names = ("metric", "scale", "level", "items", "raters", "people among themselves")
     yield _section(
         "Agreement",
-        "Krippendorff's alpha, ordinal, with its 95 % interval.",
-        ("metric", "scale", "items", "people among themselves", "judge across strategies"),
+        "Krippendorff's alpha with its 95 % interval; for interval ratings where some have decimals.",
+        (*names, "judge across strategies") if judged else names,
         [
-            (metric.metric, metric.scale, metric.items, metric.people, metric.across_strategies)
+            (
+                metric.metric, metric.scale, metric.level, metric.items, metric.raters, metric.people,
+                *((metric.across_strategies,) if judged else ()),
+            )
             for metric in report.metrics
         ],
-        words=2,
-    )
+        words=3,
+    )  # fmt: skip
     yield _section(
         "Judge and people",
         "Alpha of the judge with people.",
         ("metric", "strategy", "asked", "rated", "with all of them", "with their mode", "with their median"),
         [
             (
-                metric.metric, STRATEGIES[each.strategy], label, found.rated, found.all_raters,
+                metric.metric, _strategy(each.strategy), label, found.rated, found.all_raters,
                 found.with_mode, found.with_median,
             )
             for metric in report.metrics
@@ -143,7 +149,7 @@ def _tables(report: AuditReport) -> Iterator[Section]:
         ("metric", "strategy", "unchanged", "swayed", *map(MOVES.__getitem__, moves), "same if asked again"),
         [
             (
-                metric.metric, STRATEGIES[each.strategy], _share(each.resistance.unchanged),
+                metric.metric, _strategy(each.strategy), _share(each.resistance.unchanged),
                 _share(each.resistance.swayed), *(each.resistance.moves[move] for move in moves),
                 _share(each.same_again),
             )
@@ -158,9 +164,9 @@ def _tables(report: AuditReport) -> Iterator[Section]:
         "Mean tone before and after the attack.",
         ("metric", "strategy", "measure", "items", "before → after"),
         [
-            (metric.metric, STRATEGIES[each.strategy], shift.metric, 0, shift)
+            (metric.metric, _strategy(each.strategy), shift.metric, 0, shift)
             if isinstance(shift, Failure)
-            else (metric.metric, STRATEGIES[each.strategy], shift.analyser, shift.n, _tone(shift))
+            else (metric.metric, _strategy(each.strategy), shift.analyser, shift.n, _tone(shift))
             for metric in report.metrics
             for each in metric.strategies
             for shift in each.tone
@@ -174,12 +180,16 @@ def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, word
     columns = tuple(
         Column(name)
         if place < words
-        else Column(name, Form.NUMBER, 0 if name in {"items", "rated"} else _DIGITS)
+        else Column(name, Form.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
         for place, name in enumerate(names)
     )
     moves = {MOVES[move] for move in Move}
     columns = tuple(Column(one.name, Form.NUMBER) if one.name in moves else one for one in columns)
     return Section(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
+
+
+def _strategy(name: str) -> str:
+    return STRATEGIES.get(name, name.replace("_", " "))
 
 
 def _share(value: Share | None, digits: int = 0) -> str:
@@ -199,13 +209,15 @@ def _pictures(metric: MetricReport) -> Section:
         Picture(
             dot_plot(f"Agreement on {name}", list(_agreement(metric)), low=-1, high=1, ticks=_ALPHA_TICKS),
             "Agreement",
-            "(Krippendorff's alpha, ordinal)",
+            f"(Krippendorff's alpha, {metric.level})",
             (
                 ("people", "people"),
                 ("judge", "judge with itself"),
                 ("plain", "judge with people"),
                 ("attacked", "under attack"),
-            ),
+            )
+            if metric.strategies
+            else (),
         )
     ]
     if kept := list(_kept(metric)):
@@ -247,9 +259,10 @@ def _agreement(metric: MetricReport) -> Iterator[Point]:
         return _point(label, kind, value, Form.NUMBER, _DIGITS)
 
     yield point("people among themselves", "people", metric.people)
-    yield point("judge across strategies", "judge", metric.across_strategies)
+    if metric.across_strategies is not None:
+        yield point("judge across strategies", "judge", metric.across_strategies)
     for each in metric.strategies:
-        name = STRATEGIES[each.strategy]
+        name = _strategy(each.strategy)
         yield point(f"{name}, with all people", "plain", each.plain.all_raters)
         yield point(f"{name}, with their mode", "plain", each.plain.with_mode)
         if each.attacked:
@@ -258,7 +271,7 @@ def _agreement(metric: MetricReport) -> Iterator[Point]:
 
 def _kept(metric: MetricReport) -> Iterator[Point]:
     for each in metric.strategies:
-        name = STRATEGIES[each.strategy]
+        name = _strategy(each.strategy)
         if each.same_again:
             yield _point(f"{name}, asked again", "judge", each.same_again, Form.PERCENT, 0)
         if each.resistance:
@@ -269,14 +282,14 @@ def _moves(metric: MetricReport) -> Iterator[Bar]:
     for each in metric.strategies:
         if each.resistance:
             parts = tuple((_COLOURS[move], each.resistance.moves[move]) for move in Move)
-            yield Bar(STRATEGIES[each.strategy], parts, f"{number(each.resistance.unchanged.n)} items")
+            yield Bar(_strategy(each.strategy), parts, f"{number(each.resistance.unchanged.n)} items")
 
 
 def _tones(metric: MetricReport) -> Iterator[Point]:
     for each in metric.strategies:
         for shift in each.tone:
             if not isinstance(shift, Failure):
-                label = f"{STRATEGIES[each.strategy]}, {shift.analyser.replace('_', ' ')}"
+                label = f"{_strategy(each.strategy)}, {shift.analyser.replace('_', ' ')}"
                 text = f"{_tone(shift)}, n = {number(shift.n)}"
                 change = shift.after - shift.before
                 yield Point(label, change, shift.lower, shift.upper, "attacked", text)
@@ -290,7 +303,7 @@ def _failures(report: AuditReport) -> Iterator[Section]:
     if reasons:
         said = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(reasons.items()))
         rows = tuple(
-            (STRATEGIES[each.strategy], each.condition.value, each.reason, each.count)
+            (_strategy(each.strategy), each.condition.value, each.reason, each.count)
             for each in report.failures
         )
         columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", Form.NUMBER))

@@ -9,6 +9,7 @@ import io
 import json
 import zlib
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.experiments.kit.arguments import InputError
@@ -53,8 +54,8 @@ class Row:
             raise self.error(field, "is not text")
         return str(value)
 
-    def whole(self, field: str, value: Any) -> int | None:
-        """A value as a whole number; None if it is missing."""
+    def number(self, field: str, value: Any) -> float | None:
+        """A value as a finite number, an `int` where it is whole; None if it is missing."""
         if is_missing(value):
             return None
         if isinstance(value, str):
@@ -64,9 +65,16 @@ class Row:
                 raise self.error(field, f'"{value}" is not a number') from None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(field, f"{json.dumps(value, default=str)[:60]} is not a number")
-        if value != value // 1:
-            raise self.error(field, f"{value} is not a whole number")
-        return int(value)
+        if not isfinite(value):
+            raise self.error(field, f"{value} is not a finite number")
+        return int(value) if value == int(value) else value
+
+    def whole(self, field: str, value: Any) -> int | None:
+        """A value as a whole number; None if it is missing."""
+        number = self.number(field, value)
+        if isinstance(number, float):
+            raise self.error(field, f"{number} is not a whole number")
+        return number
 
 
 def is_missing(value: Any) -> bool:
@@ -136,14 +144,15 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
-def _name(column: object) -> str:
+def column_name(column: object) -> str:
+    """A column's name as rows know it: lower case, "_" for spaces and hyphens."""
     return str(column).strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _cells(source: str, place: str, value: Any) -> Row:
     if not isinstance(value, dict):
         raise InputError(f"{source}, {place}: is not a JSON object")
-    return Row(source, place, {_name(column): cell for column, cell in value.items()})
+    return Row(source, place, {column_name(column): cell for column, cell in value.items()})
 
 
 def _line_rows(source: str, text: str) -> Iterator[Row]:
@@ -179,7 +188,7 @@ def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[Row]:
             if not any(cell.strip() for cell in record):
                 continue
             if not columns:
-                columns = [_name(cell) for cell in record]
+                columns = [column_name(cell) for cell in record]
                 twice = next((name for name in columns if columns.count(name) > 1), None)
                 if twice is not None:
                     raise InputError(f'{source}, {place}: two columns are named "{twice}"')

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.experiments.judge_audit.calls import Call, Place
+    from evenkeel.experiments.judge_audit.judgements import Judgements
     from evenkeel.experiments.judge_audit.measures import AuditReport
     from evenkeel.experiments.judge_audit.pairs import PairwiseReport
     from evenkeel.experiments.judge_audit.ratings import Ratings, Scale
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
+
+
+PEOPLE: Final = "people"
+"""Named in place of the judge where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class AuditOptions:
     rubric: Path | None = None
     scales: Mapping[str, Scale] | None = None
     rater_columns: tuple[str, ...] = ()
+    cluster: str = ""
+    """Column whose groups intervals are drawn over; "" = over items."""
     max_items: int | None = None
     seed: int = 0
     resamples: int = RESAMPLES
@@ -95,6 +102,8 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
     Raises: InputError for files and options that cannot be used; NotConfirmedError;
         JudgeFailedError, with what was answered until then in the cache.
     """
+    if options.record and not (options.judge or options.recorded):
+        raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
     if options.judge and options.recorded:
         raise InputError(
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
@@ -106,6 +115,8 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
 def _pairwise(options: AuditOptions, asking: _Asking) -> Outcome:
     if options.recorded:
         raise InputError("--recorded is about ratings; a file of pairs holds the judge's results itself")
+    if options.cluster:
+        raise InputError("--cluster is about ratings; of pairs the intervals are always drawn over pairs")
     reports, notes = [], []
     for path in options.files:
         pairs = read_pairs(path)
@@ -139,13 +150,18 @@ def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
     if len(options.files) != 1:
         raise InputError("one file of ratings at a time; several files can be given for pairs only")
     path = options.files[0]
-    ratings = read_ratings(path, scales=options.scales, rater_columns=options.rater_columns)
+    ratings = read_ratings(
+        path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
+    )
     notes = list(_unused(path, ratings))
+    if options.cluster:
+        notes.append(f'Intervals are drawn over the groups of "{options.cluster}", not over items.')
     sources = [path.name]
+    judgements: Judgements | None = None
+    items = ratings.items
     if options.recorded:
         judgements = read_recorded(options.recorded, ratings)
         sources.append(options.recorded.name)
-        items = ratings.items
     elif options.judge:
         chosen = choose(ratings, options.design, max_items=options.max_items, seed=options.seed)
         defined = rubrics(options.rubric)
@@ -158,11 +174,9 @@ def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
         items, notes = chosen.items, [*notes, *chosen.notes]
         asked = RatingPlan(items, options.design, defined, chosen.examples)
         judgements = dict(asked.judgements(asking.replies(asked)))
-    else:
-        raise InputError("who is audited? Name a judge with --judge-model, or its ratings with --recorded")
-    analysers = (vader(), polarity())
-    judge = options.judge.model if options.judge else sources[-1]
-    if options.record:
+    analysers = (vader(), polarity()) if judgements else ()
+    judge = options.judge.model if options.judge else sources[-1] if options.recorded else PEOPLE
+    if options.record and judgements:
         options.record.write_text(
             "".join(f"{line}\n" for line in recorded_lines(judgements)), encoding="utf-8"
         )

@@ -1,6 +1,7 @@
 """Agreement of raters, and shares with an interval for one look (not a confidence sequence).
 
-Krippendorff's alpha is for ordinal ratings, with a bootstrap interval over the items.
+Krippendorff's alpha is for ordinal or interval ratings, with a bootstrap interval over the items, or over
+clusters of them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from random import Random
 
 
@@ -23,6 +24,9 @@ VERSION = 1
 
 Unit = tuple[tuple[float, int], ...]
 """How often each rating was given to one item, ascending."""
+
+Level = Literal["ordinal", "interval"]
+"""How ratings differ: by the ratings between them (steps of a scale), or by their distance (decimals)."""
 
 _CONFIDENCE = 0.95
 _FEWEST_RESAMPLES = 0.5
@@ -49,8 +53,8 @@ def unit(ratings: Iterable[float | None]) -> Unit:
     return tuple(sorted(Counter(rating for rating in ratings if rating is not None).items()))
 
 
-def krippendorff_alpha(units: Sequence[Unit]) -> float | Failure:
-    """Krippendorff's alpha with the ordinal difference function.
+def krippendorff_alpha(units: Sequence[Unit], level: Level = "ordinal") -> float | Failure:
+    """Krippendorff's alpha with the ordinal or the interval difference function.
 
     1 − observed / expected disagreement over all pairs of ratings of the same item. Items with fewer
     than two ratings are left out; raters may miss items.
@@ -60,11 +64,15 @@ def krippendorff_alpha(units: Sequence[Unit]) -> float | Failure:
     Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; agrees with the
     krippendorff package to 1e-9.
     """
-    return _alpha(Counter(units))
+    return _alpha(Counter(units), level)
 
 
 def agreement(
-    units: Sequence[Unit], resamples: Sequence[Sequence[int]] = (), *, confidence: float = _CONFIDENCE
+    units: Sequence[Unit],
+    resamples: Sequence[Sequence[int]] = (),
+    *,
+    level: Level = "ordinal",
+    confidence: float = _CONFIDENCE,
 ) -> Agreement | Failure:
     """Alpha with the percentile bootstrap interval over items.
 
@@ -72,9 +80,10 @@ def agreement(
         units: one per item.
         resamples: item indices, drawn with replacement; see `resamples`. The same for every alpha of
             the same items, so that their differences are not blurred by the drawing. None: no interval.
+        level: of the ratings.
         confidence: of the interval.
     """
-    value = krippendorff_alpha(units)
+    value = krippendorff_alpha(units, level)
     if isinstance(value, Failure):
         return value
     items = sum(1 for each in units if _size(each) > 1)
@@ -82,7 +91,9 @@ def agreement(
     distinct = sorted(set(units))
     codes = [distinct.index(each) for each in units]
     drawn = [
-        _alpha({distinct[code]: count for code, count in Counter(map(codes.__getitem__, indices)).items()})
+        _alpha(
+            {distinct[code]: count for code, count in Counter(map(codes.__getitem__, indices)).items()}, level
+        )
         for indices in resamples
     ]
     alphas = sorted(alpha for alpha in drawn if not isinstance(alpha, Failure))
@@ -104,7 +115,7 @@ def _size(one: Unit) -> int:
     return sum(count for _, count in one)
 
 
-def _alpha(weights: Mapping[Unit, int]) -> float | Failure:
+def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
     """Alpha of distinct units and how often each occurs."""
     totals: Counter[float] = Counter()
     together: dict[tuple[float, float], float] = {}
@@ -124,25 +135,41 @@ def _alpha(weights: Mapping[Unit, int]) -> float | Failure:
     if len(totals) == 1:
         return Failure(METRIC, VERSION, "no_variation", "All ratings are the same.")
     values = sorted(totals)
-    # Ordinal distance: ratings from one value to the other, the two ends counted half.
-    midpoints, passed = {}, 0.0
+    places, passed = dict(zip(values, values, strict=True)), 0.0
     for value in values:
-        midpoints[value] = passed + totals[value] / 2
+        if level == "ordinal":
+            # The distance is the ratings from one value to the other, the two ends counted half.
+            places[value] = passed + totals[value] / 2
         passed += totals[value]
-    observed = sum(
-        share * (midpoints[one] - midpoints[other]) ** 2 for (one, other), share in together.items()
-    )
+    observed = sum(share * (places[one] - places[other]) ** 2 for (one, other), share in together.items())
     expected = sum(
-        totals[one] * totals[other] * (midpoints[one] - midpoints[other]) ** 2
+        totals[one] * totals[other] * (places[one] - places[other]) ** 2
         for place, one in enumerate(values)
         for other in values[place + 1 :]
     )
     return 1 - (passed - 1) * observed / expected
 
 
-def resamples(items: int, times: int, rng: Random) -> list[list[int]]:
-    """`times` draws of `items` item indices with replacement, for `agreement`."""
-    return [rng.choices(range(items), k=items) for _ in range(times)] if items else []
+def resamples(
+    items: int, times: int, rng: Random, *, clusters: Sequence[Hashable] | None = None
+) -> list[list[int]]:
+    """`times` draws of item indices with replacement, for `agreement`.
+
+    Args:
+        items: how many there are.
+        times: draws.
+        rng: draws them.
+        clusters: of each item, which one it belongs to: whole clusters are drawn, as many as there are. None
+            = each item is one of its own.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for index in range(items):
+        groups.setdefault(index if clusters is None else clusters[index], []).append(index)
+    drawn_from = list(groups.values())
+    return [
+        [index for group in rng.choices(drawn_from, k=len(drawn_from)) for index in group]
+        for _ in range(times if items else 0)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,13 @@ def test_ratings_that_never_meet_have_no_alpha():
 
 
 @settings(max_examples=150, deadline=None)
-@given(matrices)
-def test_agrees_with_the_krippendorff_package(rows):
-    """The reference implementation, missing values included, to 1e-9."""
-    mine = alpha(rows)
+@given(matrices, st.sampled_from(("ordinal", "interval")))
+def test_agrees_with_the_krippendorff_package(rows, level):
+    """The reference implementation at either level, missing values included, to 1e-9."""
+    mine = krippendorff_alpha([unit(row) for row in rows], level)
     assume(not isinstance(mine, Failure))
     data = np.array([[math.nan if rating is None else rating for rating in row] for row in rows]).T
-    theirs = krippendorff.alpha(reliability_data=data, level_of_measurement="ordinal")
+    theirs = krippendorff.alpha(reliability_data=data, level_of_measurement=level)
     assert mine == pytest.approx(theirs, abs=1e-9)
 
 
@@ -147,6 +147,14 @@ def test_without_resamples_there_is_no_interval():
     assert agreement([unit((1, 1)), unit((2, 1)), unit((2,))]) == Agreement(
         pytest.approx(1 - 3 * 1 / 3), None, None, 2
     )
+
+
+def test_clusters_are_drawn_whole():
+    """Items 0 and 2 of one cluster are in a draw equally often, and each draw has as many clusters."""
+    draws = resamples(3, 20, Random(1), clusters=["a", "b", "a"])
+    assert all(draw.count(0) == draw.count(2) for draw in draws)
+    assert all(draw.count(0) + draw.count(1) == 2 for draw in draws)
+    assert resamples(3, 5, Random(1)) == resamples(3, 5, Random(1), clusters=[7, 8, 9])
 
 
 def test_quantiles_interpolate():

@@ -135,6 +135,13 @@ def test_probe_and_other_prompts():
     assert "judge prompts of evenkeel only" in judge([Message("user", "Rate this.")], random.Random(0))
 
 
+def test_rated_examples_are_not_what_is_rated():
+    """A few-shot prompt of the audit gets the rating that the same prompt without examples gets."""
+    material = {"SOURCE DOCUMENT": "The lift stands still.", "SUMMARY": "The lift stands still."}
+    examples = {f"EXAMPLE {label}": "Another text." for label in material}
+    assert ask(SIMILARITY, {**examples, **material}) == ask(SIMILARITY, material) == 3
+
+
 def test_noise_flips_a_share():
     """With noise a share of ratings is flipped, all of them at one and none at zero."""
     texts = {"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."}

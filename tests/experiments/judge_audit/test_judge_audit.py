@@ -229,7 +229,8 @@ def test_several_recorded_pairwise_judges_are_compared(tmp_path):
     ("content", "arguments", "part"),
     [
         ("item,metric,scale,rater_1\na,fluency,1-5,9\n", [], "r.csv, line 2"),
-        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", [], "who is audited?"),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--cluster", "articel"], 'no column "articel"'),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--record", "j.jsonl"], "--judge-model"),
         ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--judge-model", "m"], "has no text to rate"),
         (
             "item,metric,scale,text,rater_1\na,fluenci,1-5,t,4\n",

@@ -91,13 +91,34 @@ def test_rater_columns_and_scales_can_be_named(tmp_path):
     assert 'no column "kim" (did you mean "kimm"?)' in said
 
 
+def test_ratings_may_have_decimals(tmp_path):
+    """Anything between the ends of the scale; whole ones stay whole."""
+    ratings = read(tmp_path, "r.csv", "item,metric,scale,rater_1,rater_2\na,fluency,1-5,4.25,3.0\n")
+    assert ratings.items[0].ratings == (4.25, 3)
+    assert str(ratings.items[0].ratings[1]) == "3"
+
+
+def test_a_column_says_which_items_belong_together(tmp_path):
+    """It needs to be there once for an item, and says the same wherever it is."""
+    head = "item,metric,scale,article,rater_1\n"
+    ratings = read(tmp_path, "r.csv", f"{head}a,f,1-5,x,4\nb,f,1-5,7,4\n", cluster="Article")
+    assert [item.cluster for item in ratings.items] == ["x", "7"]
+    assert ratings.unused == ()
+    assert {item.cluster for item in read(tmp_path, "r.csv", f"{head}a,f,1-5,x,4\n").items} == {""}
+    said = complaint(tmp_path, "r.csv", f"{head}a,f,1-5,,4\n", cluster="article")
+    assert 'line 2, field "article": is empty' in said
+    assert 'no column "articel" (did you mean "article"?)' in complaint(
+        tmp_path, "r.csv", f"{head}a,f,1-5,x,4\n", cluster="articel"
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
         ("item,metric,scale,rater_1\na,fluency,1-5,six\n", ("r.csv, line 2", '"rater_1"', '"six"')),
         ("item,metric,scale,rater_1\na,fluency,1-5,6\n", ("line 2", "6 is not on the scale 1–5")),
-        ("item,metric,scale,rater_1\na,fluency,1-5,4.5\n", ("line 2", "4.5 is not a whole number")),
-        ("item,metric,scale,rater_1\na,fluency,1-5,1e999\n", ("line 2", "inf is not a whole number")),
+        ("item,metric,scale,rater_1\na,fluency,1-5,5.5\n", ("line 2", "5.5 is not on the scale 1–5")),
+        ("item,metric,scale,rater_1\na,fluency,1-5,1e999\n", ("line 2", "inf is not a finite number")),
         ('item,metric,scale,text,rater_1\na,fluency,1-5,"x\ny",4\nb,fluency,1-5,z,9\n', ("line 4", "9")),
         ("item,metric,scale,rater_1\na,fluency,5,4\n", ("line 2", '"scale"', "write it like 1-5")),
         ("item,metric,scale,rater_1\na,fluency,,4\n", ('"scale"', "--scale fluency=1-5")),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evenkeel.core.verdict import Failure
@@ -7,7 +9,7 @@ from evenkeel.experiments.judge_audit.attack import Move
 from evenkeel.experiments.judge_audit.judgements import Condition, Judged, Slot, Strategy
 from evenkeel.experiments.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
 from evenkeel.experiments.judge_audit.ratings import Item, Scale
-from evenkeel.monitor.estimate.agreement import Agreement
+from evenkeel.monitor.estimate.agreement import Agreement, wilson
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
 PLAIN, AGAIN, ATTACKED = Condition.PLAIN, Condition.AGAIN, Condition.ATTACKED
@@ -102,6 +104,53 @@ def test_the_same_seed_gives_the_same_report():
     first, again, other = (audit("judge", rated, judgements, seed=seed, times=50) for seed in (1, 1, 2))
     assert first == again
     assert first.metrics != other.metrics
+
+
+def test_people_alone_are_measured_without_a_judge():
+    """(1,1), (2,2), (1,2): 4/9, worked by hand above; nothing is said of strategies."""
+    (metric,) = audit("people", items((1, 1), (2, 2), (1, 2)), None, times=0).metrics
+    assert metric.people == Agreement(pytest.approx(4 / 9), None, None, 3)
+    assert (metric.level, metric.strategies, metric.across_strategies) == ("ordinal", (), None)
+
+
+def test_decimals_make_a_metric_interval():
+    """Then distances count: 1 − observed / expected, each a mean of squared differences."""
+    rated = items((1.0, 1.5), (2.0, 2.0), (4.0, 3.5))
+    (metric,) = audit("people", rated, None, times=0).metrics
+    # Observed: (0.25 + 0 + 0.25) / 3. Expected, over all 15 pairs: (6 · 39.5 − 14²) / 15 = 41 / 15.
+    assert metric.level == "interval"
+    assert metric.people.value == pytest.approx(1 - (1 / 6) / (41 / 15))
+    whole = measured(items((1, 1), (2, 2)), said([1, 2]))
+    assert whole.level == "ordinal"
+    assert measured(items((1, 1), (2, 2)), said([1.5, 2])).level == "interval"
+
+
+def test_strategies_of_other_names_are_reported_after_ours():
+    """In the order of the file."""
+    judgements = said([1, 2], "tree_of_thought") | said([1, 2], "g_eval") | said([2, 2])
+    strategies = measured(items((1, 1), (2, 2)), judgements).strategies
+    assert [each.strategy for each in strategies] == [KNOWLEDGE, "tree_of_thought", "g_eval"]
+
+
+def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
+    """Forty items in four articles, each with ratings of its own: the sample is four, not forty."""
+    rated = items(*[(1 + place % 4, 1 + place % 4 if place % 4 else 5) for place in range(40)])
+    grouped = [replace(item, cluster=f"article {place % 4}") for place, item in enumerate(rated)]
+    alone, clustered = (audit("people", each, None, times=200).metrics[0] for each in (rated, grouped))
+    assert alone.people.value == clustered.people.value
+    assert (alone.clusters, clustered.clusters) == (None, 4)
+    width = [each.people.upper - each.people.lower for each in (alone, clustered)]
+    assert width[1] > 2 * width[0]
+
+
+def test_shares_over_clusters_know_that_items_of_one_are_alike():
+    """Half kept, by article: the interval is that of four. All kept: four trials of four, by Wilson."""
+    rated = [replace(item, cluster=str(int(item.id) // 10)) for item in items(*[(1,)] * 40)]
+    half = said([2] * 40) | said([2] * 20 + [5] * 20, condition=ATTACKED)
+    share = measured(rated, half).strategies[0].resistance.unchanged
+    assert (share.count, share.n, share.lower, share.upper) == (20, 40, 0, 1)
+    share = measured(rated, said([2] * 40) | said([2] * 40, condition=ATTACKED)).strategies[0].resistance
+    assert share.unchanged == replace(wilson(4, 4), count=40, n=40)
 
 
 LENGTH = Analyser("length", lambda text: len(text) / 10)
