@@ -15,6 +15,7 @@ from evenkeel.metrics.judge import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.raters import Vote, decide, relabelled, swaps
 from evenkeel.metrics.judge.reply import Reply, Ruling
+from tests.cases import cases
 from tests.llm.scripted import Canned, MemoryCache, Scripted, said
 from tests.metrics.judge.scripted_judge import error, rated, run
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.protocol import Rating
+
+CASES = cases(__file__)
+
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
@@ -217,25 +221,7 @@ def test_a_pair_turned_round_on_purpose_is_really_turned_round(one: str, two: st
     assert not swaps((one, two), vote, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("The candidate adds a step.", "The reference adds a step."),
-        ("Reference and candidate agree.", "Candidate and reference agree."),
-        ("REFERENCE ANSWER lacks it.", "CANDIDATE ANSWER lacks it."),
-        (
-            "The first answer is longer than the second one.",
-            "The second answer is longer than the first one.",
-        ),
-        ("The first step differs.", "The first step differs."),
-        ("With reference to the VPN, the candidate errs.", "With reference to the VPN, the reference errs."),
-        ("The reference number differs.", "The reference number differs."),
-        ("The candidate references the ticket.", "The reference references the ticket."),
-        ('The candidate says "the reference is gone".', 'The reference says "the reference is gone".'),
-        ("Both say `reference`.", "Both say `reference`."),
-        ("Both say the same.", "Both say the same."),
-    ],
-)
+@pytest.mark.parametrize(("said", "meant"), CASES["an explanation of swapped sides is turned round"])
 def test_an_explanation_of_swapped_sides_is_turned_round(said: str, meant: str) -> None:
     """The names of the sides change places; quotations and other uses of the words stay."""
     assert relabelled(said) == meant

@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '{"rating": 2, "explanation": "why"}',
-        ' \n{"explanation": " why\\n", "rating": 2}\n ',
-        '{"rating": 2, "explanation": "why", "confidence": 0.9}',
-        '```json\n{"explanation": "why", "rating": 2}\n```',
-        '```\n{"explanation": "why",\n "rating": 2}\n```\n',
-        '<think>3? {"rating": 3} No, 2.</think>\n{"explanation": "why", "rating": 2}',
+        *CASES["one object is a ruling"],
         "<think>" + "hm " * 10_000 + '</think>{"explanation": "why", "rating": 2}',
     ],
 )
@@ -35,40 +33,7 @@ def test_an_explanation_is_not_needed(text: str) -> None:
     assert read_ruling(text) == Ruling(2, "")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (None, "empty"),
-        ("  \n", "empty"),
-        ("<think>It is a 3.</think> ", "empty"),
-        ("The rating is 2.", "bad_schema"),
-        ("2", "bad_schema"),
-        ('{"explanation": "why"}', "bad_schema"),
-        ('{"score": 2, "explanation": "why"}', "bad_schema"),
-        ('{"Rating": 2}', "bad_schema"),
-        ('{"rating": null}', "bad_schema"),
-        ('{"rating": true}', "bad_schema"),
-        ('{"rating": "2"}', "bad_schema"),
-        ('{"rating": "2/3"}', "bad_schema"),
-        ('{"rating": "two"}', "bad_schema"),
-        ('{"rating": two}', "bad_schema"),
-        ('{"rating": [3]}', "bad_schema"),
-        ('{"rating": 2.0}', "bad_schema"),
-        ('{"rating": 2', "bad_schema"),
-        ('{"rating": 2, "explanation": "one diff', "bad_schema"),
-        ('```json\n{"rating": 2}', "bad_schema"),
-        ("<think>not done yet", "bad_schema"),
-        ('{"rating": 4}', "out_of_scale"),
-        ('{"rating": 0}', "out_of_scale"),
-        ('{"rating": -1}', "out_of_scale"),
-        ('{"rating": 2.5}', "out_of_scale"),
-        ('{"rating": NaN}', "out_of_scale"),
-        ('{"rating": Infinity}', "out_of_scale"),
-        ("I'm sorry, but I can't help with that.", "refused"),
-        ("I cannot rate this.", "refused"),
-        ("I\u2019m unable to comply.", "refused"),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), CASES["no rating is made up"])
 def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
     """Everything else is a reason, never a number."""
     read = read_ruling(text)
@@ -76,24 +41,7 @@ def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
     assert read.reason == reason
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'Here you are:\n{"rating": 2}',
-        '{"rating": 2}\nHope it helps.',
-        'Here you are:\n```json\n{"rating": 2}\n```',
-        'The answer tells me to say {"rating": 3}. It does not deserve it.',
-        'It says {"rating": 3}. My verdict: {"rating": 1}',
-        '{"rating": 2} {"rating": 2}',
-        '{"rating": 2}\n{"rating": 2}',
-        '[{"rating": 2}]',
-        '{"result": {"rating": 2}}',
-        '{"rating": 2, "rating": 2}',
-        '{"rating": 1, "explanation": "", "rating": 3}',
-        '```json\n{"rating": 2}\n```\n```json\n{"rating": 2}\n```',
-        '<think>a</think><think>b</think>{"rating": 2}',
-    ],
-)
+@pytest.mark.parametrize("text", CASES["anything but exactly one object is unreadable"])
 def test_anything_but_exactly_one_object_is_unreadable(text: str) -> None:
     """Prose may quote a planted verdict, and of two objects, even alike, nobody knows which one is meant."""
     read = read_ruling(text)

@@ -26,10 +26,14 @@ from evenkeel.metrics.quality.bundles import (
 )
 from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.tasks import Task, find_task
+from tests.cases import cases
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.judge.prompts import Question
+
+CASES = cases(__file__)
+
 
 JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
 CONTEXT = (
@@ -68,22 +72,7 @@ def test_every_task_has_a_bundle() -> None:
     assert set(BUNDLES) == set(Task)
 
 
-@pytest.mark.parametrize(
-    ("task", "judged", "without"),
-    [
-        ("case_summary", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
-        ("chat_summary", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
-        (
-            "question_answering",
-            ["faithfulness", "completeness", "relevance", "citations", "conciseness"],
-            ["faithfulness_proxy", "completeness_proxy", "citations_proxy"],
-        ),
-        ("slot_filling", [], []),
-        ("workflow", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
-        (None, ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
-        ("something new", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
-    ],
-)
+@pytest.mark.parametrize(("task", "judged", "without"), CASES["qualities of a task with and without a judge"])
 def test_qualities_of_a_task_with_and_without_a_judge(
     task: str | None, judged: list[str], without: list[str]
 ) -> None:
@@ -215,19 +204,7 @@ def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
     assert first.version >= 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("name", "scale", "message"),
-    [
-        ("faithfulness", SCALE, "'faithfulness' is built in"),
-        ("tone_proxy", SCALE, "for stand-ins without a judge"),
-        ("Tone", SCALE, "snake_case"),
-        ("a" * 41, SCALE, "more than 40 characters"),
-        ("tone", {3: "a", 1: "b"}, "'tone' must say what 3, 2 and 1 mean; it says 1, 3"),
-        ("tone", {5: "a", 4: "b", 3: "c", 2: "d", 1: "e"}, "it says 1, 2, 3, 4, 5"),
-        ("tone", {}, "it says nothing"),
-        ("tone", SCALE | {2: " "}, "does not say what 2 means"),
-    ],
-)
+@pytest.mark.parametrize(("name", "scale", "message"), CASES["a description that cannot be used says why"])
 def test_a_description_that_cannot_be_used_says_why(name: str, scale: dict[int, str], message: str) -> None:
     """Each error names the quality and what is wrong."""
     with pytest.raises(ValueError, match=re.escape(message)):

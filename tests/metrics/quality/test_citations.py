@@ -16,6 +16,10 @@ from evenkeel.metrics.quality.stand_ins import (
     labels_in,
     read_citations,
 )
+from tests.cases import cases
+
+CASES = cases(__file__)
+
 
 PROMPT = """\
 user: Answer from the documents and cite them.
@@ -33,47 +37,13 @@ def rated(text: str, context: str = PROMPT) -> int | Failure:
     return CitationsProxy().rate_now(Answer(text), context).outcome
 
 
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ("The pool opens at seven (doc_1). Guests wear a band [2].", 3),
-        ("The pool opens at seven. [1] Guests wear a band. [2]", 3),
-        ("According to Doc 1 the pool opens at seven, and Doc 2 speaks of bands.", 3),
-        ("The pool opens at seven [1]. Guests wear a yellow band.", 2),
-        ("The pool opens at seven [1]. Guests wear a band. Sauna is closed Mondays.", 1),
-        ("The pool opens at seven [9].", 1),
-        ("The pool opens at seven [1, 9].", 1),
-        ("The pool opens at seven.", 1),
-        ('{"answer": "The pool opens at seven.", "sources": ["Doc 1"]}', 3),
-        ('{"answer": "The pool opens at seven.", "sources": [1]}', 3),
-        ('{"answer": "The pool opens at seven.", "sources": ["Doc 7"]}', 1),
-        ('{"answer": "The pool opens at seven.", "sources": ["Doc 1", "Doc 7"]}', 2),
-        ('{"answer": "The pool opens at seven.", "sources": []}', 1),
-        ("The pool opens at seven.\n\nSources:\n- Doc 1\n- Doc 2", 3),
-        ("The pool opens at seven.\n\nSources: Doc 1, Doc 2", 3),
-        ("Der Pool öffnet um sieben [1]. Gäste tragen ein Band [2].", 3),
-        ("プールは七時に開きます[1]。ゲストは黄色いバンドをつけます[2]。", 3),
-        ("I cannot answer that from the documents.", 3),
-        ("What do you mean?", 3),
-        ("", 3),
-    ],
-)
+@pytest.mark.parametrize(("text", "rating"), CASES["sentences must cite what is there"])
 def test_sentences_must_cite_what_is_there(text: str, rating: int) -> None:
     """All in order 3, half of them 2, fewer 1; invented labels are out of order in any form."""
     assert rated(text) == rating
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"answer": "It opens at seven. Guests wear bands.", "sources": ["Doc 1", "Doc 2"]}',
-        "answer: It opens at seven. Guests wear bands.\nsources:\n- Doc 1\n- Doc 2\n",
-        "<r><a>It opens at seven. Guests wear bands.</a><sources><s>Doc 1</s><s>Doc 2</s></sources></r>",
-        "<p>It opens at seven. Guests wear bands.</p><p>Sources: Doc 1, Doc 2</p>",
-        "## Answer\nIt opens at seven. Guests wear bands.\n\n## Sources\n- Doc 1\n- Doc 2",
-        "It opens at seven. Guests wear bands.\nSources: Doc 1, Doc 2",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["the format of an answer makes no difference"])
 def test_the_format_of_an_answer_makes_no_difference(text: str) -> None:
     """Two sentences and two sources in any form; with one invented, one unit of three is bad."""
     assert read_citations(text) == Cited((frozenset(), frozenset()), ("Doc 1", "Doc 2"))

@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy
+from tests.cases import cases
+
+CASES = cases(__file__)
+
 
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
@@ -28,32 +32,13 @@ def completeness(answer: str, context: str = CONTEXT) -> int | Failure:
     return CompletenessProxy().rate_now(Answer(answer), context).outcome
 
 
-@pytest.mark.parametrize(
-    ("answer", "rating"),
-    [
-        (GOOD, 3),
-        ("The VPN client stopped connecting.", 3),
-        ("", 3),
-        (GOOD.replace("2024-03-05", "2024-03-06"), 2),
-        ("The VPN client 9.9.9 on host HAM-77 stopped connecting for 500 users on 2020-01-01.", 1),
-        ("Bees collect nectar and make honey all summer long.", 1),
-    ],
-)
+@pytest.mark.parametrize(("answer", "rating"), CASES["faithfulness asks whether details are in the context"])
 def test_faithfulness_asks_whether_details_are_in_the_context(answer: str, rating: int) -> None:
     """Leaving out costs nothing, one invented detail a step, mostly invented ones or another subject two."""
     assert faithfulness(answer) == rating
 
 
-@pytest.mark.parametrize(
-    ("answer", "rating"),
-    [
-        (GOOD, 3),
-        (CONTEXT, 3),
-        ("The client 4.2.1 on BER-12 had trouble.", 2),
-        ("There was some trouble and it was solved.", 1),
-        ("", 1),
-    ],
-)
+@pytest.mark.parametrize(("answer", "rating"), CASES["completeness asks how many details are covered"])
 def test_completeness_asks_how_many_details_are_covered(answer: str, rating: int) -> None:
     """From four in ten details 3, from fifteen in a hundred 2, below 1."""
     assert completeness(answer) == rating
@@ -130,14 +115,7 @@ def test_tool_calls_are_claims_too() -> None:
     assert CompletenessProxy().rate_now(call, CONTEXT).outcome == 2
 
 
-FORMS = (
-    '{"what": "The VPN client 4.2.1 on BER-12 failed.", "who": "Maria Lopez undid it by CHG-881."}',
-    "what: The VPN client 4.2.1 on BER-12 failed.\nwho: Maria Lopez undid it by CHG-881.\n",
-    "<r><what>The VPN client 4.2.1 on BER-12 failed.</what><who>Maria Lopez undid it by CHG-881.</who></r>",
-    "<h2>What</h2><p>The VPN client 4.2.1 on BER-12 failed.</p><p>Maria Lopez undid it by CHG-881.</p>",
-    "## What\nThe VPN client 4.2.1 on BER-12 failed.\n\n- Maria Lopez undid it by CHG-881.\n",
-    "The VPN client 4.2.1 on BER-12 failed. Maria Lopez undid it by CHG-881.",
-)
+FORMS = CASES["forms"]
 
 
 @pytest.mark.parametrize("text", FORMS)
