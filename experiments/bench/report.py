@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.figures import duration, listing, number, usd
+from evenkeel.core.figures import duration, listing, number, percent, usd
 from evenkeel.core.geometry import band
 from evenkeel.core.version import VERSION
 from evenkeel.experiments.bench.prompts import VERSION as PROMPTS_VERSION
@@ -53,7 +53,8 @@ _CATEGORIES_ABOUT: Final = (
 )
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
 _COLUMNS: Final = (
-    "model", "task", "category", "kind", "trials", "rated", "shifted", "quality_known", "quality_changed",
+    "model", "task", "category", "kind", "trials", "rated", "shifted", "invalid", "quality_known",
+    "quality_changed",
     "content_delta", "quality_delta", "robustness", "robustness_std", "robustness_lower", "robustness_upper",
 )  # fmt: skip
 _ACCOUNT: Final = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
@@ -122,9 +123,11 @@ def _heats(tables: Tables) -> Iterator[Section]:
             _CATEGORIES_ABOUT,
             lambda row: {"overall": row.overall, **row.categories},
         ),
-        ("formats", "Robustness by format", "Each against the free answer to the same prompt.",
+        ("formats", "Robustness by format",
+         "Each against the free answer. N/A: the share of answers in another format; they count as worse.",
          lambda row: row.formats),
-        ("languages", "Robustness by language", "Prompt and answer in another language.",
+        ("languages", "Robustness by language",
+         "Prompt and answer in another language. N/A: the share of answers in another language than that.",
          lambda row: row.languages),
         ("inputs", "Crosslingual robustness by language of the input", "", lambda row: row.inputs),
         ("answers", "Crosslingual robustness by language of the answer", "", lambda row: row.answers),
@@ -164,11 +167,17 @@ def _cell(model: str, name: str, found: Scores | None) -> Cell | None:
     figure = found.robustness
     deltas = (both(one, Form.POINTS, _DIGITS) for one in (found.content_delta, found.quality_delta))
     title = (
-        "{}, {}: robustness {}, content delta {}, quality delta {}, {} trials".format(
-            model, _plain(name), both(figure, Form.POINTS, _DIGITS), *deltas, number(figure.n)
+        "{}, {}: robustness {}, content delta {}, quality delta {}, invalid {}, {} trials".format(
+            model, _plain(name), both(figure, Form.POINTS, _DIGITS), *deltas, percent(found.invalid),
+            number(figure.n),
         )
     )  # fmt: skip
-    return Cell(_mean(figure), _interval(figure), band=band(figure.value), title=title)
+    text, below = _mean(figure), _interval(figure)
+    if found.invalid == 1:
+        text, below = "N/A", "100% ignore what was asked"
+    elif found.invalid:
+        below = f"{below}, N/A {percent(found.invalid)}"
+    return Cell(text, below, band=band(figure.value), title=title)
 
 
 def _mean(figure: Figure | None) -> str:
@@ -371,7 +380,7 @@ def _row(key: tuple[str, str, str], trials: list[Trial]) -> tuple[object, ...]:
     spread = ("", "", "") if robustness is None else (robustness.std, robustness.lower, robustness.upper)
     return (
         model, task, trials[0].category, kind, len(trials), len(rated),
-        sum(bool(one.shifted) for one in rated),
+        sum(bool(one.shifted) for one in rated), sum(bool(one.invalid) for one in rated),
         sum(one.changed is not None for one in rated), sum(one.changed is True for one in rated),
         *("" if figure is None else figure.value for figure in figures),
         *("" if value is None else value for value in spread),

@@ -56,6 +56,9 @@ class Scores:
     """1 − content delta × quality delta."""
     content_delta: Figure | None
     quality_delta: Figure | None
+    invalid: float = 0.0
+    """Share of answers that ignore the format or language asked for, in [0, 1]: they count as shifts whose
+    quality changed."""
 
 
 _QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", True: "mixed", False: "same"}
@@ -128,6 +131,7 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
         _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
         _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
+        fmean(sum(bool(one.invalid) for one in group) / len(group) for group in known),
     )
 
 

@@ -22,6 +22,7 @@ from evenkeel.simulate import (
     serving,
 )
 from testing.planted_issues import planted_issues
+from tests.evenkeel.scripted_chat import ScriptedChat
 
 FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}
 PRICE = "1/4"
@@ -125,6 +126,29 @@ def test_tables_csv_trials_and_page_tell_the_same(measured):
         assert score in page
         assert score in output
     assert "Robustness by format" in output
+
+
+def test_a_model_that_answers_everything_alike_fails_each_format_and_language_but_its_own(served, tmp_path):
+    """One fixed English JSON: 100 on JSON, at most 20 on all else; the share of invalid answers is shown."""
+    fixed = json.dumps({"summary": "A customer reported a problem with the printer, and support solved it."})
+    more = (
+        "--items", planted_issues(tmp_path / "issues.jsonl", 3), "--runs", 1,
+        "--tasks", "case_summary,slot_filling",
+        "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json", tmp_path / "bench.json",
+    )  # fmt: skip
+    with ScriptedChat(lambda _: fixed) as chat:
+        found = arguments(served[1], tmp_path, *more, models=("fixed",))
+        found[found.index("--base-url") + 1] = chat.url
+        output = run(found)
+    (row,) = json.loads((tmp_path / "bench.json").read_text())["models"]
+    scores = {
+        name: 100 * one["robustness"]["value"] for name, one in (row["formats"] | row["languages"]).items()
+    }
+    assert {"yaml", "xml", "html", "markdown", "de", "fr", "ja"} <= set(scores)
+    assert scores.pop("json") == 100
+    assert max(scores.values()) <= 20
+    assert min(one["invalid"] for one in row["languages"].values()) > 0.8
+    assert "N/A" in output
 
 
 def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
