@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Pair
-from evenkeel.core.verdict import Failure, Judgement, QualityScore, content_shifted
+from evenkeel.core.verdict import SAME_CONTENT, Failure, Judgement, QualityScore, content_shifted
 from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
 from evenkeel.experiments.kit.asking import work_through
 from evenkeel.experiments.kit.cost import JUDGE
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "entity_match"
 VERSION: Final = 1
+_SHIFTED: Final = SAME_CONTENT - 1
 _EMPTY: Final = frozenset(("", "null", "none", "unknown", "n/a", "-"))
 
 
@@ -85,6 +86,21 @@ def entity_quality(item: Item, pair: Pair) -> QualityScore | Failure:
     if isinstance(candidate, Failure):
         return candidate
     return QualityScore(NAME, VERSION, reference, candidate, "ratio", 1e-9)
+
+
+def rating_by_gold(quality: QualityScore, rating: int | None) -> int | None:
+    """The rating of two answers of which is known how well each fills the slots.
+
+    Two right answers are the same, however they are written, and two that are not equally right are not. Only
+    where both are equally wrong does the rating stay what it was: they may be wrong alike or not.
+
+    Args:
+        quality: Of `entity_quality`.
+        rating: Of the two answers beside each other; None if there is none.
+    """
+    if quality.changed:
+        return min(rating or _SHIFTED, _SHIFTED)
+    return SAME_CONTENT if quality.reference == quality.candidate == 1 else rating
 
 
 def _text(value: str | float) -> str:
@@ -227,13 +243,9 @@ class Rounds:
     def _judged(
         self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
     ) -> Trial:
-        if judgement.shifted is None:
-            return Trial(*at, failure=judgement.failures[0].reason)
         known = Trial(*at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid)
         if judgement.invalid:
             return replace(known, changed=True)
-        if not judgement.shifted:
-            return known
         scores = list(judgement.quality)
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
@@ -242,6 +254,13 @@ class Rounds:
                 failures.append(found)
             else:
                 scores.append(found)
+                # In another language right values are worded otherwise than the gold.
+                if pair.wanted.language is None:
+                    known = replace(known, rating=rating_by_gold(found, known.rating))
+        if known.shifted is None:
+            return Trial(*at, failure=failures[0].reason)
+        if not known.shifted:
+            return known
         if any(score.changed for score in scores):
             return replace(known, changed=True)
         if failures or not scores:

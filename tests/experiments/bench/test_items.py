@@ -13,7 +13,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.experiments.bench.generation import fault_of
 from evenkeel.experiments.bench.items import ItemError, builtin_items, read_items, written
 from evenkeel.experiments.bench.prompts import TASKS, first_outcome, free_view, prompt_of
-from evenkeel.experiments.bench.trials import entity_match, entity_quality
+from evenkeel.experiments.bench.trials import entity_match, entity_quality, rating_by_gold
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from testing.planted_issues import planted_issue
@@ -123,3 +123,18 @@ def test_a_pair_of_slots_is_made_of_the_expected_ones():
     assert entity_match(item, Answer(json.dumps(some))) == pytest.approx(6 / (n + 3))
     score = entity_quality(item, Pair(right, wrong, "", "slot_filling"))
     assert (score.reference, score.candidate, score.changed, score.direction) == (1, 0, True, "worse")
+
+
+def test_the_gold_decides_the_rating_of_slots_as_far_as_it_can():
+    """Right and wrong: shifted, whatever the rating. Both right: the same. Both wrong: as rated."""
+    item = ITEMS[0]
+    right, none = item.entities, {}
+
+    def rated(reference, candidate, rating):
+        pair = Pair(Answer(json.dumps(reference)), Answer(json.dumps(candidate)), "", "slot_filling")
+        return rating_by_gold(entity_quality(item, pair), rating)
+
+    assert [rated(right, none, rating) for rating in (3, 2, 1, None)] == [2, 2, 1, 2]
+    assert [rated(right, dict(reversed(right.items())), rating) for rating in (1, None)] == [3, 3]
+    wrong = dict.fromkeys(right, "something else"), dict.fromkeys(right, "nothing of the kind")
+    assert [rated(*wrong, rating) for rating in (3, 2, None)] == [3, 2, None]
