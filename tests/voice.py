@@ -149,7 +149,10 @@ class Found(NamedTuple):
 _RULES: Final = [
     (re.compile(rule.pattern.replace(" ", r"\s+"), re.IGNORECASE | re.MULTILINE), rule) for rule in RULES
 ]
-_CODE: Final = re.compile(r"```.*?```|~~~.*?~~~|`[^`\n]*`|\{[%{].*?[%}]\}|<[^>]*>", re.DOTALL)
+_CODE: Final = re.compile(
+    r"```.*?```|~~~.*?~~~|`[^`\n]*`|\{[%{].*?[%}]\}|<[^>]*>|^name = \"[a-z_]+\"$", re.DOTALL | re.MULTILINE
+)
+"""Code in pages, tags of templates and names in tables."""
 
 
 def found_in(path: Path, text: str, first_line: int = 1, *, prose: bool) -> Iterator[Found]:

@@ -343,7 +343,7 @@ class _TrialSpan:
     def logged(self, verdict: Verdict) -> None:
         """As `TrialReport.logged`."""
         said = {
-            names.OUTCOME: "failed" if verdict.failure else "rated",
+            names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scorer,
             names.RATING: verdict.rating,
             names.SIMILARITY: verdict.similarity,
@@ -358,12 +358,13 @@ class _TrialSpan:
             mark_failed(self._span, verdict.failure.reason)
 
     def _evaluations(self, verdict: Verdict) -> Iterator[dict[str, Sent]]:
-        if verdict.rating is not None:
+        rating = verdict.rating
+        if rating is not None or verdict.unsure:
             yield sendable(
                 {
                     names.EVALUATION_NAME: _SIMILARITY,
-                    names.EVALUATION_VALUE: float(verdict.rating),
-                    names.EVALUATION_LABEL: _LABELS.get(verdict.rating),
+                    names.EVALUATION_VALUE: None if rating is None else float(rating),
+                    names.EVALUATION_LABEL: "unsure" if rating is None else _LABELS.get(rating),
                     names.EVALUATION_EXPLANATION: verdict.explanation or None if self._content else None,
                 }
             )

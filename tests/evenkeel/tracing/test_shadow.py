@@ -176,7 +176,7 @@ def test_each_trial_is_a_span_with_its_replay_below_it(work):
         assert trial.attributes["evenkeel.verdict.id"] == verdict.id
         assert trial.attributes["evenkeel.seed"] == verdict.seed
         assert trial.attributes["evenkeel.severity"] == verdict.severity
-        assert trial.attributes["evenkeel.rating"] == verdict.rating
+        assert trial.attributes.get("evenkeel.rating") == verdict.rating
         assert trial.attributes["evenkeel.tokens"] == verdict.tokens
         assert trial.start_time <= replay.start_time <= replay.end_time <= trial.end_time
 
@@ -204,11 +204,12 @@ def test_ratings_are_evaluation_events_of_the_trial(work):
         verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
         assert {event.name for event in trial.events} == {"gen_ai.evaluation.result"}
         similarity, *qualities = [dict(event.attributes) for event in trial.events]
-        labels = {3: "same_content", 2: "details_differ", 1: "different_message"}
+        labels = {3: "same_content", 2: "details_differ", 1: "different_message", None: "unsure"}
+        value = {} if verdict.unsure else {"gen_ai.evaluation.score.value": float(verdict.rating)}
         assert similarity == {
             "gen_ai.evaluation.name": "similarity",
-            "gen_ai.evaluation.score.value": float(verdict.rating),
             "gen_ai.evaluation.score.label": labels[verdict.rating],
+            **value,
         }
         scores = {score.metric: score for score in verdict.quality}
         told = {one["gen_ai.evaluation.name"]: one for one in qualities if "error.type" not in one}
