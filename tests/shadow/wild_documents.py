@@ -9,91 +9,33 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES
+from tests.cases import cases
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
+_DRAWN: Final = cases(__file__)
 _TEXTS: Final = (
-    "",
-    " \n\t ",
-    "Which platform does the 9:15 to Utrecht leave from?",
-    "Summarise the report below.\n\nReport: the pump in hall 3 lost pressure twice; 'valve B' was replaced.",
-    "Please answer in JSON with the keys name and reason.\n\n- first point\n- second point\n- third point",
-    "```python\nfor n in range(3):\n    print(n)\n```\nWhat does this print, and why?",
-    "# Rules\n1. Be brief.\n2. Be kind.\n\n<doc id='1'>Water boils at 100 °C.</doc>\n<doc>Ice melts.</doc>",
-    "Write to ann@example.org or see https://example.org/a?b=c#d, order 4711-B, 3.14 kg, 50 %.",
-    "Où est la gare ? Wo ist der Bahnhof? ¿Dónde está la estación?",
-    "次の文章を要約してください。駅は北口から徒歩五分です。",
-    "मौसम कैसा है? هل الطقس جميل؟ \u202eabc\u202c e\u0301\u0301\u0301 \u200b\u200d\ufeff",
-    "\U0001f469\u200d\U0001f52c\U0001f1e7\U0001f1ea \U0001f6b2\ufe0f",
+    *_DRAWN["texts"],
+    "मौसम कैसा है? هل الطقس جميل؟ \u202eabc\u202c é́́ \u200b\u200d\ufeff",
     "\ud800",
     "half \udc26 a bird \ud83d",
     "nul \x00 bell \x07 escape \x1b[31m",
-    'Q: "Is it {open}?" {{name}} %s $PATH \\n \\',
     "a" * 3000,
     "word " * 400,
     "\n" * 300 + "end",
     "((((" * 200,
-    "{" * 50 + '"a":1' + "}" * 50,
     '{"a":' * 480 + "1" + "}" * 480,
     "[" * 970 + "]" * 970,
     "[" * 5000,
     "9" * 5000,
     '{"n": 1e999, "m": NaN, "n": ' + "8" * 5000 + "}",
     "<a>" * 500 + "</a>" * 500,
-    "| a | b |\n|---|---|\n| 1 | 2 |",
-    "a: &x [*x, *x]\n? - b\n: !!python/none",
 )
-_SCALARS: Final = (
-    "null",
-    "true",
-    "false",
-    "0",
-    "-0",
-    "7",
-    "-1",
-    "0.5",
-    "1e999",
-    "-1e-999",
-    "NaN",
-    "-Infinity",
-    "9" * 40,
-    "9" * 400,
-    "9" * 5000,
-    '""',
-    '"text"',
-    r'"\u0000"',
-    r'"\ud800"',
-    r'"\ud83d\ude00"',
-    "[]",
-    "{}",
-    "[[]]",
-    "[null]",
-    '{"type":null}',
-    '{"":""}',
-)
-_NO_JSON: Final = (
-    "",
-    "01",
-    "undefined",
-    "'a'",
-    '"\\x"',
-    '"\n"',
-    "[1,]",
-    '{"a"}',
-    "{a:1}",
-    '"open',
-    "[",
-    "{",
-    "//",
-)
-_KEYS: Final = (
-    *("messages", "prompt", "input", "system", "instructions", "role", "content", "type", "text", "model"),
-    *("stream", "stream_options", "store", "n", "background", "tools", "functions", "echo", "conversation"),
-    *("choices", "output", "message", "delta", "index", "finish_reason", "stop_reason", "usage", "error"),
-    *("tool_calls", "function", "arguments", "name", "status", "response", "item", "", "\ud800"),
-)
+_SCALARS: Final = (*_DRAWN["scalars"], "9" * 400, "9" * 5000)
+_NO_JSON: Final = (*_DRAWN["no json"],)
+_KEYS: Final = (*_DRAWN["keys"], "\ud800")
 _DEPTHS: Final = (3, 60, 300, 480, 900, 940, 960, 970, 980, 990, 1000, 1200, 30_000)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,44 +17,11 @@ from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from evenkeel.metrics.structured.validity import FormatValidity, format_found, is_valid
+from tests.cases import cases, tupled
 
-RECORD = {
-    "summary": "The drive of the mail server is full.",
-    "steps": ["delete old logs", "restart the service"],
-    "owner": {"name": "Kim Lee", "on_call": True},
-    "priority": 2,
-}
-JSON = json.dumps(RECORD)
-YAML = yaml.safe_dump(RECORD, sort_keys=False)
-XML = (
-    "<ticket><summary>The drive of the mail server is full.</summary>"
-    "<steps><step>delete old logs</step><step>restart the service</step></steps>"
-    "<owner><name>Kim Lee</name><on_call>true</on_call></owner><priority>2</priority></ticket>"
-)
-MARKDOWN = """## Summary
-
-The drive of the mail server is full.
-
-## Steps
-
-- delete old logs
-- restart the service
-
-## Owner
-
-- **Name:** Kim Lee
-- **On call:** true
-
-## Priority
-
-2
-"""
-HTML = (
-    "<h2>Summary</h2><p>The drive of the mail server is full.</p><h2>Steps</h2><ol><li>delete old logs</li>"
-    "<li>restart the service</li></ol><h2>Owner</h2><dl><dt>Name</dt><dd>Kim Lee</dd><dt>On call</dt>"
-    "<dd>true</dd></dl><h2>Priority</h2><p>2</p>"
-)
-FORMS = {"json": JSON, "yaml": YAML, "xml": XML, "markdown": MARKDOWN, "html": HTML}
+CASES = cases(__file__)
+FORMS = CASES["forms"]
+JSON, YAML, XML = (FORMS[form] for form in ("json", "yaml", "xml"))
 
 
 def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
@@ -100,19 +66,7 @@ def test_talk_around_a_bare_structure_is_left_out(form: str) -> None:
     assert not structure.alone
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "The printer jams; see the manual.",
-        "Note: restart it first.",
-        "[1] is the source, {x} is a set.",
-        "if (a < b) { return a; } else { return b; }",
-        "Ann: Where is it?\n\nBen Ode: Here.\n\nAnn: Where exactly is it?",
-        '"just a string"',
-        "42",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["free text"])
 def test_free_text_has_no_structure(text: str) -> None:
     """Brackets, colons and signs in prose and code are no structure."""
     assert read_structure(text) is None
@@ -219,18 +173,10 @@ def test_items_are_aligned_by_content_not_by_place() -> None:
     assert len(pairs) == 4
 
 
-def test_wrappers_and_lists_of_one_do_not_count() -> None:
-    """A root key more, a scalar for a list of one, an item tag: the same content."""
-    assert align({"result": {"a": "1", "b": "2"}}, {"a": "1", "b": "2"}) == [("1", "1"), ("2", "2")]
-    assert align({"tags": ("x",)}, {"tags": "x"}) == [("x", "x")]
-    assert align({"tags": ("x",)}, {"tags": {"tag": "x"}}) == [("x", "x")]
-    assert align({"entities": ("x", "y")}, ("x", "y")) == [("x", "x"), ("y", "y")]
-
-
-def test_a_null_is_a_value_that_is_left_out() -> None:
-    """An empty value without counterpart says nothing; with one it is compared."""
-    assert align({"a": "1", "note": ""}, {"a": "1"}) == [("1", "1")]
-    assert align({"a": "1", "note": ""}, {"a": "1", "note": "x"}) == [("1", "1"), ("", "x")]
+@pytest.mark.parametrize(("left", "right", "pairs"), CASES["aligned"])
+def test_wrappers_lists_of_one_and_nulls_do_not_count(left: Any, right: Any, pairs: Any) -> None:
+    """The same content in another shape is aligned with itself."""
+    assert align(tupled(left), tupled(right)) == [tuple(one) for one in pairs]
 
 
 def test_long_lists_are_paired_in_order() -> None:
@@ -250,29 +196,16 @@ def test_the_same_record_is_the_same_in_every_format(left: str, right: str) -> N
     assert JsonRouge().score(pair(FORMS[left], FORMS[right])) == 1.0
 
 
-def test_json_rouge_of_a_hand_worked_pair() -> None:
-    """Values "the disk is full" / "the disk was full" (F1 3/4, 8 words) and 2 / 3 (0, 2 words): 6 / 10."""
-    left, right = '{"what": "the disk is full", "level": 2}', '{"What": "the disk was full", "level": 3}'
-    assert JsonRouge().score(pair(left, right)) == pytest.approx(0.6)
-
-
-def test_a_lost_key_costs_its_words() -> None:
-    """Four words kept on both sides, two lost: 8 / 10."""
-    left, right = '{"what": "the disk is full", "who": "Kim Lee"}', '{"what": "the disk is full"}'
-    assert JsonRouge().score(pair(left, right)) == pytest.approx(0.8)
-    assert JsonRouge().score(pair(right, left)) == pytest.approx(0.8)
-
-
-def test_free_text_is_compared_with_all_values() -> None:
-    """An answer that lost its form keeps its words: five of five values' words in order give 1."""
-    assert JsonRouge().score(pair('{"what": "the disk is full", "level": 2}', "The disk is full: 2")) == 1.0
+@pytest.mark.parametrize(("left", "right", "score"), CASES["json_rouge"])
+def test_json_rouge_of_hand_worked_pairs(left: str, right: str, score: float) -> None:
+    """Values count by their words; keys are aligned, and lost ones cost theirs."""
+    assert JsonRouge().score(pair(left, right)) == pytest.approx(score)
 
 
 def test_json_rouge_fails_with_a_reason() -> None:
     """Two free texts have nothing to align; two empty answers have no text."""
     assert reason(JsonRouge().score(pair("the disk", "a disk"))) == "no_structure"
     assert reason(JsonRouge().score(pair(" ", ""))) == "no_text"
-    assert JsonRouge().score(pair(JSON, "")) == 0.0
 
 
 TREES = st.recursive(
@@ -353,20 +286,11 @@ def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
     assert not any(is_valid(FORMS[other], form) for other in others if form != "markdown")
 
 
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        ("json", JSON[:-1]),
-        ("json", JSON.replace('"', "'")),
-        ("json", f"Here: {JSON}"),
-        ("yaml", YAML.replace("Kim Lee", "Kim: Lee: x")),
-        ("xml", XML.replace("</steps>", "")),
-        ("html", HTML.replace("</ol>", "")),
-        ("markdown", MARKDOWN + "\n```\nopen"),
-    ],
-)
-def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, text: str) -> None:
+@pytest.mark.parametrize(("form", "right", "wrong"), CASES["slips"])
+def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, right: str, wrong: str) -> None:
     """One slip makes it invalid; its content is still found."""
+    assert right in FORMS[form]
+    text = FORMS[form].replace(right, wrong)
     assert not is_valid(text, form)
     structure = read_structure(text, form)
     assert isinstance(structure, Structure)
@@ -385,19 +309,7 @@ def test_without_a_wanted_format_the_reference_shows_it() -> None:
     assert metric.score(call) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (True, "true"),
-        ("False", "false"),
-        ("NULL", ""),
-        ("1.0", "1"),
-        (2.5, "2.5"),
-        (" a ", "a"),
-        ("007", "007"),
-    ],
-)
+@pytest.mark.parametrize(("value", "text"), CASES["scalars"])
 def test_a_scalar_has_one_spelling_in_all_formats(value: object, text: str) -> None:
     """Nulls are empty, booleans lower case, whole numbers without a fraction; the rest is kept."""
     assert scalar(value) == text
