@@ -8,6 +8,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.console import links
+from evenkeel.console.wording import doubts
 from evenkeel.core import figures, rewordings
 from evenkeel.core.geometry import band
 from evenkeel.core.labels import scorer_words
@@ -211,6 +212,8 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         lines.append(f"collecting: {report.trials} of {minimum} trials")
     if report.content_delta:
         lines.append(f"content changed in {figures.estimate_text(report.content_delta)}")
+    if doubts(report):
+        lines.append(doubts(report))
     if report.quality_delta:
         quality = report.quality_delta
         lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} changed answers")

@@ -15,6 +15,7 @@ from evenkeel.console.heatmap import by_model, language_matrices
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import route_meters
 from evenkeel.console.trends import POINTS_READ, trends
+from evenkeel.console.wording import doubts
 from evenkeel.core.rewordings import language_pair
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
         models=_models(own),
         bar=excess_bars(own),
         quality_changed=quality_changed,
+        doubts=doubts,
         firing=firing,
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,

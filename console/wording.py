@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.core import figures
 from evenkeel.core.labels import label as metric_label
 from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
+    from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Stage, Verdict
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
@@ -58,3 +60,16 @@ def stage_words(stage: Stage) -> str:
 def score_words(metric: str) -> str:
     """The name of a score behind a rating by heuristics."""
     return _SCORES.get(metric) or metric_label(metric)
+
+
+def doubts(report: CellReport) -> str:
+    """What stands beside a share of shifted answers: unsure and invalid ones, similarity; "" if nothing."""
+    parts = []
+    if report.unsure and report.unsure.value:
+        parts.append(f"{figures.percent(report.unsure.value)} unsure")
+    if report.invalid and report.invalid.value:
+        parts.append(f"{figures.percent(report.invalid.value)} invalid")
+    if report.similarity is not None:
+        beside = "" if report.control_similarity is None else f", control {report.control_similarity:.2f}"
+        parts.append(f"similarity {report.similarity:.2f}{beside}")
+    return "; ".join(parts)

@@ -181,6 +181,18 @@ class CellReport:
     """P(quality changed for the better only | rating < 3)."""
     robustness: Estimate | None = None
     """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
+    unsure: Estimate | None = None
+    """P(nothing is proven, and no judge was asked)."""
+    invalid: Estimate | None = None
+    """P(the answer ignores the format or language asked for)."""
+    invalids: dict[str, int] = field(default_factory=dict)
+    """Such answers by what they ignore: format, language."""
+    similarity: float | None = None
+    """Mean similarity of the trials that have one, in [0, 1]."""
+    similarity_trials: int = 0
+    control_similarity: float | None = None
+    """Mean similarity of the resends of the same exchanges."""
+    control_similarity_trials: int = 0
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
     excess: Estimate | None = None

@@ -103,6 +103,8 @@ class CellEstimates:
     quality_better: Estimate | None
     robustness: Estimate | None
     excess: Estimate | None
+    unsure: Estimate | None
+    invalid: Estimate | None
 
 
 @dataclass(slots=True)
@@ -114,7 +116,9 @@ class Counts:
     unsure_shifted: int = 0
     """Unsure trials whose content moved, by their similarity or for being invalid."""
     invalid: dict[str, int] = field(default_factory=dict)
-    """Trials whose answer ignored what was asked of its form, by what that was."""
+    """How often an answer ignored what was asked of its form, by what that was."""
+    invalid_trials: int = 0
+    """Trials whose answer ignored anything."""
     similarity: float = 0.0
     """Sum over the trials that have one."""
     similarity_trials: int = 0
@@ -143,7 +147,7 @@ class Counts:
     @property
     def unsure(self) -> int:
         """Trials of which heuristics alone could prove nothing."""
-        return self.rated.get(str(UNSURE), 0)
+        return self.rated.get(str(UNSURE), 0) - self.invalid_trials
 
     @property
     def shifted(self) -> int:
@@ -204,6 +208,7 @@ class Counts:
             self._fail(outcome)
             return None
         self._count(outcome, 1)
+        self.invalid_trials += bool(verdict.invalid)
         for what in verdict.invalid:
             self.invalid[what] = self.invalid.get(what, 0) + 1
         if verdict.similarity is not None:
@@ -262,6 +267,8 @@ class Counts:
             quality_better=proportion(self.better, scored, **rules),
             robustness=self.robustness(**rules),
             excess=self.excess(**rules),
+            unsure=proportion(self.unsure, self.trials, **rules),
+            invalid=proportion(self.invalid_trials, self.trials, **rules),
         )
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:

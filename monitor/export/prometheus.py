@@ -86,6 +86,7 @@ NOISE_RATES = _rates("noise_floor")
 JUDGE_RATES = _rates("judge_noise_rate", "judge_swap_consistency", "cascade_agreement")
 WINDOWED = _rates("robustness_score", "content_delta", "excess")
 RATES = (*WINDOWED[:2], *_rates("quality_delta", "quality_worse", "quality_better"), WINDOWED[2])
+CELL_RATES = (*RATES, *_rates("unsure_share", "invalid_share"))
 ROLLED = (*RATES, *NOISE_RATES, JUDGE_RATES[0])
 IN_WINDOW = "; in a window of the cell's trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
@@ -142,7 +143,7 @@ class Block(NamedTuple):
 
 
 _CELL_FAMILIES = (
-    *families(RATES, (*CELL, "scorer")),
+    *families(CELL_RATES, (*CELL, "scorer")),
     *families(WINDOWED, (*CELL, "window", "scorer"), "window_", IN_WINDOW),
     *listed("cell"),
 )
@@ -152,19 +153,39 @@ def _cell(report: CellReport) -> Samples:
     cell = (report.key.route, report.key.model, report.key.perturbation)
     samples: Samples = [[] for _ in _CELL_FAMILIES]
     place = 0
-    for rate in RATES:
+    for rate in CELL_RATES:
         add(samples, place, (*cell, report.scorer), getattr(report, rate.field))
         place += 4
     for rate in WINDOWED:
         for window, estimates in report.windows.items():
             add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
         place += 4
-    verdicts, quality, pairs, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[
-        place:
-    ]
+    (
+        verdicts,
+        quality,
+        invalid,
+        pairs,
+        failures,
+        rated,
+        scored_at,
+        alert,
+        evidence,
+        alarm,
+        threshold,
+        *rest,
+    ) = samples[place:]
+    nearness, drift = rest[:4], rest[4:]
     ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
     verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
     quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
+    invalid += [Sample((*cell, what), count) for what, count in sorted(report.invalids.items())]
+    for place, mean, n in (
+        (0, report.similarity, report.similarity_trials),
+        (2, report.control_similarity, report.control_similarity_trials),
+    ):
+        if mean is not None:
+            nearness[place].append(Sample(cell, mean))
+            nearness[place + 1].append(Sample(cell, n))
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
     rated.append(Sample(cell, report.trials))
     if report.last_scored_at is not None:

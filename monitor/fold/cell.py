@@ -186,6 +186,10 @@ def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paire
     )
 
 
+def _mean(total: float, n: int) -> float | None:
+    return total / n if n else None
+
+
 def cell_report(
     cell: Cell,
     settings: MonitorSettings,
@@ -228,6 +232,13 @@ def cell_report(
         quality_worse=estimates.quality_worse,
         quality_better=estimates.quality_better,
         robustness=estimates.robustness,
+        unsure=estimates.unsure,
+        invalid=estimates.invalid,
+        invalids=dict(cell.counts.invalid),
+        similarity=_mean(cell.counts.similarity, cell.counts.similarity_trials),
+        similarity_trials=cell.counts.similarity_trials,
+        control_similarity=_mean(cell.counts.control_similarity, cell.counts.control_similarity_trials),
+        control_similarity_trials=cell.counts.control_similarity_trials,
         noise_floor=noise_floor,
         excess=estimates.excess if alert else None,
         evidence_log10=alert.evidence_log10 if alert else 0.0,

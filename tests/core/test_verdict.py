@@ -6,10 +6,11 @@ import json
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.verdict import Failure, QualityScore, Verdict
+from evenkeel.core.verdict import SHIFTED_BELOW, Failure, QualityScore, Verdict
 
 VERDICT = Verdict(
     id="v",
@@ -66,3 +67,31 @@ def test_fields_that_came_later_may_be_missing():
     assert Verdict.from_json(json.dumps(raw)) == replace(
         VERDICT, quality=(QualityScore("faithfulness", 1, 3, 2),)
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "shifted", "direction"),
+    [
+        ({"rating": 3, "similarity": 0.1}, False, None),
+        ({"rating": 2, "similarity": 0.9}, True, None),
+        ({"rating": None, "unsure": True, "similarity": SHIFTED_BELOW}, False, None),
+        ({"rating": None, "unsure": True, "similarity": SHIFTED_BELOW - 0.01}, True, None),
+        ({"rating": None, "failure": Failure("replay", 1, "timeout")}, None, None),
+        ({"rating": None, "unsure": True, "similarity": 0.9, "invalid": ("format",)}, True, "worse"),
+    ],
+)
+def test_a_rating_decides_and_where_there_is_none_similarity_does(changes, shifted, direction):
+    """An invalid answer is a shift for the worse; a failure says nothing."""
+    verdict = replace(VERDICT, quality=(), **changes)
+    assert (verdict.shifted, verdict.direction) == (shifted, direction)
+    assert replace(verdict, baseline_rating=None, baseline_similarity=0.2).baseline_shifted is True
+
+
+def test_a_verdict_from_before_similarity_is_read():
+    """It is neither unsure nor invalid, and has no similarity."""
+    stored = json.loads(VERDICT.to_json())
+    for name in ("unsure", "similarity", "baseline_similarity", "invalid"):
+        del stored[name]
+    read = Verdict.from_json(json.dumps(stored))
+    assert (read.unsure, read.similarity, read.baseline_similarity, read.invalid) == (False, None, None, ())
+    assert Verdict.from_json(read.to_json()) == read

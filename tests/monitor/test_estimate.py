@@ -284,3 +284,25 @@ def test_a_smaller_error_gives_a_wider_interval(alpha):
     """Intervals nest by their confidence."""
     wide, narrow = proportion(7, 50, alpha=alpha), proportion(7, 50, alpha=min(1.0, alpha * exp(1)))
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
+
+
+def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
+    """One unsure and near, one unsure and far, one invalid: shifts are two, unsure two, invalid one of four."""
+    counts = Counts()
+    near = replace(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), baseline_similarity=0.9)
+    for verdict in (
+        replace(VERDICT, rating=3, quality=(), similarity=1.0, baseline_rating=3),
+        near,
+        replace(near, similarity=0.2),
+        replace(near, similarity=0.5, invalid=("format",)),
+    ):
+        counts.add(verdict)
+    assert (counts.trials, counts.shifted, counts.unsure) == (4, 2, 2)
+    assert (counts.invalid, counts.worse) == ({"format": 1}, 1)
+    # Against controls that did not shift, only the two shifts count.
+    assert (counts.plus, counts.minus, counts.zero) == (2, 0, 2)
+    assert counts.similarity == pytest.approx(2.5)
+    assert (counts.similarity_trials, counts.control_similarity_trials) == (4, 3)
+    estimates = counts.estimates(alpha=ALPHA, min_trials=1)
+    assert (estimates.unsure.value, estimates.invalid.value) == (0.5, 0.25)
+    assert Counts.from_json(counts.to_json()) == counts

@@ -149,7 +149,7 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     assert (perturbed.trials, perturbed.failures, perturbed.ratings) == (
         10,
         {"timeout": 1},
-        {1: 4, 2: 0, 3: 6},
+        {0: 0, 1: 4, 2: 0, 3: 6},
     )
     assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)
     assert perturbed.content_delta == proportion(4, 10, alpha=1 - 0.95)
