@@ -121,6 +121,7 @@ class Reader:
         except (UnreadablePrompt, UnreadableBody) as error:
             return Left(error.reason, dead=True)
         view, version = self._classified(exchange, view)
+        view = view.changing(route.inputs)
         model = named(answer.model or view.model or "unknown")
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
         version = named_if(exchange.prompt_version) or version

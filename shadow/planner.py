@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.perturbations import seed_for
+from evenkeel.shadow.prompt.segments import TYPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
+    from evenkeel.shadow.prompt import InputSource
 
 _PLAN_VERSION: Final = 2
 _UNDER_FLOOR: Final = 8.0
@@ -36,6 +38,8 @@ class RoutePlan:
     trials_per_exchange: int
     """Perturbed trials for each exchange, besides the control."""
     task: str | None = None
+    inputs: frozenset[InputSource] = TYPED
+    """Whose words the changes of a user's input are made in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
 from evenkeel.shadow.perturbations import Draft, NotApplicable, by_name, catalogue, protected_spans, seed_for
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Wanted
     from evenkeel.settings import Route, Settings
     from evenkeel.shadow.perturbations import Perturbation, Protected, Requirement, RewriteTask
-    from evenkeel.shadow.prompt import Api, Classifier
+    from evenkeel.shadow.prompt import Api, Classifier, InputSource
 
 
 @click.command()
@@ -43,8 +44,14 @@ if TYPE_CHECKING:
 @click.option(
     "--severity",
     type=click.FloatRange(0, 1),
-    default=0.3,
-    help="Share of the places changed.",
+    default=0.07,
+    help="Share of the places changed: 0.07 as at a desktop, 0.13 as on a phone; 0.3 and 0.5 are stress.",
+)
+@click.option(
+    "--inputs",
+    multiple=True,
+    type=click.Choice(["typed", "documents", "tool_results", "instructions"]),
+    help="Whose words input perturbations change; repeat for several.  [typed]",
 )
 @click.option("--seed", default="0", metavar="TEXT", help="An exchange's id gives its variants.")
 @click.option(
@@ -60,6 +67,7 @@ def perturb(
     file: Path,
     only: tuple[str, ...],
     severity: float,
+    inputs: tuple[InputSource, ...],
     seed: str,
     api: Api | None,
     template: Path | None,
@@ -88,6 +96,7 @@ def perturb(
     kinds = _kinds(only or (tuple(route.perturbations) if route else ()), known)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")
     view = read_prompt(_read(source), str(source or "standard input"), api, classify)
+    view = view.changing(inputs or (route.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if as_json:
         click.echo(json.dumps(record(view, tried), indent=2))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Perturbation
 
 _MOST_NAMES: Final = 12
-_SEVERITY: Final = 0.3
+_SEVERITY: Final = 0.13
 _SEED: Final = "example"
 _MESSAGE: Final = """\
 Hello, the nightly export to https://reports.example.com fails since Tuesday, and nobody changed anything.

@@ -125,6 +125,7 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
             severities=tuple(route.severities),
             trials_per_exchange=route.trials_per_exchange,
             task=route.task,
+            inputs=frozenset(route.inputs),
         )
         for route in settings.routes
     }

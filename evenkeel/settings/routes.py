@@ -10,6 +10,7 @@ from pydantic import Field
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
 from evenkeel.settings.types import Name, Rate, Seconds, Section, UpstreamUrl, Variable
+from evenkeel.shadow.prompt.segments import InputSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,8 +100,12 @@ class Route(Section):
     perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
     """Which kinds are tried, besides the identical resend: names, categories (`format`) or patterns
     (`crosslingual.*_to_en`)."""
-    severities: Annotated[list[Rate], Field(min_length=1)] = [0.1, 0.3, 0.5]
-    """Shares of the eligible places that are changed; one is drawn for each trial."""
+    severities: Annotated[list[Rate], Field(min_length=1)] = [0.07, 0.13]
+    """Shares of the eligible places that are changed; one is drawn for each trial. What people really type:
+    0.07 at a desktop, 0.13 on a phone; 0.3 and 0.5 are stress."""
+    inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
+    """Whose words the input perturbations change: `typed` (what an end user typed), `documents`,
+    `tool_results`, `instructions`."""
     trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
     """Perturbed replays for each sampled exchange, besides the identical resend."""
     budget: RouteBudget = RouteBudget()

@@ -17,6 +17,7 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import Draft, NotApplicable, seed_for
 from evenkeel.shadow.perturbations.format import FREE
 from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import fixed_template
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.rewriter import Rejection
 
 
+_SUMMARIES: Final = (Task.CASE_SUMMARY, Task.CHAT_SUMMARY)
 TASKS: Final = (Task.CASE_SUMMARY, Task.CHAT_SUMMARY, Task.QUESTION_ANSWERING, Task.SLOT_FILLING)
 """In the order of the tables."""
 VERSION: Final = 1
@@ -51,7 +53,9 @@ def prompt_of(item: Item, task: Task) -> PromptView:
     values = _values(item)
     text = _FIELD.sub(lambda found: values.get(found[1], found[0]), template)
     body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False)
-    return PromptView.parse(body.encode()).classified(fixed_template([template]))
+    view = PromptView.parse(body.encode()).classified(fixed_template([template]))
+    # What is summed up is all that a user hands over; of a question's documents he wrote none.
+    return view.changing(("typed", "documents") if task in _SUMMARIES else TYPED)
 
 
 def _values(item: Item) -> dict[str, str]:

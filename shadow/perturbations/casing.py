@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
-_WORD: Final = re.compile(r"[\w'’]+")
-"""With its apostrophes, so that a contraction is one word."""
+_WORD: Final = re.compile(r"(?<![A-Za-z0-9_À-ɏͰ-ԯ'’])[A-Za-zÀ-ɏͰ-ԯ'’]+(?![A-Za-z0-9_À-ɏͰ-ԯ'’])")
+"""With its apostrophes, so that a contraction is one word; letters of scripts without case part words."""
+_WITHOUT_CASE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHOUTABLE = 4
 """Fewest letters of a word put into capitals: shorter ones would look like acronyms ("it", "us")."""
 _ACRONYM = 5
@@ -33,13 +34,14 @@ _TOLD_BY_CASE: Final = frozenset({
 class Casing:
     """Lower-cases sentence starts and names, puts words into capitals.
 
-    Acronyms, identifiers, words of mixed case and those that mean something else without their capital
-    ("May", German "Sie") stay; texts in scripts without case offer nothing.
+    Acronyms (in Japanese and Chinese text all words in capitals), identifiers, words of mixed case and those
+    that mean something else without their capital ("May", German "Sie") stay; texts in scripts without case
+    offer nothing.
     """
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 2
+    version: Final = 3
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -50,7 +52,13 @@ class Casing:
 
 
 def _places(text: str) -> Iterator[re.Match[str]]:
-    return (match for match in _WORD.finditer(text) if _eligible(match[0]))
+    # Between kana and ideographs words in capitals are acronyms, however long they are.
+    foreign = _WITHOUT_CASE.search(text) is not None
+    return (
+        match
+        for match in _WORD.finditer(text)
+        if _eligible(match[0]) and not (foreign and match[0].isupper())
+    )
 
 
 def _eligible(word: str) -> bool:

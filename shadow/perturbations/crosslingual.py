@@ -9,8 +9,8 @@ from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, engli
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import asking, may_be_in, readdressed
-from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
-from evenkeel.shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
+from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import NO_PROSE, draft
 
 if TYPE_CHECKING:
     import random

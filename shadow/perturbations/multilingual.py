@@ -12,8 +12,8 @@ from evenkeel.shadow.perturbations.answer_language import (
     language_of_segments,
     readdressed,
 )
-from evenkeel.shadow.perturbations.protocol import NotApplicable, RewriteTask
-from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import draft
 
 if TYPE_CHECKING:
     import random

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.protocol import GENERAL, RewriteTask
-from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import draft
 
 if TYPE_CHECKING:
     import random
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Paraphrase:
-    """Has the rewriter say the whole input in other words: documents as well, code not.
+    """Has the rewriter say what a user typed in other words.
 
     All or nothing: severity means nothing to it.
     """
 
     name: Final = "general.paraphrase"
     rewording: Final = Rewording(GENERAL, phrase="paraphrasing", order=50)
-    version: Final = 1
+    version: Final = 2
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})
     wanted: Final = AS_BEFORE
@@ -32,7 +32,6 @@ class Paraphrase:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
         """What to rewrite, as `Perturbation.apply`; "no_input", "nothing_to_change" if there is nothing."""
         del severity, rng
-        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
-        if not inputs:
+        if not view.typed:
             return NO_INPUT
-        return draft(view, inputs, lambda text: RewriteTask("paraphrase", text))
+        return draft(view, view.typed, lambda text: RewriteTask("paraphrase", text))

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from evenkeel.core.protected_spans import Protected, protected_spans
-from evenkeel.shadow.perturbations.protocol import NotApplicable
+from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE
 
 if TYPE_CHECKING:
     import random
     import re
 
+    from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
 Finder = Callable[[str], Iterator["re.Match[str]"]]
@@ -32,7 +33,7 @@ def change_places(
     rewrite: Rewriter,
     margin: int = 0,
 ) -> PromptView | NotApplicable:
-    """Rewrite a share of the places in the input segments of a prompt.
+    """Rewrite a share of the places in what an end user typed.
 
     The share is counted over all input together. Above severity 0 at least one place changes if
     any can, so a variant always differs.
@@ -49,9 +50,9 @@ def change_places(
     """
     if not 0 <= severity <= 1:
         raise ValueError(f"severity {severity} is not between 0 and 1")
-    inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
+    inputs = view.typed
     if not inputs:
-        return NotApplicable("no_input", "the prompt holds no text of a user")
+        return NO_INPUT
     places: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
@@ -59,13 +60,11 @@ def change_places(
         owners += [segment.index] * (len(places) - len(owners))
     changes = _choose(places, severity, rng, rewrite)
     if not changes:
-        return NotApplicable("nothing_to_change", "no place in the input can be changed in this way")
-    texts: dict[int, str] = {}
-    for segment in inputs:
-        own = [(places[index], new) for index, new in changes.items() if owners[index] == segment.index]
-        if own:
-            texts[segment.index] = _rewritten(segment.text, own)
-    return view.with_texts(texts)
+        return NOTHING_TO_CHANGE
+    own: dict[int, list[tuple[re.Match[str], str]]] = {}
+    for index, new in changes.items():
+        own.setdefault(owners[index], []).append((places[index], new))
+    return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
 
 
 def _choose(

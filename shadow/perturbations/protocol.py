@@ -112,6 +112,14 @@ class Perturbation(Protocol):
 NOTHING: Final[frozenset[Requirement]] = frozenset()
 """For `requires`: the kind works by rule."""
 
+NO_INPUT: Final = NotApplicable(
+    "no_input",
+    "nothing in the prompt is known to be typed by a user; the setting `inputs` adds documents and more",
+)
+NOTHING_TO_CHANGE: Final = NotApplicable(
+    "nothing_to_change", "no place in the input can be changed in this way"
+)
+
 GENERAL: Final = Category(
     "general",
     "Input perturbations: the same request as another person, or in a hurry, would type it.",

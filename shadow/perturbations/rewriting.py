@@ -20,7 +20,6 @@ _BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _KANA_OR_IDEOGRAPH: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
-NO_INPUT: Final = NotApplicable("no_input", "the prompt holds no text of a user")
 NO_PROSE: Final = NotApplicable("nothing_to_change", "there are no words that could be put differently")
 
 

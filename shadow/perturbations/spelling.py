@@ -1,7 +1,8 @@
 """Typing errors and common misspellings, as people make them in the language of the text.
 
 What is known of a language is in `spelling.toml`: its keyboard, known misspellings, marks that are left
-out, and words to steer clear of. Japanese is apart: there a slip is another conversion of the same reading.
+out. Its words are those of pyspellchecker: a slip must not say something else. Japanese is apart: there a
+slip is another conversion of the same reading.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _LANGUAGE_SAMPLE: Final = 150
 _STAGGER: Final = (0.0, 0.25, 0.75)
 """How far, in keys, a row of letters is shifted to the right against the top one."""
 _NEVER: Final = re.compile(r"(?!)")
+_ENGLISH: Final = "en"
 _ENOUGH_KANA: Final = 4
 """Shorter stretches of kana stand inside other words too often to be read back into kanji."""
 
@@ -53,8 +55,6 @@ class Slips:
     """Letter → letters on keys beside it."""
     misspelled: Mapping[str, str]
     """Word → how it is often misspelled, with the same first letter."""
-    frequent: frozenset[str]
-    """Words that are one slip away from another: a slip must not say something else."""
     bare: Mapping[str, str] = field(default_factory=dict)
     """Letter with a mark → what is typed where the mark is forgotten or not on the keyboard."""
     dropped: re.Pattern[str] = _NEVER
@@ -72,7 +72,6 @@ class Slips:
         return cls(
             neighbours=_neighbours(keyboards[table["keyboard"]]),
             misspelled=_pairs(table["misspelled"]),
-            frequent=frozenset(table["frequent"].split()),
             bare=table.get("bare", {}),
             dropped=re.compile(table["dropped"]) if "dropped" in table else _NEVER,
             nouns=re.compile(table["nouns"]) if "nouns" in table else _NEVER,
@@ -124,7 +123,17 @@ _JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: 
 
 def _slips_for(language: str | None) -> Slips:
     """The slips of a language; those of English where none are known or the language is unknown."""
-    return SLIPS.get(language or "en", SLIPS["en"])
+    return SLIPS.get(language or _ENGLISH, SLIPS[_ENGLISH])
+
+
+@cache
+def real_words(language: str | None) -> frozenset[str]:
+    """The words of a language in lower case; those of English where none are known or it is unknown."""
+    # Imported here: a list takes up to a second and tens of megabytes.
+    from spellchecker import SpellChecker  # noqa: PLC0415
+
+    tag = language if language in SLIPS else _ENGLISH
+    return frozenset(SpellChecker(language=tag).word_frequency.words())
 
 
 class Spelling:
@@ -133,24 +142,20 @@ class Spelling:
     Keyboard, known slips and forgotten accents are those of the text's language (English, German,
     Spanish, French, Italian, Dutch, Portuguese; for others the English keyboard); in Japanese words get
     another conversion. First and last letters stay, the last because it carries number and tense; so do
-    short words, names (capitals inside a sentence), acronyms and contractions, and no slip makes
-    another frequent word.
+    short words, names (capitals inside a sentence), acronyms and contractions, and no slip makes another word
+    of the language.
     """
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 2
+    version: Final = 3
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words misspelt, as `Perturbation.apply`."""
-        languages = {
-            segment.text: language_of(_prose(segment.text))
-            for segment in view.segments
-            if segment.kind == "input"
-        }
+        languages = {segment.text: language_of(_prose(segment.text)) for segment in view.typed}
 
         def find(text: str) -> Iterator[re.Match[str]]:
             if languages[text] == "ja":
@@ -161,7 +166,7 @@ class Spelling:
             language = languages[place.string]
             if language == "ja":
                 return _JAPANESE[place[0]]
-            return _rewrite(place[0], _slips_for(language), rng)
+            return _rewrite(place[0], _slips_for(language), real_words(language), rng)
 
         return change_places(view, severity, rng, find=find, rewrite=rewrite)
 
@@ -214,7 +219,7 @@ def _opens_sentence(text: str, start: int) -> bool:
     return not before or before[-1] in ".!?:\n。\uff01\uff1f"
 
 
-def _rewrite(word: str, slips: Slips, rng: random.Random) -> str | None:
+def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) -> str | None:
     known = slips.misspelled.get(word.lower())
     if known is not None and (len(word) < _LEAST_LETTERS or _below(2, rng)):
         return word[0] + known[1:]
@@ -225,11 +230,11 @@ def _rewrite(word: str, slips: Slips, rng: random.Random) -> str | None:
         if word[mark.start()].isupper():
             typed = typed.capitalize()
         bare = word[: mark.start()] + typed + word[mark.end() :]
-        if bare.lower() not in slips.frequent:
+        if bare.lower() not in real:
             return bare
     for _ in range(_TRIES):
         slip = _slip(word, slips, rng)
-        if slip != word and slip.lower() not in slips.frequent:
+        if slip != word and slip.lower() not in real:
             return slip
     return None
 

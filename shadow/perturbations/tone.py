@@ -1,4 +1,4 @@
-"""The same in another tone: by phrases and punctuation, or by a model.
+"""The same in another tone: by phrases, or by a model.
 
 The phrases of each language and tone are in `tone.toml`.
 """
@@ -17,8 +17,8 @@ from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING, NotApplicable, RewriteTask
-from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import draft
 
 if TYPE_CHECKING:
     import random
@@ -39,8 +39,6 @@ class Manner:
     swaps: Mapping[str, str] = field(default_factory=dict)
     """Phrases in lower case and what stands in their place. A key that begins with "^" counts at the
     start of a sentence only."""
-    ends: Mapping[str, str] = field(default_factory=dict)
-    """Marks at the end of a sentence, and what stands in their place."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any], language: Mapping[str, Any]) -> Manner:
@@ -61,7 +59,7 @@ class Manner:
             for order in table.get("orders", ())
             for what in table["objects"]
         }
-        return cls(tuple(table["openers"]), tuple(table["closers"]), swaps, table.get("ends", {}))
+        return cls(tuple(table["openers"]), tuple(table["closers"]), swaps)
 
 
 TONES: Final = ("formal", "casual", "urgent", "frustrated", "polite")
@@ -81,9 +79,9 @@ _CLOSED: Final = ".!?…:;,。\uff01\uff1f"
 class Tone:
     """Writes what the user says in another tone, which the generator picks.
 
-    By rule: greetings and closing words, set phrases, contractions and marks at the end of sentences,
-    in eight languages; severity is the share of these places. By the rewriter: the whole input at once.
-    What is protected stays, and no phrase states a fact or asks for a form of answer.
+    By rule: greetings and closing words, set phrases and contractions, in eight languages; severity is the
+    share of these places. By the rewriter: the whole input at once. What is protected stays, and no phrase
+    states a fact or asks for a form of answer.
 
     Versions by rule are odd, by the rewriter even, so that their verdicts can be distinguished.
     """
@@ -106,7 +104,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 1 if by == "rule" else 2
+        self.version: Final = 3 if by == "rule" else 4
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -116,12 +114,12 @@ class Tone:
         Not applicable: "no_input"; by rule also "language_unknown" and "language_unsupported".
         """
         tone = self._tones[rng.randrange(len(self._tones))]
-        spoken = _spoken(view)
+        spoken = view.typed
         if not spoken:
             return NO_INPUT
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        language = language_of(view.input_text[:_TELLING])
+        language = language_of("\n\n".join(one.text for one in spoken)[:_TELLING])
         if language is None:
             return NotApplicable("language_unknown", "the language of the input is not clear")
         if language not in MANNERS:
@@ -129,18 +127,12 @@ class Tone:
         return _by_rule(view, severity, rng, spoken=spoken, language=language, tone=tone)
 
 
-def _spoken(view: PromptView) -> list[Segment]:
-    """What a user says in his own words; where nothing is known of that, all input but code."""
-    inputs = [one for one in view.segments if one.kind == "input" and one.type != "code" and one.text.strip()]
-    return [one for one in inputs if one.type == "text"] or inputs
-
-
 def _by_rule(
     view: PromptView,
     severity: float,
     rng: random.Random,
     *,
-    spoken: list[Segment],
+    spoken: Sequence[Segment],
     language: str,
     tone: str,
 ) -> Outcome:
@@ -179,8 +171,6 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
             phrase = manner.closers[rng.randrange(len(manner.closers))]
             flows = text[place.start() - 1] in _CLOSED
             return (("" if spaceless else " ") if flows else "\n\n") + phrase
-        case "end":
-            return manner.ends[found]
         case _:
             plain = found.lower().replace("’", "'")
             new = manner.swaps.get(plain) or manner.swaps[f"^{plain}"]
@@ -188,7 +178,7 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
 
 
 def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
-    """The beginning of a text, its phrases and marks to swap, and its end."""
+    """The beginning of a text, its phrases to swap, and its end."""
     opening = _OPENING.match(text)
     assert opening is not None  # the pattern matches anywhere
     yield opening
@@ -207,24 +197,17 @@ _CLOSING: Final = re.compile(r"(?P<closing>(?<=\S))")
 
 @cache
 def _inside(language: str, tone: str) -> re.Pattern[str] | None:
-    """Finds phrases to swap and marks to swap; None if there are none."""
+    """Finds phrases to swap; None if there are none."""
     manner = MANNERS[language][tone]
     spaceless = language in SPACELESS
     edges = ("", "") if spaceless else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
-    ends = "".join(re.escape(mark) for mark in manner.ends)
     anywhere = [key for key in manner.swaps if key[0] != "^"]
     starting = [key[1:] for key in manner.swaps if key[0] == "^"]
     phrases = [
         *_phrases(starting, r"(?:\A|(?<=[.!?]\s)|(?<=\n))", edges[1]),
         *_phrases(anywhere, edges[0], edges[1]),
     ]
-    rules = [f"(?P<swap>{'|'.join(phrases)})"] if phrases else []
-    if ends and spaceless:
-        rules.append(f"(?P<end>(?<=\\w)[{ends}])")
-    elif ends:
-        # Not behind abbreviations of one letter, and only where a sentence begins next.
-        rules.append(rf"(?P<end>(?<=[^\W\d_]{{2}})[{ends}](?=\s+[A-ZÀ-ÞŒ¿¡]|\s*\Z))")
-    return re.compile("|".join(rules)) if rules else None
+    return re.compile(f"(?P<swap>{'|'.join(phrases)})") if phrases else None
 
 
 def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:

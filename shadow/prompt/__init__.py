@@ -11,6 +11,7 @@ from evenkeel.shadow.prompt.refusals import Refusal, refusal
 from evenkeel.shadow.prompt.segments import (
     Block,
     Classifier,
+    InputSource,
     Segment,
     SegmentKind,
     SegmentType,
@@ -23,6 +24,7 @@ __all__ = [
     "Api",
     "Block",
     "Classifier",
+    "InputSource",
     "Message",
     "PromptView",
     "Refusal",

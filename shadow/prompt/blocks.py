@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.prompt.references import asks, labels_a_request, orders
+from evenkeel.shadow.prompt.references import asks, introduces_context, labels_a_request, orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 _DOCUMENT_WORDS: Final = (
     r"doc(?:ument)?s?|passages?|source(?:[ ]documents?)?|articles?|excerpts?|snippets?|context|background"
-    r"|reference(?:[ ]text)?|knowledge[ ]base|transcript|chat[ ]log|conversation|email|ticket|case[ ]notes?"
+    r"|observation|tool[ _](?:results?|output|response)|search[ ]results?|function[ ](?:results?|output)"
+    r"|reference(?:[ ]text)?|knowledge[ ]base|transcript|chat[ ]log|conversation|e-?mail|ticket|case[ ]notes?"
     r"|dokumente?|kontext|quellen?|artikel|documentos?|contexto|fuentes?|art[íi]culos?|contexte|extraits?"
-    r"|documenti?|contesto|fonti?|documenten|bronn?en?|fontes?|artigos?|文書|資料|文脈|コンテキスト|背景"
+    r"|text|texte|testo|tekst|courriel|correo|mail|case|documenti?|contesto|fonti?|documenten|bronn?en?|fontes?|artigos?|文書|資料|文脈|コンテキスト|背景"
 )
 _EXAMPLE_WORDS: Final = (
     r"(?:here[ ](?:are|is)[ ])?(?:for[ ]example|(?:(?:some|a[ ]few|an?)[ ])?examples?|demonstrations?"
@@ -88,6 +89,7 @@ LINE: Final = re.compile(
         (?P<fence>```|~~~)
       | (?:[^\W\d_][^\n:]{{0,30}}:[ ]*)?(?P<quotes>\"{{3}}|'{{3}})[^\n]*$
       | <(?P<tag>(?:document|doc|context|source|passage|article|transcript|text|excerpt|reference|example
+          |tool[_-](?:result|response|output)s?|search[_-]results?|observation
           |output[_-]?format|format|input|conversation|ticket|email)(?:_?\d+)?)(?:[ ][^<>\n]*)?>
       | (?P<item>(?:[-*+•]|\d{{1,3}}[.)])[ \t]+(?=\S))
       | (?P<heading>\#{{1,6}}[ \t]+|\*\*(?=[^*\n]+\*\*:?[ \t]*$))?(?:
@@ -124,6 +126,8 @@ RULES: Final = (
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
 """Labels that stand before the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
+LINE_START: Final = re.compile(r"\s*")
+LIST_MARK: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]")
 BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
 CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 """The end of a document that says where it ends."""
@@ -306,6 +310,10 @@ class _Scanner:
             rule = "says"
         before = self._open
         self._read(rule, match, at, end)
+        if rule in {None, "asks", "title"} and self._open.type == "text" and self._leads_in(at, end):
+            self._begin("document", end, labelled=True, opens=True)
+            self._blank = False
+            return
         if self._open is before and rule not in {"output", "says"}:
             self._open.opens = False  # this line is what was announced
         self._blank = False
@@ -332,6 +340,15 @@ class _Scanner:
             self._begin("document", at, labelled=True, opens=self._text[match.end() : end].isspace())
         else:
             self._plain_label(rule, at, end)
+
+    def _leads_in(self, at: int, end: int) -> bool:
+        """Whether a line introduces a text to work on, and no list."""
+        behind = LINE_START.match(self._text, end)
+        return (
+            introduces_context(self._text[at:end])
+            and behind is not None
+            and not LIST_MARK.match(self._text, behind.end())
+        )
 
     def _follows(self) -> bool:
         return self._open.opens and self._open.type in {"output_instructions", "examples", "document"}

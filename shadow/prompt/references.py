@@ -107,6 +107,7 @@ def _names(text: str, pointer: re.Match[str], near: str) -> bool:
 
 
 _LONGEST_LOOK: Final = 2_000
+_LONGEST_LEAD: Final = 200
 
 
 def _stems(near: str) -> set[str]:
@@ -174,6 +175,17 @@ def orders(paragraph: str) -> bool:
 def asks(paragraph: str) -> bool:
     """Whether a paragraph is a question, or tells a reader what to do."""
     return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
+
+
+def introduces_context(line: str) -> bool:
+    """Whether a line that ends in a colon leads in to a text to work on: "Here is the chat transcript:"."""
+    if not line.rstrip(" *_\n").endswith((":", "\uff1a")) or len(line) > _LONGEST_LEAD:
+        return False
+    shows = _compiled("ahead").search(line) is not None or _begins("shows").match(line) is not None
+    words = line.rstrip(" *_:\uff1a\n")
+    return (
+        shows and _compiled("given").search(words) is not None and _compiled("output").search(words) is None
+    )
 
 
 def labels_a_request(line: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 SegmentKind = Literal["template", "input", "history"]
 """Where a segment comes from: the application's prompt, its user or data, or earlier answers and
@@ -12,6 +12,12 @@ results of tools. Nothing of the history is ever changed."""
 
 SegmentType = Literal["instructions", "output_instructions", "examples", "document", "list", "code", "text"]
 """What a segment is. "text" is what a user wrote and whatever fits nothing else."""
+
+
+InputSource = Literal["typed", "documents", "tool_results", "instructions"]
+"""Where words come from that could have been put differently: what an end user typed, documents and other
+data, results of tools, and what the application says."""
+TYPED: Final[frozenset[InputSource]] = frozenset({"typed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +82,17 @@ class Segment:
     def slot(self) -> tuple[int, int | None]:
         """Names the string of the body that holds it."""
         return self.message, self.part
+
+    @property
+    def source(self) -> InputSource | None:
+        """Whose words these are; None of what is never put differently: code, and earlier answers."""
+        if self.type == "code":
+            return None
+        if self.kind == "history":
+            return "tool_results" if self.role == "tool" else None
+        if self.type == "document":
+            return "documents"
+        if self.kind == "template" or self.type not in ("text", "list"):
+            return "instructions"
+        # What is filled into a system message comes from the application's data.
+        return "typed" if self.role == "user" else "documents"

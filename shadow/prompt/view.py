@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from evenkeel.core.text import well_formed
 from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
-from evenkeel.shadow.prompt.segments import Segment, SlotText, by_role
+from evenkeel.shadow.prompt.segments import TYPED, Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.shadow.prompt.body import Api, Body
-    from evenkeel.shadow.prompt.segments import Block, Classifier
+    from evenkeel.shadow.prompt.segments import Block, Classifier, InputSource
     from evenkeel.shadow.prompt.spans import Member
 
 _FORCED_FALSE: Final = ("stream", "store", "background")
@@ -60,6 +60,8 @@ class PromptView:
     _body: Body
     _members: Mapping[str, str | None] = field(default_factory=dict)
     """Top-level members that were set (their JSON text) or removed (None)."""
+    inputs: frozenset[InputSource] = TYPED
+    """Whose words the changes of a user's input are made in."""
 
     @classmethod
     def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = "chat") -> Self:
@@ -116,6 +118,11 @@ class PromptView:
     def input_text(self) -> str:
         """The input segments alone, a blank line between; "" if there are none."""
         return "\n\n".join(segment.text for segment in self.segments if segment.kind == "input")
+
+    @property
+    def typed(self) -> tuple[Segment, ...]:
+        """What an end user could have put differently, or what `inputs` says; none of it is blank."""
+        return tuple(one for one in self.segments if one.source in self.inputs and one.text.strip())
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
@@ -184,6 +191,10 @@ class PromptView:
                 replace(one, index=index, role=slots[one.slot][1]) for index, one in enumerate(placed)
             ),
         )
+
+    def changing(self, inputs: Iterable[InputSource]) -> Self:
+        """The same prompt, changes of a user's input to be made in the words of these."""
+        return replace(self, inputs=frozenset(inputs))
 
     def get(self, key: str) -> Any:
         """The decoded value of a top-level member as it is now, None if there is none."""

@@ -53,8 +53,8 @@ def test_a_paraphrase_asks_for_the_input_alone() -> None:
     ]  # fmt: skip
 
 
-def test_documents_are_paraphrased_and_code_is_not() -> None:
-    """Each piece of input is a task of its own, code apart."""
+def test_only_what_a_user_typed_is_paraphrased_unless_more_is_asked_for() -> None:
+    """Documents are left alone, and changed where `inputs` names them; code never is."""
     blocks = (
         Block("template", "Read this and answer.\n", "instructions"),
         Block("input", "Doc 1: The shop closes early on Sundays.\n", "document"),
@@ -62,6 +62,9 @@ def test_documents_are_paraphrased_and_code_is_not() -> None:
         Block("input", "When does it close?", "text"),
     )
     view = view_of(("user", "".join(block.text for block in blocks)), classify=typed(*blocks))
+    _, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
+    assert [task.text for task in tasks] == ["When does it close?"]
+    view = view.changing(["typed", "documents"])
     _, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
     assert [task.text for task in tasks] == [
         "Doc 1: The shop closes early on Sundays.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
-from evenkeel.shadow.prompt import Block
+from evenkeel.shadow.prompt import Block, PromptView
 from testing.public import DATA, questions, texts_of
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
@@ -138,8 +139,8 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         assert (task.kind, task.text) == ("tone", QUESTION)
         picked.add(task.target)
     assert picked == set(TONES)
-    assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 2)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 1)
+    assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 4)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 3)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -175,3 +176,14 @@ def test_tone_by_rule_on_real_texts(source) -> None:
         assert outcome.input_text != text
         assert survives(text, outcome.input_text), (text, outcome.input_text)
     assert applied >= 0.9 * len(texts), f"{applied} of {len(texts)}"
+
+
+@pytest.mark.parametrize("language", sorted(BY_LANGUAGE))
+def test_a_tone_changes_words_and_never_marks_alone(language) -> None:
+    """Even a mild one says something in other words."""
+    text = BY_LANGUAGE[language]
+    for tone in TONES:
+        for seed in range(20):
+            outcome = Tone(tones=(tone,)).apply(chat(text), 0.07, random.Random(seed))
+            if isinstance(outcome, PromptView):
+                assert re.findall(r"\w+", outcome.input_text) != re.findall(r"\w+", text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable, by_name
-from evenkeel.shadow.perturbations.spelling import SLIPS
+from evenkeel.shadow.perturbations.spelling import SLIPS, real_words
 from evenkeel.shadow.prompt import PromptView
 from tests.shadow.pretended_rewriter import survives
 
@@ -94,7 +94,7 @@ PINNED = {
     "general.whitespace": "Tell  me, please,  where the order is?  It has not come  - weeks late. Thanks",
     "general.punctuation": "Tell me, please where the order is? It has not come – weeks late. Thanks",
     "general.casing": "Tell me, please, Where the order is? It has not Come - WEEKS late. Thanks",
-    "general.spelling": "Tell me, please, wher the oder is? It has not come - weeks late. Thanks",
+    "general.spelling": "Tell me, please, wher the orfer is? It has not come - weeks late. Thanks",
 }
 
 
@@ -280,6 +280,9 @@ def test_casing_changes_nothing_but_case(seed: int) -> None:
         ("Haben Sie die Frage?", "Sie"),
         ("Reports in May and March", "May"),
         ("Tell Ihnen 7", "Ihnen"),
+        ("ONEDRIVEの同期が Windows で止まりました", "ONEDRIVE"),
+        ("我的ERPSYSTEM在 Windows 上无法登录", "ERPSYSTEM"),
+        ("APIのエラーです。Reset it", "API"),
     ],
 )
 def test_casing_keeps_capitals_that_carry_meaning(text: str, kept: str) -> None:
@@ -302,9 +305,6 @@ def test_severity_counts_over_all_input_together() -> None:
         assert isinstance(changed, PromptView)
         differing = [new for new, old in zip(changed.segments, view.segments, strict=True) if new != old]
         assert len(differing) == 1
-
-
-FREQUENT = SLIPS["en"].frequent
 
 
 @given(st.integers(0, 500))
@@ -330,15 +330,15 @@ def test_spelling_slips_are_of_the_four_kinds() -> None:
     doublings = {"caarting", "carrting", "cartting", "cartiing", "cartinng"}
     near = {"a": "qwsz", "r": "edft", "t": "rfgy", "i": "ujko", "n": "bhjm"}
     neighbours = {"carting".replace(letter, key) for letter, keys in near.items() for key in keys}
-    assert made == (swaps | omissions | doublings | neighbours) - FREQUENT
+    assert made == (swaps | omissions | doublings | neighbours) - real_words("en")
 
 
-def test_spelling_never_makes_another_frequent_word() -> None:
-    """A slip that says something else ("form", "trail") would change the question."""
+def test_spelling_never_makes_another_word() -> None:
+    """A slip that says something else ("form", "trail", "fiend") would change the question."""
     made = " ".join(
-        variant("general.spelling", "from trial quiet their", 1.0, seed) for seed in range(500)
+        variant("general.spelling", "from trial quiet their friend", 1.0, seed) for seed in range(500)
     ).split()
-    assert not {"form", "trail", "quite", "there"} & set(made)
+    assert not {"form", "trail", "quite", "there", "fiend"} & set(made)
     assert "thier" in made
 
 
@@ -400,11 +400,10 @@ def test_slip_tables_hold_together(language: str) -> None:
     """Forty known slips and more, each with the right first letter, wrong, and no other word."""
     slips = SLIPS[language]
     assert len(slips.misspelled) >= 40
-    assert len(slips.frequent) >= 400
     for right, wrong in slips.misspelled.items():
         assert right[0] == wrong[0]
         assert right != wrong
-        assert wrong not in slips.frequent | set(slips.misspelled)
+        assert wrong not in slips.misspelled
+        assert wrong not in real_words(language)
         assert right == right.lower()
-    assert all(word == word.lower() and len(word) >= 3 for word in slips.frequent)
     assert all(len(letter) == 1 and typed for letter, typed in slips.bare.items())

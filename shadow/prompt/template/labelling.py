@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.blocks import cut
+from evenkeel.shadow.prompt.references import labels_a_request
 from evenkeel.shadow.prompt.segments import Block, SlotText, by_role
 from evenkeel.shadow.prompt.template.skeleton import Span, fixed_characters, padded, place
 
@@ -41,7 +42,54 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
     (block,) = by_role([slot])[0]
     if block.kind == "history" or not slot.text:
         return (block,)
-    return typed(slot.text, [(0, len(slot.text))] if block.kind == "template" else [])
+    if block.kind == "template":
+        return typed(slot.text, [(0, len(slot.text))])
+    return _told_apart(typed(slot.text, []))
+
+
+def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks of a user's message that an application composed, its own words told from the user's.
+
+    Such a message holds documents, examples or how to answer, and somewhere a question. Where nothing shows
+    which words are the question, all may be.
+    """
+    types = {block.type for block in blocks}
+    if types <= {"text", "list", "code"}:
+        return tuple(blocks)
+    found: list[Block] = []
+    asked = False
+    lead = False
+    for block in blocks:
+        if block.type not in ("text", "list"):
+            found.append(block)
+            asked = asked or (lead and block.type == "code")
+            lead = False
+            continue
+        for paragraph in _PARAGRAPH.findall(block.text) if block.type == "text" else (block.text,):
+            is_lead = paragraph.rstrip().endswith((":", "\uff1a"))
+            is_asked = not is_lead and (lead or _is_question(paragraph))
+            asked = asked or is_asked
+            last = found[-1] if found else None
+            kind: SegmentKind = "input" if is_asked else "template"
+            type_: SegmentType = block.type if is_asked or block.type == "list" else "instructions"
+            if last is not None and (last.kind, last.type) == (kind, type_):
+                found[-1] = Block(kind, last.text + paragraph, type_)
+            else:
+                found.append(Block(kind, paragraph, type_))
+            lead = is_lead and labels_a_request(_LAST_WORDS.sub("", paragraph.strip().rpartition("\n")[2]))
+    # Who hands over documents and says how to answer, or who the model is, is no user that types.
+    composed = "document" in types and (
+        bool(types & {"output_instructions", "examples"}) or _ROLE.match(blocks[0].text) is not None
+    )
+    return tuple(found) if asked or composed else tuple(blocks)
+
+
+def _is_question(paragraph: str) -> bool:
+    """Whether a paragraph is what a user asks: a question, or words behind a label such as "Message:"."""
+    text = paragraph.strip()
+    if labels_a_request(text):
+        return _INSTRUCTS.match(text) is None
+    return text.endswith(("?", "\uff1f"))
 
 
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
@@ -124,6 +172,20 @@ def _joined(
     return tuple(blocks)
 
 
+_PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n(?=[^\n]*\S))?)+\s*|\s+")
+_LAST_WORDS: Final = re.compile(r".*\b(?=\w+[^\w\n]*\Z)")
+"""Before the last word of a line: "The user has asked the following question:" leads in to a question."""
+_INSTRUCTS: Final = re.compile(
+    r"[\s#*]*(?:tasks?|instructions?|your[ ](?:task|job)|prompt|aufgabe|anweisung\w*|tarea|instruccion(?:es)?"
+    r"|tâche|compito|istruzioni|taak|opdracht|tarefa|instruç\w+|タスク|課題|指示|任务|指令)\b",
+    re.IGNORECASE,
+)
+"""Labels of what the application says."""
+_ROLE: Final = re.compile(
+    r"\s*(?:you[ ](?:are|will|sort|classify|help|act)|du[ ](?:bist|hilfst)|sie[ ]sind|eres|vous[ ]êtes"
+    r"|tu[ ]es|sei[ ]un|je[ ]bent|u[ ]bent|você[ ]é|あなたは|你是)",
+    re.IGNORECASE,
+)
 PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
 """Where an input goes in a template: `{name}` or `{{name}}`."""
 

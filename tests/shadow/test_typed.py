@@ -1,0 +1,86 @@
+"""Whose words a prompt holds: what a user typed, told from documents, tool results and instructions."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
+
+DOCUMENTS = "Doc 1: Lamps are in store A, and cables are in store B.\n\nDoc 2: Store C is closed on Sundays."
+QUESTION = "Where do I find a new lamp for my desk, and who has the key?"
+
+
+def view_of(*messages: tuple[str, str]) -> PromptView:
+    """A first request of a route."""
+    body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]})
+    return PromptView.parse(body.encode(), TemplateLearner().classifier(""))
+
+
+def typed(view: PromptView) -> list[str]:
+    return [one.text.strip() for one in view.typed]
+
+
+@pytest.mark.parametrize(("text", "own"), [
+    (QUESTION, [QUESTION]),
+    (f"You help in a shop. Answer from these.\n\n{DOCUMENTS}\n\n{QUESTION}", [QUESTION]),
+    (f"{DOCUMENTS}\n\nUse only the documents above.\n\nQuestion: {QUESTION}", [f"Question: {QUESTION}"]),
+    (
+        'Classify the message. Use the format below.\n\n{"label": "a | b"}\n\nMessage: My lamp flickers.',
+        ["Message: My lamp flickers."],
+    ),
+    ("Dokument 1: Lampen.\n\nFrage: Wo sind sie?\n\nAntworte in einem Satz.", ["Frage: Wo sind sie?"]),
+    ("文書1: ランプです。\n\n質問: どこですか。\n\nJSONで回答してください。", ["質問: どこですか。"]),
+    (f"The user has asked the following question:\n\n{QUESTION}\n\nAnswer in JSON.", [QUESTION]),
+    ("You are given the following case:\nThe lamp is dark.\n\nSummarise it.\n\nAnswer in one sentence.", []),
+    (f"Search results:\nLamps, 12 euros.\n\n{QUESTION}", [QUESTION]),
+])  # fmt: skip
+def test_a_users_words_are_told_from_an_applications(text, own) -> None:
+    """Before a template is known, labels, questions and lead-ins show what a user typed."""
+    assert typed(view_of(("user", text))) == own
+
+
+def test_tool_results_and_instructions_are_not_typed() -> None:
+    """They can be asked for, one by one; earlier answers and code cannot."""
+    view = view_of(
+        ("system", "Be brief and friendly, please."),
+        ("user", QUESTION),
+        ("assistant", "One moment."),
+        ("tool", "The lamp is in stock, and costs twelve euros."),
+        ("user", "And in red?"),
+    )
+    assert typed(view) == [QUESTION, "And in red?"]
+    assert typed(view.changing(["tool_results"])) == ["The lamp is in stock, and costs twelve euros."]
+    assert typed(view.changing(["instructions"])) == ["Be brief and friendly, please."]
+
+
+BY_RULE = by_name(f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling", "tone"))
+
+
+@pytest.mark.parametrize("kind", BY_RULE, ids=lambda one: one.name)
+def test_general_kinds_touch_only_what_a_user_typed(kind) -> None:
+    """Documents stand in every variant as they were, unless `inputs` names them."""
+    text = f"Answer from these documents.\n\n{DOCUMENTS}\n\n{QUESTION}\n\nAnswer in one sentence."
+    view = view_of(("user", text))
+    for seed in range(20):
+        variant = kind.apply(view, 0.5, random.Random(seed))
+        assert isinstance(variant, PromptView)
+        assert DOCUMENTS in variant.text
+        assert variant.text.endswith("Answer in one sentence.")
+    asked = [kind.apply(view.changing(["documents"]), 0.9, random.Random(seed)) for seed in range(20)]
+    assert all(QUESTION in one.text and one.text != view.text for one in asked)
+
+
+def test_a_prompt_without_a_users_words_says_so() -> None:
+    """The reason names the setting that helps."""
+    (kind,) = by_name(["general.spelling"])
+    outcome = kind.apply(
+        view_of(("user", f"You sum up.\n\n{DOCUMENTS}\n\nAnswer in one line.")), 0.5, random.Random(1)
+    )
+    assert isinstance(outcome, NotApplicable)
+    assert outcome.reason == "no_input"
+    assert "inputs" in outcome.detail
