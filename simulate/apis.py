@@ -104,15 +104,10 @@ def named_event(content: dict[str, Any]) -> bytes:
 class Api(Protocol):
     """One way to ask a model over HTTP."""
 
-    @property
-    def path(self) -> str:
-        """Where it is served."""
-        ...
-
-    @property
-    def id_prefix(self) -> str:
-        """What the ids of its answers begin with; all of them say "simulated"."""
-        ...
+    path: str
+    """Where it is served."""
+    id_prefix: str
+    """What the ids of its answers begin with; all of them say "simulated"."""
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request.
@@ -133,18 +128,41 @@ class Api(Protocol):
         ...
 
     def error(self, error: WireError) -> bytes:
-        """The body of an error answer."""
-        ...
+        """The body of an error answer: OpenAI's shape, where an API has none of its own."""
+        return error.body()
 
 
 DONE: Final = b"data: [DONE]\n\n"
 
 
-class ChatApi:
+def _head(completion: Completion, kind: str) -> dict[str, Any]:
+    """What answers with choices, and their events, begin with."""
+    return {
+        "id": completion.id,
+        "object": kind,
+        "created": completion.created,
+        "model": completion.model,
+        "system_fingerprint": completion.system_fingerprint,
+    }
+
+
+def _answer(completion: Completion, kind: str, choice: dict[str, Any]) -> bytes:
+    body = {**_head(completion, kind), "choices": [choice], "usage": chat_usage(completion)}
+    return json.dumps(body).encode()
+
+
+def _end(completion: Completion, head: dict[str, Any], *, include_usage: bool) -> Iterator[bytes]:
+    """The counts, if asked for, and `[DONE]`."""
+    if include_usage:
+        yield data_event({**head, "choices": [], "usage": chat_usage(completion)})
+    yield DONE
+
+
+class ChatApi(Api):
     """Chat completions."""
 
-    path: Final = "/v1/chat/completions"
-    id_prefix: Final = "chatcmpl-simulated-"
+    path = "/v1/chat/completions"
+    id_prefix = "chatcmpl-simulated-"
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `messages`."""
@@ -178,16 +196,7 @@ class ChatApi:
             "logprobs": None,
             "finish_reason": _finish_reason(completion),
         }
-        body = {
-            "id": completion.id,
-            "object": "chat.completion",
-            "created": completion.created,
-            "model": completion.model,
-            "choices": [choice],
-            "usage": chat_usage(completion),
-            "system_fingerprint": completion.system_fingerprint,
-        }
-        return json.dumps(body).encode()
+        return _answer(completion, "chat.completion", choice)
 
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
@@ -196,13 +205,7 @@ class ChatApi:
 
         With `include_usage` a further one without choices holds the token counts.
         """
-        head = {
-            "id": completion.id,
-            "object": "chat.completion.chunk",
-            "created": completion.created,
-            "model": completion.model,
-            "system_fingerprint": completion.system_fingerprint,
-        }
+        head = _head(completion, "chat.completion.chunk")
         usage: dict[str, Any] = {"usage": None} if include_usage else {}
 
         def event(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
@@ -223,13 +226,7 @@ class ChatApi:
             for piece in bundles(completion.text, tokens_per_event):
                 yield before + json.dumps(piece).encode() + after
         yield event({}, _finish_reason(completion))
-        if include_usage:
-            yield data_event({**head, "choices": [], "usage": chat_usage(completion)})
-        yield DONE
-
-    def error(self, error: WireError) -> bytes:
-        """OpenAI's shape."""
-        return error.body()
+        yield from _end(completion, head, include_usage=include_usage)
 
 
 def _flat(response_format: object) -> object:
@@ -251,11 +248,11 @@ def _tool_call(completion: Completion, call: ToolCall) -> dict[str, Any]:
     }
 
 
-class CompletionsApi:
+class CompletionsApi(Api):
     """Completions of one prompt: a string, or a list with one string. There are no tools."""
 
-    path: Final = "/v1/completions"
-    id_prefix: Final = "cmpl-simulated-"
+    path = "/v1/completions"
+    id_prefix = "cmpl-simulated-"
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `prompt`, which is taken for the user's words."""
@@ -279,40 +276,18 @@ class CompletionsApi:
 
     def body(self, completion: Completion) -> bytes:
         """One choice with the text."""
-        return json.dumps(
-            {
-                **_head(completion),
-                "choices": [_choice(completion.text, "stop")],
-                "usage": chat_usage(completion),
-            }
-        ).encode()
+        return _answer(completion, "text_completion", _choice(completion.text, "stop"))
 
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """The text in pieces, the finish reason with an empty one, the counts if asked for, `[DONE]`."""
-        head = _head(completion)
+        head = _head(completion, "text_completion")
         usage: dict[str, Any] = {"usage": None} if include_usage else {}
         for piece in bundles(completion.text, tokens_per_event):
             yield data_event({**head, "choices": [_choice(piece, None)], **usage})
         yield data_event({**head, "choices": [_choice("", "stop")], **usage})
-        if include_usage:
-            yield data_event({**head, "choices": [], "usage": chat_usage(completion)})
-        yield DONE
-
-    def error(self, error: WireError) -> bytes:
-        """OpenAI's shape."""
-        return error.body()
-
-
-def _head(completion: Completion) -> dict[str, Any]:
-    return {
-        "id": completion.id,
-        "object": "text_completion",
-        "created": completion.created,
-        "model": completion.model,
-        "system_fingerprint": completion.system_fingerprint,
-    }
+        yield from _end(completion, head, include_usage=include_usage)
 
 
 def _choice(text: str, finish_reason: str | None) -> dict[str, Any]:
@@ -331,11 +306,11 @@ _KINDS: Final = {
 }
 
 
-class MessagesApi:
+class MessagesApi(Api):
     """Messages."""
 
-    path: Final = "/v1/messages"
-    id_prefix: Final = "msg_simulated_"
+    path = "/v1/messages"
+    id_prefix = "msg_simulated_"
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `system`, `messages` and `max_tokens`."""
@@ -453,11 +428,11 @@ def _messages_tool_choice(raw: object) -> object:
             return "auto"
 
 
-class ResponsesApi:
+class ResponsesApi(Api):
     """Responses, without state: `previous_response_id` and stored conversations are refused."""
 
-    path: Final = "/v1/responses"
-    id_prefix: Final = "resp_simulated_"
+    path = "/v1/responses"
+    id_prefix = "resp_simulated_"
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `instructions` and `input`."""
@@ -496,10 +471,6 @@ class ResponsesApi:
         del include_usage
         for number, event in enumerate(_events(completion, tokens_per_event)):
             yield named_event({**event, "sequence_number": number})
-
-    def error(self, error: WireError) -> bytes:
-        """OpenAI's shape."""
-        return error.body()
 
 
 def _events(completion: Completion, tokens_per_event: int) -> Iterator[dict[str, Any]]:

@@ -8,19 +8,19 @@ import random
 from evenkeel.simulate import Condition, make_case
 from evenkeel.simulate.model import tell
 from evenkeel.simulate.phrases import ENGLISH
-from evenkeel.simulate.tasks import SCHEMA, ChatSummary, Questions, SlotFilling
+from evenkeel.simulate.tasks import CHAT_SUMMARY, QUESTIONS, SCHEMA, SLOT_FILLING
 
 
 def planted_issue(seed):
     """The case of a seed, told in four ways."""
     case = make_case(seed)
-    *documents, question = Questions().input(case, random.Random(seed)).split("\n\n")
+    *documents, question = QUESTIONS.input(case, random.Random(seed)).split("\n\n")
     told = tell(case.topic, case.details, Condition.GOOD, ENGLISH)
     return {
         "id": f"case-{seed}",
         "issue": case.topic.name,
         "case": case.text,
-        "chat": ChatSummary().input(case, random.Random(seed)),
+        "chat": CHAT_SUMMARY.input(case, random.Random(seed)),
         "question": question.removeprefix("Question: "),
         "documents": [
             {"title": f"Note {number}", "text": text.partition(": ")[2]}
@@ -35,7 +35,7 @@ def planted_issue(seed):
             }
             for name, slot in SCHEMA["properties"].items()
         ],
-        "entities": dict(SlotFilling().items(told)),
+        "entities": dict(SLOT_FILLING.items(told)),
     }
 
 
