@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.pair import Answer, Pair, Wanted
+from evenkeel.core.pair import Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.languages import Coverage
@@ -26,7 +26,10 @@ from evenkeel.metrics.similarity.embeddings import (
     name_of,
 )
 from evenkeel.metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
+from evenkeel.metrics.similarity.vectors import VectorCache
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.tasks import Task
+from tests.metrics.similarity.compass import Compass, by_mark, pair, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,23 +38,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rating
 
 
-DIRECTIONS = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
-
-
-class Compass:
-    """Encodes a text as the sum of its words' directions, and counts what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text."""
-        self.asked += texts
-        return [[sum(DIRECTIONS[w][i] for w in text.split()) for i in range(2)] for text in texts]
-
-
-def score(first: str, second: str, encoder: Compass | None = None) -> float | Failure:
-    return Embeddings(encoder or Compass()).score(Pair(Answer(first), Answer(second), ""))
+def score(first: str, second: str) -> float | Failure:
+    return Embeddings(Compass()).score(pair(first, second))
 
 
 def test_the_score_is_the_cosine_cut_at_zero() -> None:
@@ -68,22 +56,52 @@ def test_a_long_text_is_averaged_over_all_of_its_pieces() -> None:
     assert score(text, "north") == pytest.approx(math.sqrt(0.5))
 
 
-def test_a_text_is_encoded_once() -> None:
-    """A reference that is compared twice is in the cache the second time."""
+def test_a_batch_of_pairs_is_one_call_of_the_encoder() -> None:
+    """Failures stay with their pairs; the order is kept."""
     encoder = Compass()
-    metric = Embeddings(encoder)
-    for candidate in ("east", "south"):
-        metric.score(Pair(Answer("north"), Answer(candidate), ""))
-    assert encoder.asked == ["north", "east", "south"]
+    scores = Embeddings(encoder).score_all(
+        [pair("north", "east"), pair("", "east"), pair("east", "east"), pair("south", "south north")]
+    )
+    assert len(encoder.batches) == 1
+    assert scores[0] == 0.0
+    assert reason(scores[1]) == "no_text"
+    assert scores[2:] == [1.0, 0.0]
+    assert Embeddings(encoder).score_all([]) == []
+    assert len(encoder.batches) == 1
 
 
-def test_missing_text_and_a_failing_model_are_failures() -> None:
-    """No number is made up for a side without text or a model that raises."""
-    empty, broken = score("", "north"), score("north", "up")
-    assert isinstance(empty, Failure)
-    assert empty.reason == "no_text"
-    assert isinstance(broken, Failure)
-    assert broken.reason == "encoder_failed"
+def test_a_broken_batch_fails_only_where_vectors_were_needed() -> None:
+    """Equal texts need none."""
+    broken, same = Embeddings(Compass()).score_all([pair("north", "broken"), pair("east", "east")])
+    assert reason(broken) == "encoder_failed"
+    assert same == 1.0
+
+
+def test_json_similarity_runs_on_the_local_encoder() -> None:
+    """Values "north" / "north east" have 0.7071 (3 words), 1 / 1 are equal (2 words); one call for all."""
+    encoder = Compass()
+    metric = JsonSimilarity(Embeddings(encoder, coverage=Coverage(frozenset(("en",)), by_mark)))
+    score = metric.score(pair('{"way": "north", "step": 1}', "way: north east\nstep: 1\n"))
+    assert score == pytest.approx((3 * math.sqrt(0.5) + 2) / 5)
+    assert len(encoder.batches) == 1
+    foreign = metric.score(pair('{"way": "north"}', '{"way": "nord"}'))
+    assert isinstance(foreign, Failure)
+    assert (foreign.metric, foreign.reason) == ("json_similarity", "cross_language")
+
+
+def test_encoders_share_a_cache_by_model() -> None:
+    """The second encoder of the same name finds the vectors, one of another name does not."""
+    cache, second, third = VectorCache(), Compass(), Compass()
+    Embeddings(Compass(), model="a", cache=cache).score(pair("north", "east"))
+    Embeddings(second, model="a", cache=cache).score(pair("north", "east"))
+    Embeddings(third, model="b", cache=cache).score(pair("north", "east"))
+    assert (second.batches, len(third.batches)) == ([], 1)
+
+
+def test_two_answers_in_one_unknown_language_are_compared() -> None:
+    """Only different languages are beyond an encoder: within one, it still sees shared words."""
+    english = Coverage(frozenset(("en",)), by_mark)
+    assert not isinstance(Embeddings(Compass(), coverage=english).score(pair("nord a", "nord b")), Failure)
 
 
 def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
@@ -114,8 +132,8 @@ def test_the_packaged_model_tells_a_paraphrase_from_another_subject() -> None:
     """The verified MiniLM puts a paraphrase above 0.7 and another subject below 0.3."""
     metric = load_embeddings()
     reference = "The customer cannot sign in because the password has expired."
-    near = metric.score(Pair(Answer(reference), Answer("Login fails for the client: expired password."), ""))
-    far = metric.score(Pair(Answer(reference), Answer("Bees make honey from nectar."), ""))
+    near = metric.score(pair(reference, "Login fails for the client: expired password."))
+    far = metric.score(pair(reference, "Bees make honey from nectar."))
     assert not isinstance(near, Failure)
     assert not isinstance(far, Failure)
     assert near > 0.7
@@ -127,13 +145,13 @@ def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_othe
     languages = {"north": "en", "north east": "en", "south": "de", "south east": "de"}
     coverage = Coverage(frozenset({"en"}), languages.get)
     rater = HeuristicRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
-    english = rater.rate_now(Pair(Answer("north"), Answer("north east"), ""))
-    german = rater.rate_now(Pair(Answer("south"), Answer("south east"), ""))
+    english = rater.rate_now(pair("north", "north east"))
+    german = rater.rate_now(pair("south", "south east"))
     assert "embeddings" in english.details
     assert "embeddings" not in german.details
 
 
-APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
+APART = pair("Automobiles need petrol", "Cars consume fuel")
 """No word in common, and as long: .1 by likeness, for the length alone."""
 DOWN = Failure("endpoint_embeddings", 1, "timeout")
 
@@ -182,18 +200,18 @@ def test_a_failure_is_counted_and_likeness_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "outcome"),
+    ("both", "outcome"),
     [
-        (Pair(Answer("One."), Answer("**one**"), ""), 3),
-        (Pair(Answer("One."), Answer(""), ""), 1),
-        (Pair(Answer("unknown tongue here"), Answer("another text there"), ""), None),
-        (Pair(Answer("One two three"), Answer("eins zwei drei"), "", None, Wanted(language="de")), None),
+        (pair("One.", "**one**"), 3),
+        (pair("One.", ""), 1),
+        (pair("unknown tongue here", "another text there"), None),
+        (pair("One two three", "eins zwei drei", Wanted(language="de")), None),
     ],
 )
-def test_nobody_is_asked_where_no_answer_would_count(pair: Pair, outcome: int | None) -> None:
+def test_nobody_is_asked_where_no_answer_would_count(both: Pair, outcome: int | None) -> None:
     """Equal, missing, off the encoder's scale, or in two languages."""
     endpoint = Planted(0.95)
-    rating = rate(HeuristicRater(endpoint), pair)
+    rating = rate(HeuristicRater(endpoint), both)
     assert rating.outcome == outcome or isinstance(rating.outcome, Failure)
     assert (endpoint.asked, rating.tokens) == ([], 0)
 
@@ -217,40 +235,28 @@ def test_a_judgement_pays_for_the_embeddings() -> None:
     assert (judgement.unsure, judgement.tokens, judgement.cost_usd) == (True, 5, 0.05)
 
 
-class Counting:
-    """A local encoder that remembers its batches."""
-
-    def __init__(self) -> None:
-        self.batches: list[list[str]] = []
-
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """The length and the number of words of each text."""
-        self.batches.append(list(texts))
-        return [[float(len(text)), float(len(text.split()))] for text in texts]
-
-
 def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
     """Ten concurrent measurements are one batch, and each is what it is alone."""
-    pairs = [Pair(Answer(f"first text {n}"), Answer(f"{'more ' * n}words {n}"), "") for n in range(10)]
-    encoder = Counting()
+    pairs = [pair(f"north {n}", f"{'east ' * n}north {n}") for n in range(10)]
+    encoder = Compass()
 
     async def run() -> list[Measured]:
         meaning = EncoderMeaning(Embeddings(encoder), gather_s=0)
         return await asyncio.gather(*map(meaning.measure, pairs))
 
     together = asyncio.run(run())
-    assert [len(batch) for batch in encoder.batches] == [20]
-    assert together == [Measured(Embeddings(Counting()).score(one)) for one in pairs]
+    assert len(encoder.batches) == 1
+    assert together == [Measured(Embeddings(Compass()).score(one)) for one in pairs]
 
 
 def test_a_rating_is_the_same_with_and_without_a_wait() -> None:
     """Details included."""
-    rater = HeuristicRater(Embeddings(Counting()))
+    rater = HeuristicRater(Embeddings(Compass()))
     assert rate(rater) == rater.rate_now(APART)
 
 
-def pair(number: int) -> Pair:
-    return Pair(Answer(str(number)), Answer(""), "")
+def numbered(number: int) -> Pair:
+    return pair(str(number), "")
 
 
 def numbers(pairs: Sequence[Pair]) -> list[int]:
@@ -273,7 +279,7 @@ def test_a_batch_is_at_most_so_large_and_one_at_a_time() -> None:
 
     async def run() -> list[Measured]:
         batches = PairBatches(measure_all, most_pairs=3, gather_s=0)
-        return await asyncio.gather(*(batches.measure(pair(number)) for number in range(7)))
+        return await asyncio.gather(*(batches.measure(numbered(number)) for number in range(7)))
 
     assert [one.outcome for one in asyncio.run(run())] == [number / 10 for number in range(7)]
     assert calls == [[0, 1, 2], [3, 4, 5], [6]]
@@ -291,7 +297,7 @@ def test_several_batches_may_be_under_way_together() -> None:
 
         batches = PairBatches(measure_all, at_once=2, most_pairs=1, gather_s=0)
         async with asyncio.timeout(5):
-            return await asyncio.gather(batches.measure(pair(1)), batches.measure(pair(2)))
+            return await asyncio.gather(batches.measure(numbered(1)), batches.measure(numbered(2)))
 
     assert len(asyncio.run(run())) == 2
 
@@ -308,10 +314,10 @@ def test_an_error_reaches_those_who_wait_and_the_next_batch_works() -> None:
     async def run() -> None:
         batches = PairBatches(measure_all, gather_s=0)
         for error in await asyncio.gather(
-            batches.measure(pair(1)), batches.measure(pair(2)), return_exceptions=True
+            batches.measure(numbered(1)), batches.measure(numbered(2)), return_exceptions=True
         ):
             assert isinstance(error, ValueError)
-        assert await batches.measure(pair(3)) == Measured(1.0)
+        assert await batches.measure(numbered(3)) == Measured(1.0)
 
     asyncio.run(run())
 
@@ -326,7 +332,7 @@ def test_who_gives_up_is_not_measured() -> None:
 
     async def run() -> Measured:
         batches = PairBatches(measure_all, gather_s=0)
-        gone, stays = (asyncio.create_task(batches.measure(pair(number))) for number in (1, 2))
+        gone, stays = (asyncio.create_task(batches.measure(numbered(number))) for number in (1, 2))
         await asyncio.sleep(0)
         gone.cancel()
         return await stays
@@ -338,7 +344,7 @@ def test_who_gives_up_is_not_measured() -> None:
 def test_the_local_encoder_keeps_its_name_and_languages() -> None:
     """However the default model is named, it is the same one, and it costs nothing."""
     assert {name_of(None), name_of(f"sentence-transformers/{MINILM}"), name_of(MINILM)} == {MINILM}
-    english = Coverage(frozenset(("en",)), lambda text: "de" if "nord" in text else "en")
-    meaning = EncoderMeaning(Embeddings(Counting(), name="compass", coverage=english))
+    english = Coverage(frozenset(("en",)), by_mark)
+    meaning = EncoderMeaning(Embeddings(Compass(), name="compass", coverage=english))
     assert (meaning.encoder, meaning.expense(1000)) == ("compass", NOTHING)
-    assert not meaning.on_scale(Pair(Answer("nord"), Answer("nord"), ""))
+    assert not meaning.on_scale(pair("nord", "nord"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.languages import base_tag
-from evenkeel.core.pair import Answer, Pair, Wanted
+from evenkeel.core.pair import Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.client import Embedded
 from evenkeel.llm.faults import Fault
@@ -19,22 +19,12 @@ from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, pool, unit
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from tests.metrics.similarity.compass import Compass, by_mark, direction, pair, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.metrics.similarity.meaning import Measured
-
-AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
-
-
-def direction(text: str) -> list[float]:
-    return [sum(AXES.get(word, (0.0, 0.0))[axis] for word in text.split()) for axis in range(2)]
-
-
-def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
 
 
 class Pretended:
@@ -68,11 +58,6 @@ def measure(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[Measur
 
 def ask(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[float | Failure]:
     return [measured.outcome for measured in measure(endpoint, pairs, **options)]
-
-
-def reason(outcome: float | Failure) -> str:
-    assert isinstance(outcome, Failure)
-    return outcome.reason
 
 
 def test_the_score_is_the_cosine_of_the_endpoints_vectors() -> None:
@@ -210,69 +195,7 @@ def test_cosine_is_a_symmetric_ratio(left: list[float], right: list[float]) -> N
     assert not any(one) or cosine(one, one) == pytest.approx(1.0)
 
 
-# --- languages and batches of the local encoder
-
-
-class Compass:
-    """A local encoder that counts its calls and trips over "broken"."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text."""
-        self.calls += 1
-        if "broken" in texts:
-            raise ValueError("cannot encode")
-        return [direction(text) for text in texts]
-
-
-def by_mark(text: str) -> str | None:
-    """Tells two languages by one word each."""
-    return "en" if "north" in text else "de" if "nord" in text else None
-
-
-def test_a_batch_of_pairs_is_one_call_of_the_encoder() -> None:
-    """Failures stay with their pairs; the order is kept."""
-    encoder = Compass()
-    scores = Embeddings(encoder).score_all(
-        [pair("north", "east"), pair("", "east"), pair("east", "east"), pair("south", "south north")]
-    )
-    assert encoder.calls == 1
-    assert scores[0] == 0.0
-    assert isinstance(scores[1], Failure)
-    assert scores[2:] == [1.0, 0.0]
-    assert Embeddings(encoder).score_all([]) == []
-    assert encoder.calls == 1
-
-
-def test_a_broken_batch_fails_only_where_vectors_were_needed() -> None:
-    """Equal texts need none."""
-    broken, same = Embeddings(Compass()).score_all([pair("north", "broken"), pair("east", "east")])
-    assert isinstance(broken, Failure)
-    assert broken.reason == "encoder_failed"
-    assert same == 1.0
-
-
-def test_json_similarity_runs_on_the_local_encoder() -> None:
-    """Values "north" / "north east" have 0.7071 (3 words), 1 / 1 are equal (2 words); one call for all."""
-    encoder = Compass()
-    metric = JsonSimilarity(Embeddings(encoder, coverage=Coverage(frozenset(("en",)), by_mark)))
-    score = metric.score(pair('{"way": "north", "step": 1}', "way: north east\nstep: 1\n"))
-    assert score == pytest.approx((3 * math.sqrt(0.5) + 2) / 5)
-    assert encoder.calls == 1
-    foreign = metric.score(pair('{"way": "north"}', '{"way": "nord"}'))
-    assert isinstance(foreign, Failure)
-    assert (foreign.metric, foreign.reason) == ("json_similarity", "cross_language")
-
-
-def test_encoders_share_a_cache_by_model() -> None:
-    """The second encoder of the same name finds the vectors, one of another name does not."""
-    cache, second, third = VectorCache(), Compass(), Compass()
-    Embeddings(Compass(), model="a", cache=cache).score(pair("north", "east"))
-    Embeddings(second, model="a", cache=cache).score(pair("north", "east"))
-    Embeddings(third, model="b", cache=cache).score(pair("north", "east"))
-    assert (second.calls, third.calls) == (0, 1)
+# --- languages
 
 
 @pytest.mark.parametrize(
@@ -300,12 +223,6 @@ def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
     assert not isinstance(Embeddings(Compass()).score(one), Failure)
     told = ask(Pretended(), [one], coverage=english)[0]
     assert (isinstance(told, Failure) and told.reason == "cross_language") == refused
-
-
-def test_two_answers_in_one_unknown_language_are_compared() -> None:
-    """Only different languages are beyond an encoder: within one, it still sees shared words."""
-    english = Coverage(frozenset(("en",)), by_mark)
-    assert not isinstance(Embeddings(Compass(), coverage=english).score(pair("nord a", "nord b")), Failure)
 
 
 def test_language_tags_are_compared_by_their_base() -> None:
