@@ -44,61 +44,20 @@ def rate(*canned: Canned, votes: int = 3, **options: Any) -> tuple[Rating, int]:
     return result
 
 
-def test_two_that_agree_decide_without_the_third() -> None:
-    """The third of three votes cannot move the median of two equal ones, so it is not paid for."""
-    rating, calls = rate(rated(2, "a"), rated(2, "b"), rated(3))
-    assert (rating.outcome, rating.explanation, calls) == (2, "a", 2)
-    assert rating.details == {"votes": 2, "votes_failed": 0, "votes_spread": 0}
-    assert (rating.tokens, rating.cost_usd) == (240, 240)
-
-
-def test_two_that_differ_are_decided_by_the_others() -> None:
-    """3, 1 and 3 make 3 with a spread of 2; the reason is of a vote that said 3; all are paid for."""
-    rating, calls = rate(rated(1, "no"), rated(3, "yes"), rated(3, "too"))
-    assert (rating.outcome, rating.explanation, calls) == (3, "yes", 3)
-    assert rating.details == {"votes": 3, "votes_failed": 0, "votes_spread": 2}
-    assert rating.tokens == 360
-
-
-def test_the_median_of_five_is_in_the_middle() -> None:
-    """3, 1, 3, 2 and 2 make 2."""
-    rating, calls = rate(rated(3), rated(1), rated(3), rated(2, "m"), rated(2), votes=5)
-    assert (rating.outcome, rating.explanation, calls) == (2, "m", 5)
-
-
-def test_a_failed_vote_is_made_up_for_and_counted() -> None:
-    """Two of three that say 1 decide, whatever became of the other."""
-    rating, calls = rate(said("no idea"), rated(1), rated(1))
-    assert (rating.outcome, calls) == (1, 3)
-    assert rating.details == {"votes": 2, "votes_failed": 1, "votes_spread": 0}
-
-
-def test_too_few_votes_are_a_failure() -> None:
-    """One rating of three decides nothing; the reason is the common one, else "too_few_votes"."""
-    rating, _ = rate(error(500), rated(1), error(500))
-    assert isinstance(rating.outcome, Failure)
-    assert rating.outcome.reason == "server_error"
-    assert rating.outcome.detail.startswith("1 of 3 votes have a rating (server_error x 2).")
-    assert rating.tokens == 120
-    rating, _ = rate(error(500), rated(1), said("no idea"))
-    assert isinstance(rating.outcome, Failure)
-    assert (rating.outcome.metric, rating.outcome.reason) == ("similarity", "too_few_votes")
-    assert rating.details == {"votes": 1, "votes_failed": 2, "votes_spread": 0}
-
-
-def test_a_hopeless_majority_ends_the_vote() -> None:
-    """If two of three have failed no third call is made."""
-    rating, calls = rate(error(500), error(500), rated(3))
-    assert isinstance(rating.outcome, Failure)
-    assert calls == 2
-
-
-def test_votes_without_a_middle_are_a_failure() -> None:
-    """3 and 1 have no median: 2 would be a rating that nobody gave."""
-    rating, _ = rate(rated(3), rated(1), error(500))
-    assert isinstance(rating.outcome, Failure)
-    assert rating.outcome.reason == "split_votes"
-    assert rating.details["votes_spread"] == 2
+@pytest.mark.parametrize("case", CASES["votes"], ids=lambda case: str(case["said"]))
+def test_votes_are_decided_by_their_median(case: dict[str, Any]) -> None:
+    """Votes that cannot matter are not asked; all others are paid for, and too few are a failure."""
+    faults = {"down": error(500), "prose": said("no idea")}
+    cast = [faults.get(one) or rated(one, f"vote {number}") for number, one in enumerate(case["said"])]
+    rating, calls = rate(*cast, votes=len(cast))
+    assert (calls, rating.tokens, rating.cost_usd) == (case["calls"], case["tokens"], case["tokens"])
+    if isinstance(rating.outcome, Failure):
+        assert (rating.outcome.metric, rating.outcome.reason) == ("similarity", case["reason"])
+        assert rating.outcome.detail.startswith(case.get("detail", ""))
+    else:
+        assert (rating.outcome, rating.explanation) == (case["outcome"], f"vote {case['told_by']}")
+    counts = {name: case[name] for name in ("votes", "votes_failed", "votes_spread")}
+    assert rating.details == counts
 
 
 def test_one_vote_says_nothing_about_votes() -> None:
