@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,9 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.tool_calls import ToolArguments, ToolNames, ToolOrder, read_arguments
+from tests.cases import cases
+
+METRICS = {"names": ToolNames(), "arguments": ToolArguments(), "order": ToolOrder()}
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:
@@ -24,46 +29,17 @@ def reason(score: float | Failure) -> str:
     return score.reason
 
 
-def test_names_of_a_hand_worked_pair() -> None:
-    """Find and open shared of three and two calls: 2·2 / 5; a repeated call counts as often as it occurs."""
-    assert ToolNames().score(pair(calls("find", "open", "find"), calls("open", "find"))) == pytest.approx(0.8)
-    assert ToolNames().score(pair(calls("find"), Answer("I looked."))) == 0.0
-
-
-def test_arguments_are_compared_as_json() -> None:
-    """Spelling, key order and a trailing comma do not count; one of two one-word values changed is 2 / 4."""
-    left = calls(("open", '{"id": 7, "queue": "mail"}'))
-    assert ToolArguments().score(pair(left, calls(("open", '{ "queue":"mail","id":7.0, }')))) == 1.0
-    assert ToolArguments().score(pair(left, calls(("open", '{"id": 8, "queue": "mail"}')))) == 0.5
-
-
-def test_calls_of_one_tool_are_assigned_so_that_most_agrees() -> None:
-    """Two calls in another order are the same two; a third without counterpart does not count here."""
-    one, two, three = (("get", f'{{"q": "{word}"}}') for word in ("disk", "mail", "fan"))
-    assert ToolArguments().score(pair(calls(one, two), calls(two, one))) == 1.0
-    assert ToolArguments().score(pair(calls(one, two, three), calls(two, one))) == 1.0
-
-
-def test_order_of_a_hand_worked_pair() -> None:
-    """A b c against c a b: "a b" in order, of three shared; calls of one side alone do not count."""
-    assert ToolOrder().score(pair(calls("a", "b", "c"), calls("c", "a", "b"))) == pytest.approx(2 / 3)
-    assert ToolOrder().score(pair(calls("a", "x", "b"), calls("a", "b", "y"))) == 1.0
-    assert ToolOrder().score(pair(calls("a", "b"), calls("b", "a"))) == 0.5
-
-
-def test_without_calls_there_is_nothing_to_measure() -> None:
-    """Answers in words have no tools to compare, and two answers with other tools no arguments or order."""
-    for metric in (ToolNames(), ToolArguments(), ToolOrder()):
-        assert reason(metric.score(pair(Answer("a"), Answer("b")))) == "no_tool_calls"
-    for metric in (ToolArguments(), ToolOrder()):
-        assert reason(metric.score(pair(calls("a"), calls("b")))) == "no_shared_tool"
+@pytest.mark.parametrize(("metric", "left", "right", "expected"), cases(__file__)["scores"])
+def test_scores_of_hand_worked_pairs(metric: str, left: list[Any], right: list[Any], expected: Any) -> None:
+    """Names, arguments as JSON or text, and order, each for itself; answers in words have no tools."""
+    score = METRICS[metric].score(pair(calls(*left), calls(*right)))
+    assert expected == (score.reason if isinstance(score, Failure) else pytest.approx(score, abs=1e-6))
 
 
 def test_arguments_that_are_no_json_are_text() -> None:
-    """Free text is compared as such, nothing is an empty record."""
+    """Nothing is an empty record."""
     assert read_arguments("hello there") == "hello there"
     assert read_arguments(" ") == {}
-    assert ToolArguments().score(pair(calls(("say", "hello there")), calls(("say", "hello you")))) == 0.5
 
 
 def test_hostile_arguments_are_failures() -> None:
@@ -88,7 +64,7 @@ CALLS = st.lists(
 @given(CALLS, CALLS)
 def test_tool_metrics_are_bounded_symmetric_and_1_for_equal_calls(left, right) -> None:
     """Which answer is the reference does not matter."""
-    for metric in (ToolNames(), ToolArguments(), ToolOrder()):
+    for metric in METRICS.values():
         there = metric.score(pair(calls(*left), calls(*right)))
         back = metric.score(pair(calls(*right), calls(*left)))
         if isinstance(there, Failure):

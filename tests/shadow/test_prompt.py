@@ -23,8 +23,6 @@ from tests.cases import cases
 from tests.shadow.wild_exchanges import APIS, WildExchanges
 
 CASES = cases(__file__)
-
-
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 

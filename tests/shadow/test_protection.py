@@ -34,8 +34,6 @@ from tests.cases import cases
 from tests.shadow.wild_exchanges import WildExchanges
 
 CASES = cases(__file__)
-
-
 ADDRESS = "ann@example.org"
 
 

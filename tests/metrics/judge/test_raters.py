@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rating
 
 CASES = cases(__file__)
-
-
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge.prompts import Question
 
 CASES = cases(__file__)
-
-
 JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
 CONTEXT = (
     "user: Summarise the case. On 2024-03-05 the VPN client 4.2.1 on host BER-12 failed with 0x80070005; 35 "

@@ -19,8 +19,6 @@ from evenkeel.metrics.quality.stand_ins import (
 from tests.cases import cases
 
 CASES = cases(__file__)
-
-
 PROMPT = """\
 user: Answer from the documents and cite them.
 

@@ -15,8 +15,6 @@ from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessPr
 from tests.cases import cases
 
 CASES = cases(__file__)
-
-
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
     "error 0x80070005. Maria Lopez rolled the update back under change CHG-881; 35 users could work again."
@@ -32,16 +30,11 @@ def completeness(answer: str, context: str = CONTEXT) -> int | Failure:
     return CompletenessProxy().rate_now(Answer(answer), context).outcome
 
 
-@pytest.mark.parametrize(("answer", "rating"), CASES["faithfulness asks whether details are in the context"])
-def test_faithfulness_asks_whether_details_are_in_the_context(answer: str, rating: int) -> None:
-    """Leaving out costs nothing, one invented detail a step, mostly invented ones or another subject two."""
-    assert faithfulness(answer) == rating
-
-
-@pytest.mark.parametrize(("answer", "rating"), CASES["completeness asks how many details are covered"])
-def test_completeness_asks_how_many_details_are_covered(answer: str, rating: int) -> None:
-    """From four in ten details 3, from fifteen in a hundred 2, below 1."""
-    assert completeness(answer) == rating
+@pytest.mark.parametrize(("metric", "answer", "rating", "context"), CASES["ratings"])
+def test_ratings_of_answers(metric: str, answer: str, rating: int, context: str) -> None:
+    """Faithfulness falls with invented details, completeness with missing ones; without any, words decide."""
+    rate = {"faithfulness": faithfulness, "completeness": completeness}[metric]
+    assert rate(answer, CONTEXT if context == "case" else context) == rating
 
 
 def test_completeness_of_a_hand_worked_answer() -> None:
@@ -82,16 +75,6 @@ def test_typos_do_not_move_the_ratings() -> None:
     typos = GOOD.replace("client", "cleint").replace("failed", "faild").replace("Lopez", "Lopze").lower()
     assert faithfulness(typos) == faithfulness(GOOD)
     assert completeness(typos) == completeness(GOOD)
-
-
-def test_without_details_words_decide() -> None:
-    """Prose without a single specific is measured by its content words."""
-    context = "the printer in the corridor was jammed because somebody used thick paper"
-    assert faithfulness("thick paper jammed the printer", context) == 3
-    assert faithfulness("thick paper jammed an expensive colourful machine again", context) == 2
-    assert completeness("thick paper jammed the printer", context) == 3
-    assert completeness("the printer", context) == 2
-    assert completeness("something else", context) == 1
 
 
 @pytest.mark.parametrize("metric", [FaithfulnessProxy(), CompletenessProxy()], ids=lambda metric: metric.name)
