@@ -16,7 +16,6 @@ import gzip
 import json
 import sys
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 from xml.sax.saxutils import escape
 
@@ -31,14 +30,14 @@ from evenkeel.metrics.similarity.embeddings import load_embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.workflow.chain import ChainF1
+from testing.public import DATA, LANGUAGES
+from testing.recorded import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel.metrics.protocol import Metric
 
-DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
-_LANGUAGES: Final = ("en", "de", "es", "fr", "it", "ja", "nl", "pt")
 _CLAUDE: Final = ("claude-3-5-sonnet-20240620", "claude-3-opus-20240229")
 _TICKETS = 5
 _LEAST_UNITS = 5
@@ -46,12 +45,11 @@ _LEAST_UNITS = 5
 
 def spoken() -> Iterator[tuple[str, str]]:
     """Ids and texts of answers to MT-Bench."""
-    files = [f"{language}_gpt-4_answer" for language in _LANGUAGES]
+    files = [f"{language}_gpt-4_answer" for language in LANGUAGES]
     files += [f"en_model_answer_{model}" for model in _CLAUDE]
     for name in files:
-        with gzip.open(DATA / "mt_bench" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
-            for row in map(json.loads, file):
-                yield f"{name}:{row['question_id']}", row["choices"][0]["turns"][0]
+        for row in rows_of(f"mt_bench/{name}.jsonl.gz"):
+            yield f"{name}:{row['question_id']}", row["choices"][0]["turns"][0]
 
 
 def tickets() -> Iterator[tuple[str, str]]:
@@ -81,10 +79,9 @@ def _xml(rows: list[dict[str, str]]) -> str:
 
 def workflows() -> Iterator[tuple[str, str]]:
     """Ids and texts of goldens with at least five steps."""
-    with gzip.open(DATA / "worfbench" / "worfbench_gold.jsonl.gz", "rt", encoding="utf-8") as file:
-        for row in map(json.loads, file):
-            if len(row["nodes"]) >= _LEAST_UNITS + 2:
-                yield f"{row['source']}:{row['id']}", row["gold_text"]
+    for row in rows_of("worfbench/worfbench_gold.jsonl.gz"):
+        if len(row["nodes"]) >= _LEAST_UNITS + 2:
+            yield f"{row['source']}:{row['id']}", row["gold_text"]
 
 
 def goldens(most: int) -> dict[Form, list[tuple[str, Answer]]]:

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import redis
 
 from benchmarks.chaos.stage import redis_answers, redis_server
-from benchmarks.kit import captured
+from benchmarks.kit import captured, table
 from benchmarks.proxy.machine import free_port
 from evenkeel.simulate import make_prompt
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.core.exchange import Exchange
 
@@ -80,11 +80,6 @@ def capacities(load: Load, measured: Measured) -> dict[str, float]:
         "monitor": 1 / (load.trials * measured.monitor_verdict_s),
         **({"Redis": 1 / measured.redis_exchange_s} if measured.redis_exchange_s else {}),
     }
-
-
-def bottleneck(parts: dict[str, float]) -> str:
-    """The part that carries least."""
-    return min(parts, key=lambda name: parts[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +166,7 @@ PLANNED = (
 RICH = (
     Load("1,000 requests/s, 4 workers, no budget", 1_000, 0.1, 4, 1e9),
     Load("1,000 requests/s, 100 workers, no budget", 1_000, 0.1, 100, 1e9),
-    Load(
-        "and the endpoint's limit lifted",
-        1_000,
-        0.1,
-        100,
-        1e9,
-        replay=Endpoint(4.0, 1_300, 0.001, 100_000),
-    ),
+    Load("and the endpoint's limit lifted", 1_000, 0.1, 100, 1e9, Endpoint(4.0, 1_300, 0.001, 100_000)),
 )
 """What gives way when money does not."""
 
@@ -414,13 +402,9 @@ FEW_PER_S = 100.0
 """Samples a second up to which it costs little to play as long as that takes."""
 
 
-def table(head: list[str], rows: list[list[str]]) -> None:
+def show(head: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
     """Print Markdown."""
-    print("| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 1))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print()
+    print("\n".join(table([*head], rows)), end="\n\n")
 
 
 def show_forwarding(measured: Measured) -> None:
@@ -429,25 +413,11 @@ def show_forwarding(measured: Measured) -> None:
     for load in PLANNED:
         plain = forwarding(replace(load, events_per_answer=1), measured)
         streamed = forwarding(load, measured)
-        rows.append(
-            [
-                f"{load.requests_per_s:,}",
-                f"{plain.cores:,.2f}",
-                f"{streamed.cores:,.1f}",
-                f"{streamed.streams:,.0f}",
-                f"{streamed.stream_gigabytes:,.2f}",
-            ]
-        )
-    table(
-        [
-            "requests/s",
-            "cores, whole answers",
-            "cores, streamed",
-            "open streams",
-            "GB for them",
-        ],
-        rows,
-    )
+        needs = (f"{plain.cores:,.2f}", f"{streamed.cores:,.1f}")
+        open_ = (f"{streamed.streams:,.0f}", f"{streamed.stream_gigabytes:,.2f}")
+        rows.append((f"{load.requests_per_s:,}", *needs, *open_))
+    head = ("requests/s", "cores, whole answers", "cores, streamed", "open streams", "GB for them")
+    show(head, rows)
 
 
 def show_replays(loads: tuple[Load, ...], measured: Measured, seed: int, seconds: float) -> None:
@@ -458,42 +428,27 @@ def show_replays(loads: tuple[Load, ...], measured: Measured, seed: int, seconds
         # Long enough that chance does not matter: a thousand exchanges or more are counted.
         counted_s = COUNTED / min(parts.values()) if load.sampled_per_s < FEW_PER_S else 0.0
         played = play(load, measured, random.Random(seed), max(seconds, 2 * counted_s))
-        first = bottleneck(parts)
-        second = bottleneck({name: one for name, one in parts.items() if name != first})
-        rows.append(
-            [
-                load.name,
-                f"{load.sampled_per_s:,.1f}",
-                f"{parts[first]:,.2f}",
-                f"{played.scored_per_s:,.2f}",
-                f"{first}, then {second}",
-                f"{played.unpaid_per_s:,.1f}",
-                f"{played.full_per_s:,.1f}",
-                f"{played.wait_s:,.1f}",
-                f"{load.exchange_usd * played.scored_per_s * 86_400:,.0f}",
-            ]
-        )
-    table(
-        [
-            "load",
-            "sampled/s",
-            "scored/s, model",
-            "simulated",
-            "what holds it",
-            "unpaid/s",
-            "queue full/s",
-            "s in queue",
-            "USD a day",
-        ],
-        rows,
-    )
+        first, second = sorted(parts, key=lambda name: parts[name])[:2]
+        row = {
+            "load": load.name,
+            "sampled/s": f"{load.sampled_per_s:,.1f}",
+            "scored/s, model": f"{parts[first]:,.2f}",
+            "simulated": f"{played.scored_per_s:,.2f}",
+            "what holds it": f"{first}, then {second}",
+            "unpaid/s": f"{played.unpaid_per_s:,.1f}",
+            "queue full/s": f"{played.full_per_s:,.1f}",
+            "s in queue": f"{played.wait_s:,.1f}",
+            "USD a day": f"{load.exchange_usd * played.scored_per_s * 86_400:,.0f}",
+        }
+        rows.append(row)
+    show(rows[0], [[*row.values()] for row in rows])
 
 
 def show_parts(loads: tuple[Load, ...], measured: Measured) -> None:
     """How far each part would carry, were it alone."""
     names = list(capacities(loads[0], measured))
     rows = [[name, *(f"{capacities(load, measured)[name]:,.2f}" for load in loads)] for name in names]
-    table(["exchanges/s that it carries alone", *(load.name for load in loads)], rows)
+    show(["exchanges/s that it carries alone", *(load.name for load in loads)], rows)
 
 
 def main() -> None:

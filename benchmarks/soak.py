@@ -28,7 +28,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import math
 import os
 import random
 import shutil
@@ -42,6 +41,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import uvloop
+from scipy.stats import linregress
 
 from benchmarks import kit
 from benchmarks.chaos.stage import Process, evenkeel, free_ports, series
@@ -339,14 +339,9 @@ def slope_of(points: Sequence[tuple[float, float]], block_s: float = _BLOCK_S) -
 
 def line(points: Sequence[tuple[float, float]]) -> Slope:
     """Least squares over three points or more, whose places are in seconds."""
-    count = len(points)
-    mean_x = sum(x for x, _ in points) / count
-    mean_y = sum(y for _, y in points) / count
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
-    error = math.sqrt(rest / (count - 2) / spread)
-    return Slope(slope * 3600, error * 3600, mean_y)
+    found = linregress(*zip(*points, strict=True))
+    mean = sum(value for _, value in points) / len(points)
+    return Slope(float(found.slope) * 3600, float(found.stderr) * 3600, mean)
 
 
 def read(pid: int, at_s: float) -> Reading | None:
@@ -394,22 +389,17 @@ def rows_of(readings: dict[str, list[Reading]]) -> list[Row]:
 
 def table_of_processes(rows: Sequence[Row]) -> str:
     """The rows as Markdown."""
-    lines = [
-        "| process | figure | mean | lowest–highest | slope per hour | verdict |",
-        "|---|---|---:|---|---:|---|",
-    ]
-    for row in rows:
-        if row.slope is None:
-            lines.append(
-                f"| {row.process} | {row.what} | – | {row.lowest:g}–{row.highest:g} | – | too short |"
-            )
-            continue
-        verdict = "flat" if row.slope.flat else "nearly flat" if row.slope.nearly_flat else "not flat"
-        lines.append(
-            f"| {row.process} | {row.what} | {row.slope.mean:.1f} | {row.lowest:.1f}–{row.highest:.1f} "
-            f"| {row.slope.per_hour:+.2f} ± {row.slope.error:.2f} | {verdict} |"
-        )
-    return "\n".join(lines)
+    head = ("process", "figure", "mean", "lowest–highest", "slope per hour", "verdict")
+    return "\n".join(kit.table(head, map(_told, rows)))
+
+
+def _told(row: Row) -> tuple[str, ...]:
+    if row.slope is None:
+        return (row.process, row.what, "–", f"{row.lowest:g}–{row.highest:g}", "–", "too short")
+    verdict = "flat" if row.slope.flat else "nearly flat" if row.slope.nearly_flat else "not flat"
+    span = f"{row.lowest:.1f}–{row.highest:.1f}"
+    slope = f"{row.slope.per_hour:+.2f} ± {row.slope.error:.2f}"
+    return (row.process, row.what, f"{row.slope.mean:.1f}", span, slope, verdict)
 
 
 async def _soak(folder: Path, minutes: float, rate: float) -> tuple[Traffic, dict[str, list[Reading]]]:

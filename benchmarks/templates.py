@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.prompt.template import TemplateLearner
+from testing.public import DATA
+from testing.recorded import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,7 +173,6 @@ def made_up(rng: random.Random, articles: Sequence[str] = ()) -> dict[str, str]:
     return values
 
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 _FROM = 20
 _SETTLED = 40
 """Requests before an edit."""
@@ -288,8 +289,7 @@ def from_data() -> Values | None:
         return None
     with gzip.open(DATA / "it_tickets" / "soba101_500_tickets.csv.gz", "rt", encoding="utf-8") as file:
         tickets = list(csv.DictReader(file))
-    with gzip.open(DATA / "mt_bench" / "en_question.jsonl.gz", "rt", encoding="utf-8") as file:
-        questions = [json.loads(line)["turns"] for line in file]
+    questions = [row["turns"] for row in rows_of("mt_bench/en_question.jsonl.gz")]
     chats = [
         text.splitlines() for path in sorted((DATA / "ubuntu_irc").rglob("*.txt*")) if (text := _read(path))
     ]

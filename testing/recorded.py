@@ -63,7 +63,8 @@ class Preferred(NamedTuple):
     better: Literal[1, 2]
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
+def rows_of(path: str) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines, by its place in the public data."""
     with gzip.open(DATA / path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
@@ -83,7 +84,7 @@ def runs() -> list[Run]:
     path = "llm_stability/gpt4o_math_10_prompt_conditions.jsonl.gz"
     return [
         Run(row["condition"], row["qid"], int(row["run"]), row["response"])
-        for row in _rows(path)
+        for row in rows_of(path)
         if int(row["run"]) < 2
     ]
 
@@ -91,7 +92,7 @@ def runs() -> list[Run]:
 def strict_json() -> dict[tuple[str, str], list[str]]:
     """GPT-4o's answers in strict JSON, five identical runs, by task and question."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row in _rows("llm_stability/gpt4o_strict_json_7tasks_5runs.jsonl.gz"):
+    for row in rows_of("llm_stability/gpt4o_strict_json_7tasks_5runs.jsonl.gz"):
         found[row["task"], row["qid"]].append(row["response"])
     return dict(found)
 

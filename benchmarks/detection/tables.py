@@ -10,7 +10,7 @@ from benchmarks.detection.passages import RATES, SHIFTS
 from benchmarks.kit import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.detection.family import Drift, Quiet, Worse
     from benchmarks.detection.rates import Delays, FalseAlarms, Pairs, Sizes
@@ -57,35 +57,27 @@ def summary(measured: Sequence[Delays]) -> Table:
     def row(name: str, ratios: Sequence[float]) -> tuple[str, float, float, float]:
         return name, fmean(ratios), min(ratios), max(ratios)
 
-    return Table(
-        "optimum",
-        ("the detector's delay / that of the optimal CUSUM", "mean", "least", "most"),
-        (
-            row("fresh, optimum at the nominal run", [one.fresh / one.optimum_fresh for one in measured]),
-            row(
-                "fresh, optimum at the detector's own run", [one.fresh / one.equal_fresh for one in measured]
-            ),
-            row(
-                "running, optimum at the nominal run", [one.running / one.optimum_running for one in measured]
-            ),
-            row(
-                "running, optimum at the detector's own run",
-                [one.running / one.equal_running for one in measured],
-            ),
-        ),
-    )
+    rows = {
+        "fresh, optimum at the nominal run": [one.fresh / one.optimum_fresh for one in measured],
+        "fresh, optimum at the detector's own run": [one.fresh / one.equal_fresh for one in measured],
+        "running, optimum at the nominal run": [one.running / one.optimum_running for one in measured],
+        "running, optimum at the detector's own run": [one.running / one.equal_running for one in measured],
+    }
+    head = ("the detector's delay / that of the optimal CUSUM", "mean", "least", "most")
+    return Table("optimum", head, tuple(row(*one) for one in rows.items()))
 
 
 def delays(measured: Sequence[Delays]) -> Table:
     """Delays of the detector, fresh, with the ratio to the optimum."""
-    by_place = {(one.rate, one.shift): one for one in measured}
-    rows = []
-    for rate in RATES:
-        places = [by_place[rate, shift] for shift in SHIFTS]
-        rows.append(
-            (f"{rate:g}", *(f"{one.fresh:,.0f} ({one.fresh / one.optimum_fresh:.2f})" for one in places))
-        )
-    return Table("delays", ("rate before", *_RISES), tuple(rows))
+    cells = {
+        (one.rate, one.shift): f"{one.fresh:,.0f} ({one.fresh / one.optimum_fresh:.2f})" for one in measured
+    }
+    return Table("delays", ("rate before", *_RISES), _by_rate(cells))
+
+
+def _by_rate(cells: Mapping[tuple[float, float], str]) -> tuple[tuple[str, ...], ...]:
+    """A row for each rate, a cell for each shift."""
+    return tuple((f"{rate:g}", *(cells[rate, shift] for shift in SHIFTS)) for rate in RATES)
 
 
 def rivals(measured: Sequence[Delays]) -> Table:
@@ -107,28 +99,16 @@ def _times(ratio: float) -> str:
 
 def pairs(measured: Sequence[Pairs]) -> Table:
     """Ratios for paired differences."""
-    by_place = {(one.baseline, one.shift): one for one in measured}
-    rows = []
-    for rate in RATES:
-        places = [by_place[rate, shift] for shift in SHIFTS]
-        rows.append(
-            (
-                f"{rate:g}",
-                *(
-                    f"{one.detector:,.0f} ({one.detector / one.best_bet:.2f}, "
-                    f"{one.detector / one.optimum:.2f})"
-                    for one in places
-                ),
-            )
+    cells = {
+        (one.baseline, one.shift): (
+            f"{one.detector:,.0f} ({one.detector / one.best_bet:.2f}, {one.detector / one.optimum:.2f})"
         )
+        for one in measured
+    }
     bet = fmean(one.detector / one.best_bet for one in measured)
     optimum = fmean(one.detector / one.optimum for one in measured)
-    return Table(
-        "pairs",
-        ("resend's rate", *_RISES),
-        tuple(rows),
-        notes=(f"Mean ratios: {bet:.2f} and {optimum:.2f}.",),
-    )
+    note = f"Mean ratios: {bet:.2f} and {optimum:.2f}."
+    return Table("pairs", ("resend's rate", *_RISES), _by_rate(cells), notes=(note,))
 
 
 def scores(measured: Sequence[tuple[str, float, float]]) -> Table:

@@ -1,8 +1,10 @@
-"""What is changed in each case, and by what cause it must be named."""
+"""What is changed in each case, and by what cause it must be named: `cases.toml`."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL, Manner
@@ -51,61 +53,15 @@ class Case:
     """Whether the change meets every route: all of them share the judge, and the provider."""
 
 
-CASES: Final = (
-    Case(
-        "model swap",
-        Cause.MODEL,
-        "requests name another model; bad answers to 30 % of the prompts instead of 5 %",
-        120,
-        80,
-        replace(SUMMARIES, model=OTHER_MODEL),
-    ),
-    Case(
-        "prompt edit",
-        Cause.PROMPT,
-        "another prompt version, and a system message before the prompt",
-        120,
-        80,
-        replace(SUMMARIES, version="p2", system="Answer as a senior member of the desk, in plain words."),
-    ),
-    Case(
-        "silent provider swap",
-        Cause.PROVIDER,
-        "same model name, same fingerprint; bad answers to 50 % of the prompts instead of 5 %, "
-        "and by chance in 20 % of calls instead of 5 %",
-        220,
-        260,
-        states={MODEL: {"fragility": 0.5, "noise": 0.2}},
-        everywhere=True,
-    ),
-    Case(
-        "traffic-mix shift",
-        Cause.TRAFFIC,
-        "60 % of the requests are chats instead of 10 %",
-        260,
-        220,
-        replace(SUMMARIES, tasks={"case_summary": 0.4, "chat_summary": 0.6}),
-    ),
-    Case(
-        "judge drift",
-        Cause.JUDGE,
-        "the judge flips 90 % of its ratings instead of 3 %",
-        300,
-        200,
-        states={JUDGE_MODEL: {"judge_noise": 0.9}},
-        models=JUDGED_MORE,
-        everywhere=True,
-    ),
-    Case(
-        "milder judge drift",
-        Cause.JUDGE,
-        "the judge flips 50 % of its ratings instead of 3 %",
-        300,
-        400,
-        states={JUDGE_MODEL: {"judge_noise": 0.5}},
-        models=JUDGED_MORE,
-        everywhere=True,
-    ),
+def _case(row: dict[str, Any]) -> Case:
+    manner = replace(SUMMARIES, **row.pop("manner", {}))
+    models = JUDGED_MORE if row.pop("judged_more", False) else MODELS
+    return Case(**{**row, "cause": Cause(row["cause"])}, manner=manner, models=models)
+
+
+CASES: Final = tuple(
+    _case(row)
+    for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["case"]
 )
 
 QUIET_ROUTES: Final = {

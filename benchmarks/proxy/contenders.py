@@ -151,7 +151,7 @@ def _started(command: list[str], site: Site, port: int) -> AbstractContextManage
     return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
 
 
-_LITELLM_INSTALL_S = 900
+_INSTALL_S = 900
 _THROUGH = "/through"
 
 _ENVIRONMENT = {
@@ -202,6 +202,17 @@ class LiteLLM:
             yield Place(program, doors, _version(folder))
 
 
+def _install(command: list[str], folder: Path | None = None) -> None:
+    """Run an installer; raises `NotMeasured` with its last words if that fails."""
+    try:
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=_INSTALL_S)
+    except subprocess.CalledProcessError as error:
+        printed = error.stderr.decode(errors="replace").strip().splitlines()
+        raise NotMeasured(f"cannot be installed: {printed[-1][:200] if printed else error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotMeasured(f"not installed within {_INSTALL_S} s") from error
+
+
 def _install_litellm(folder: Path) -> None:
     done = folder / "installed"
     if done.exists():
@@ -209,14 +220,8 @@ def _install_litellm(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     print("  installing litellm[proxy] from PyPI", flush=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    try:
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
-        subprocess.run([*pip, "litellm[proxy]"], check=True, capture_output=True, timeout=_LITELLM_INSTALL_S)
-    except subprocess.CalledProcessError as error:
-        printed = error.stderr.decode(errors="replace").strip().splitlines()
-        raise NotMeasured(f"cannot be installed: {printed[-1][:200] if printed else error}") from error
-    except subprocess.TimeoutExpired as error:
-        raise NotMeasured(f"not installed within {_LITELLM_INSTALL_S} s") from error
+    _install([sys.executable, "-m", "venv", str(folder)])
+    _install([*pip, "litellm[proxy]"])
     done.touch()
 
 
@@ -228,30 +233,7 @@ def _version(folder: Path) -> str:
     return done.stdout.strip()
 
 
-_CONFIG = """
-daemon off;
-worker_processes 1;
-worker_rlimit_nofile 20000;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{ worker_connections 16384; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-  uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  client_max_body_size 0; {tuning}keepalive_requests 100000000;
-  upstream model {{ server {host}:{upstream}; keepalive 512; keepalive_requests 100000000; }}
-  server {{
-    listen {host}:{port} backlog=4096;
-    location / {{
-      proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection "";
-      proxy_buffering off; proxy_request_buffering off;
-    }}
-  }}
-}}
-"""
-
-
+_CONFIG = Path(__file__).with_name("nginx.conf")
 LARGE_BODIES = "client_body_buffer_size 256k; "
 
 
@@ -279,7 +261,7 @@ class Nginx:
         port = free_port()
         config = site.folder / "nginx.conf"
         config.write_text(
-            _CONFIG.format(
+            _CONFIG.read_text().format(
                 folder=site.folder, host=HOST, port=port, upstream=site.upstream, tuning=self._tuning
             )
         )
@@ -289,7 +271,6 @@ class Nginx:
             yield Place(nginx, (Door(self.name, port),), printed.strip().rpartition("/")[2])
 
 
-_PORTKEY_INSTALL_S = 600
 _PACKAGE = "@portkey-ai/gateway"
 
 # With the versions of this dependency that npm would choose, every streamed answer is a 500:
@@ -338,13 +319,7 @@ def _install_portkey(folder: Path) -> None:
     (folder / "package.json").write_text(_MANIFEST)
     print(f"  installing {_PACKAGE} from npm", flush=True)
     command = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", _PACKAGE]
-    try:
-        subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=_PORTKEY_INSTALL_S)
-    except subprocess.CalledProcessError as error:
-        printed = error.stderr.decode(errors="replace").strip().splitlines()
-        raise NotMeasured(f"cannot be installed: {printed[-1][:200] if printed else error}") from error
-    except subprocess.TimeoutExpired as error:
-        raise NotMeasured(f"not installed within {_PORTKEY_INSTALL_S} s") from error
+    _install(command, folder)
     done.write_text(_MANIFEST)
 
 
