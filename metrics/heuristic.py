@@ -14,6 +14,7 @@ from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
 from evenkeel.metrics.protocol import Rating
+from evenkeel.metrics.quality.workflow_steps import WorkflowSteps, steps_differ
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.equality import Proof, prove
 from evenkeel.metrics.similarity.likeness import Likeness, likeness
@@ -23,6 +24,7 @@ from evenkeel.metrics.similarity.words import GLUE, stem, words
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
 from evenkeel.metrics.surface.refusal import refused
+from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolCalls, same_tools
 
 if TYPE_CHECKING:
@@ -141,6 +143,11 @@ class HeuristicRater:
         wording = _wording(pair)
         scores = _scores(wording)
         closeness = scores[Likeness.name]
+        steps = WorkflowSteps().score(pair) if pair.task == Task.WORKFLOW else None
+        if isinstance(steps, float):
+            # Which steps there are and their order say more of a workflow than its words.
+            scores[WorkflowSteps.name] = steps
+            closeness = (closeness + steps) / 2
         if self._meaning is not None and _have_text(wording) and self._meaning.on_scale(wording):
             meaning = yield wording
             if isinstance(meaning, Failure):
@@ -170,14 +177,7 @@ class HeuristicRater:
         proof = prove(reference.text, candidate.text, languages.shared, pair.wanted.format)
         if proof is not None:
             return _proven(proof)
-        if (
-            refused(reference) != refused(candidate)
-            and _share(reference.text, candidate.text) < _REFUSAL_SHARE
-        ):
-            return _Finding(_OTHER, "heuristic", "Only one side declines to answer.")
-        if languages.are_one and _is_another_subject(reference.text, candidate.text):
-            return _Finding(_OTHER, "heuristic", "The answers have hardly a word in common.")
-        return _UNSURE
+        return _of_texts(pair, are_one_language=languages.are_one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +212,18 @@ class _Finding:
 
 _UNSURE: Final = _Finding(None, "unsure", "Worded differently; nothing is proven.")
 _ONE_CALLS: Final = _Finding(_DIFFERENT, "difference", "Only one side calls tools.")
+
+
+def _of_texts(pair: Pair, *, are_one_language: bool) -> _Finding:
+    """What is known of two texts of which neither equality nor a difference is proven word by word."""
+    left, right = pair.reference.text, pair.candidate.text
+    if pair.task == Task.WORKFLOW and (why := steps_differ(pair)):
+        return _Finding(_DIFFERENT, "difference", why)
+    if refused(pair.reference) != refused(pair.candidate) and _share(left, right) < _REFUSAL_SHARE:
+        return _Finding(_OTHER, "heuristic", "Only one side declines to answer.")
+    if are_one_language and _is_another_subject(left, right):
+        return _Finding(_OTHER, "heuristic", "The answers have hardly a word in common.")
+    return _UNSURE
 
 
 def _rating(finding: _Finding, scores: dict[str, float], similarity: float) -> Rating:

@@ -16,7 +16,7 @@ from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
 from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
 from evenkeel.metrics.quality.stand_ins import CitationsProxy, CompletenessProxy, FaithfulnessProxy
-from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
+from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
 
@@ -82,20 +82,20 @@ SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
     SlotCoverage(),
 )
 
-WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (
-    Agreement(WorkflowSteps(), tolerance=TOLERANCE, silent=frozenset((NO_WORKFLOW,))),
-)
+WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
 """Silent unless an answer is a workflow."""
+_STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
+"""Of tasks that may be answered by a workflow all the same."""
 
 _GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy())
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
         Task.CASE_SUMMARY: Bundle(
-            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _GROUNDED, TOOL_QUALITIES
+            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _GROUNDED, _STEPS
         ),
         Task.CHAT_SUMMARY: Bundle(
-            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _GROUNDED, TOOL_QUALITIES
+            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _GROUNDED, _STEPS
         ),
         Task.QUESTION_ANSWERING: Bundle(
             (
@@ -106,7 +106,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
                 _PROMPTS["conciseness"],
             ),
             (*_GROUNDED, CitationsProxy()),
-            TOOL_QUALITIES,
+            _STEPS,
         ),
         # There is one right answer, so no judge is asked.
         Task.SLOT_FILLING: Bundle(by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES)),
@@ -115,7 +115,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
             _GROUNDED,
             (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),
         ),
-        Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
+        Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _GROUNDED, _STEPS),
     }
 )
 

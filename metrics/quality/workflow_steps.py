@@ -5,9 +5,14 @@ Steps are matched by the words they share, which survives rewording and needs no
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.measurement import Measured
+from evenkeel.metrics.similarity.normalised import normalise
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.workflow.alignment import Alignment, ExactText, Matched
@@ -101,6 +106,83 @@ class WorkflowSteps:
         if reference is None or candidate is None:
             return 0.0
         return chain_f1(reference, candidate, SharedWords().align(reference, candidate)).f1
+
+
+class StepsKept:
+    """`WorkflowSteps` as a quality of a pair.
+
+    Two workflows agree as far as they share their steps in an allowed order. Where the task asks for a
+    workflow, an answer that stops being one is worse, and one that becomes one is better.
+    """
+
+    name: ClassVar[str] = WorkflowSteps.name
+    version: ClassVar[int] = 2
+
+    def __init__(self, *, asked_for: bool) -> None:
+        """Measure.
+
+        Args:
+            asked_for: Whether the task is to write a workflow. Else only lists whose steps are numbered and
+                diagrams count, as the items of other lists have no order.
+        """
+        self._asked_for = asked_for
+
+    async def measure(self, pair: Pair) -> Measured:
+        """`measure_now` in a thread."""
+        return Measured(await asyncio.to_thread(self.measure_now, pair))
+
+    def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
+        """The agreement of two workflows; the loss of one on the scale "ratio"; None where there is none."""
+        if not self._asked_for and not all(map(_has_order, (pair.reference, pair.candidate))):
+            return None
+        score = WorkflowSteps().score(pair)
+        if isinstance(score, Failure):
+            return None if score.reason == NO_WORKFLOW else score
+        before, after = is_workflow(pair.reference), is_workflow(pair.candidate)
+        if before and after:
+            return QualityScore(self.name, self.version, 1.0, score, "agreement", TOLERANCE)
+        if not self._asked_for:
+            return None
+        return QualityScore(self.name, self.version, float(before), float(after), "ratio")
+
+
+_NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
+_DIAGRAM: Final = re.compile(
+    r"^[ \t]*(?:```mermaid|flowchart|graph (?:TD|LR|TB|BT|RL))|^(?:Node|Edge)s?:", re.MULTILINE
+)
+
+
+def _has_order(answer: Answer) -> bool:
+    """Whether an answer is written as steps that follow each other, and not as calls or a list of things."""
+    if answer.tool_calls:
+        return False
+    return len(_NUMBERED.findall(answer.text)) > 1 or _DIAGRAM.search(answer.text) is not None
+
+
+def is_workflow(answer: Answer) -> bool:
+    """Whether an answer can be read as two steps or more."""
+    read = _read(answer)
+    return read is not None and not isinstance(read, WorkflowError) and len(read.steps) > 1
+
+
+def steps_differ(pair: Pair) -> str | None:
+    """What certainly differs between the steps of two workflows, as a sentence; None if nothing does."""
+    sides = [_read(side) for side in (pair.reference, pair.candidate)]
+    reference, candidate = sides
+    if (
+        reference is None
+        or candidate is None
+        or isinstance(reference, WorkflowError)
+        or isinstance(candidate, WorkflowError)
+    ):
+        return None
+    left, right = (Counter(map(normalise, side.steps)) for side in (reference, candidate))
+    if left == right:
+        same = chain_f1(reference, candidate, ExactText().align(reference, candidate)).f1
+        return None if same == 1 else "The same steps in another order."
+    if left < right or right < left:
+        return "One workflow has a step that the other lacks."
+    return None
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:

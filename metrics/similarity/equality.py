@@ -230,10 +230,12 @@ def _read(text: str, language: str | None) -> _Text:
         if len(pieces) == 1:
             core = _without_lead(core)
         known = {prose: list(_prose_tokens(prose))}
-        for tokens, form in ((plain, canonical(prose, language)), (bare, canonical(core, language))):
+        spelled, shortened = canonical(prose, language), canonical(core, language)
+        for form in (spelled, shortened):
             if form not in known:
                 known[form] = list(_prose_tokens(form))
-            tokens += known[form]
+        plain += known[spelled]
+        bare += known[shortened]
         written += known[prose]
         ambiguous += [value.text for value in read_values(prose, language).values if len(value.readings) > 1]
     return _Text(tuple(written), tuple(plain), tuple(bare), tuple(ambiguous))
@@ -332,6 +334,8 @@ _BOXED: Final = re.compile(r"\$?\\boxed\{([^{}]*)\}\$?")
 def _unmarked(text: str) -> str:
     """Prose without marks of Markdown, under one spelling of quotes, dashes and spaces."""
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    # Patterns look behind and ahead over white space: runs of it would take them long.
+    plain = "\n".join(" ".join(line.split()) for line in plain.split("\n") if not line.isspace() and line)
     plain = _LINE_MARK.sub("", plain)
     plain = _EMPHASIS.sub(lambda found: found[2] or found[4] or found[6], plain)
     return _BOXED.sub(r"\1", plain)

@@ -110,13 +110,13 @@ def test_two_long_answers_without_a_common_word_are_about_something_else() -> No
     """The same holds of no short answer: other words may say the same."""
     one = (
         "Descale the coffee machine every three months with citric acid, rinse the tank twice, wipe the "
-        "nozzle, replace the filter cartridge, empty the drip tray, and let the pump run dry until steam leaves the "
-        "outlet beside the grinder."
+        "nozzle, replace the filter cartridge, empty the drip tray, and let the pump run dry until steam "
+        "leaves the outlet beside the grinder."
     )
     other = (
         "Parliament adopted a budget after midnight: ministers promised railway subsidies, opposition "
-        "speakers criticised pension cuts, economists expected slower growth, unions announced strikes, mayors demanded "
-        "housing grants, journalists published leaked protocols."
+        "speakers criticised pension cuts, economists expected slower growth, unions announced strikes, "
+        "mayors demanded housing grants, journalists published leaked protocols."
     )
     assert rate(one, other) == 1
     assert rate(one[:60], other[:60]) is None
@@ -183,7 +183,7 @@ def test_a_refusal_that_repeats_the_answer_is_unsure() -> None:
 
 
 def test_the_rating_shows_its_reasons() -> None:
-    """The explanation names what differs, the details who decided, the similarity how near the answers are."""
+    """Order of keys is nothing; another value or type, a lost key and another order of items are."""
     rating = HeuristicRater().rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
     assert rating.outcome == 2
     assert "35 against 99" in rating.explanation

@@ -80,7 +80,7 @@ def test_qualities_of_a_task_with_and_without_a_judge(
     rules = ["tool_names", "tool_arguments_match", "tool_order"]
     if task == "slot_filling":
         rules = ["slot_match", "slot_rouge", "slot_grounding", "slot_coverage", *rules]
-    if task == "workflow":
+    else:
         rules = ["workflow_steps", *rules]
     assert [quality.name for quality in bundle.measures(judges)] == judged + rules
     assert [quality.name for quality in bundle.measures()] == without + rules

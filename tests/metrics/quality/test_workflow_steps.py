@@ -8,8 +8,10 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.bundles import WORKFLOW_QUALITIES
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
 from evenkeel.metrics.quality.workflow_steps import SharedWords, WorkflowSteps
+from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.workflow.workflow import sequence
 
 STEPS = (
@@ -64,11 +66,33 @@ def test_calls_of_tools_are_steps():
 
 
 def test_silent_where_nothing_is_a_workflow_and_zero_where_one_is():
-    """Prose on both sides says nothing; prose in place of a workflow has lost all of it."""
+    """Prose on both sides says nothing; prose in place of a workflow is worse, the other way round better."""
     prose = Answer("It is done.")
     assert agreement(prose, Answer("All is done.")) is None
-    assert agreement(listed(STEPS), prose).candidate == 0
-    assert agreement(prose, listed(STEPS)).candidate == 0
+    assert agreement(listed(STEPS), prose).direction == "worse"
+    assert agreement(prose, listed(STEPS)).direction == "better"
+
+
+def test_two_workflows_are_compared_whatever_the_task():
+    """A chat answered by numbered steps loses three of five; prose and bullets say nothing."""
+    quality = next(one for one in BUNDLES[Task.CHAT].by_rule if one.name == "workflow_steps")
+    assert quality.measure_now(Pair(listed(STEPS), listed(STEPS[:2]), "")).changed
+    assert quality.measure_now(Pair(listed(STEPS), Answer("It is done."), "")) is None
+    bullets = Answer("\n".join(f"- {step}" for step in STEPS))
+    assert quality.measure_now(Pair(bullets, bullets, "")) is None
+
+
+def test_the_order_of_steps_and_a_lost_one_count_in_the_rating():
+    """Both are proven differences of a workflow, and lower its similarity; other words prove nothing."""
+
+    def rated(candidate):
+        return HeuristicRater().rate_now(Pair(listed(STEPS), candidate, "", "workflow"))
+
+    turned, shorter = rated(listed(STEPS[::-1])), rated(listed(STEPS[:4]))
+    assert (turned.outcome, shorter.outcome) == (2, 2)
+    assert "another order" in turned.explanation
+    assert turned.similarity < shorter.similarity < 1
+    assert rated(listed((*STEPS[:4], "Tell the foreman"))).outcome is None
 
 
 def test_a_broken_workflow_is_a_failure():
