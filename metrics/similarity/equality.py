@@ -201,7 +201,7 @@ class _Text:
     bare: tuple[str, ...]
     """The same without courtesy, and without what leads to a short answer."""
     ambiguous: tuple[str, ...]
-    """Values that can be read in two ways, as they are written."""
+    """Values that can be read in two ways, and numbers of versions and sections, as they are written."""
 
 
 _CODE: Final = "\x00code"
@@ -238,7 +238,15 @@ def _read(text: str, language: str | None) -> _Text:
         bare += known[shortened]
         written += known[prose]
         ambiguous += [value.text for value in read_values(prose, language).values if len(value.readings) > 1]
+        ambiguous += _NUMBERED.findall(prose)
     return _Text(tuple(written), tuple(plain), tuple(bare), tuple(ambiguous))
+
+
+_NUMBERED: Final = re.compile(
+    r"(?:\b[vV]|\b[A-Z][a-z]\w*[ ]|\bversi\w+[ ]|\brelease[ ]|\u30d0\u30fc\u30b8\u30e7\u30f3[ ]?|\u7248\u672c[ ]?)"
+    r"(\d+(?:\.\d+)+)"
+)
+"""2.10 behind a name, or the word for a version, comes after 2.9."""
 
 
 class _Piece(NamedTuple):
