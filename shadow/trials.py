@@ -14,7 +14,7 @@ from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.shadow.observer import NOBODY
-from evenkeel.shadow.perturbations import Draft, NotApplicable
+from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class TrialMaker:
 
         A draft for which there is no rewriter is not applicable, so that another kind gets its turn.
         """
-        found = trial.perturbation.apply(original.view, trial.severity, random.Random(trial.seed))
+        found = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         return NO_REWRITER if isinstance(found, Draft) and self._rewriter is None else found
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:

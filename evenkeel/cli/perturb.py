@@ -19,7 +19,15 @@ from rich.text import Text
 from evenkeel.cli.options import file_option
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
-from evenkeel.shadow.perturbations import Draft, NotApplicable, by_name, catalogue, protected_spans, seed_for
+from evenkeel.shadow.perturbations import (
+    Draft,
+    NotApplicable,
+    attempt,
+    by_name,
+    catalogue,
+    protected_spans,
+    seed_for,
+)
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
@@ -155,7 +163,7 @@ def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, se
 
 def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tried:
     number = seed_for(seed, kind.name, severity, kind.version)
-    outcome = kind.apply(view, severity, random.Random(number))
+    outcome = attempt(kind, view, severity, random.Random(number))
     known: dict[str, Any] = {
         "name": kind.name,
         "version": kind.version,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.perturbations import Draft, NotApplicable, seed_for
+from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
 from evenkeel.shadow.perturbations.format import FREE
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.segments import TYPED
@@ -119,7 +119,7 @@ class Case:
 def first_outcome(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Outcome:
     """What a kind makes of a prompt before any rewriting; the same for the same seed."""
     strength = severity if kind.graded else 1.0
-    return kind.apply(view, strength, random.Random(seed_for(seed, kind.name, strength, kind.version)))
+    return attempt(kind, view, strength, random.Random(seed_for(seed, kind.name, strength, kind.version)))
 
 
 def free_view(view: PromptView) -> PromptView:

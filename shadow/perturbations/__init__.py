@@ -3,11 +3,12 @@
 `protocol` says what one is; each perturbation, or family of them, is one module and one line in
 `catalogue`. Changes of the input keep off protected text (code, numbers, addresses, quotations …): `places`
 picks and rewrites a share of the rest. Changes of the template are in `positional` and `format`.
-Perturbations that need a model ask for texts with a `Draft`.
+Perturbations that need a model ask for texts with a `Draft`; `gate` says which texts and variants are valid.
 """
 
 from evenkeel.core.protected_spans import Protected, protected_spans
 from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
+from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.perturbations.protocol import (
     NOTHING,
     Draft,
@@ -29,6 +30,7 @@ __all__ = [
     "Protected",
     "Requirement",
     "RewriteTask",
+    "attempt",
     "by_name",
     "catalogue",
     "protected_spans",

@@ -36,7 +36,8 @@ class NotApplicable:
 class RewriteTask:
     """A text that a model must write anew."""
 
-    kind: Literal["paraphrase", "tone", "translation"]
+    kind: Literal["paraphrase", "tone", "translation", "rule"]
+    """By "rule" is what no model is asked for, though it passes the same gate."""
     text: str
     target: str = ""
     """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""

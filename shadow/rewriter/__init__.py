@@ -1,8 +1,8 @@
 """The rewriter: writes the texts of those variants that need a model.
 
 A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
-`prompts` words the request, `gate` decides whether the text may stand in for the original, and a judge may
-have the last word (`meaning`).
+`prompts` words the request, the gate of the perturbations decides whether the text may stand in, and a judge
+may have the last word (`meaning`).
 
 `Rewriter` and `Rejection` are loaded on first use: their module brings the SDK.
 """
@@ -10,7 +10,7 @@ have the last word (`meaning`).
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evenkeel.shadow.rewriter.gate import FLAWS, GateFault, faults_of
+from evenkeel.shadow.perturbations.gate import FLAWS, GateFault, faults_of
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.rewriter.prompts import cache_key
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from evenkeel.llm.client import ChatRequest
 from evenkeel.llm.faults import Fault
-from evenkeel.shadow.rewriter.gate import FLAWS, faults_of, may_stay, passages_to_keep
+from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.rewriter.prompts import Rejected, cache_key, marker_tag, request_for
 
 if TYPE_CHECKING:

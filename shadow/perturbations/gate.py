@@ -1,7 +1,8 @@
-"""The validity gate: what a rewritten text must fulfil before a variant is made of it.
+"""The validity gate: what a text must fulfil that stands in for another, whoever wrote it.
 
-Pure functions of the task and the text. All faults are found, the gravest first: its reason is
-counted, and the sentences of all go back to the model.
+`attempt` applies a perturbation and lets through what passes; a rewriter's texts pass one by one. Pure
+functions: all faults are found, the gravest first: its reason is counted, and the sentences of all go back to
+the model.
 
 A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its
 lines; it is in the right language, about as long, and has nothing around it.
@@ -16,11 +17,14 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Iterator
 
-    from evenkeel.shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation
+    from evenkeel.shadow.prompt import PromptView
 
 Flaw = Literal[
     "chatter",
@@ -315,10 +319,17 @@ class GateFault:
     """One sentence that tells the model what to put right."""
 
 
-_LENGTHS: Final = {"paraphrase": (0.5, 2.0), "tone": (0.5, 2.2), "translation": (0.45, 2.4)}
+_LENGTHS: Final = {
+    "paraphrase": (0.5, 2.0),
+    "tone": (0.5, 2.2),
+    "translation": (0.45, 2.4),
+    "rule": (0.5, 2.2),
+}
 """Least and greatest ratio of the weights of result and original."""
 _LENGTH_SLACK: Final = 30
 """Weight by which short texts may pass these bounds: a greeting doubles a sentence of three words."""
+_GREETINGS: Final = 100
+"""The same for rules, which may add a whole sentence before and behind any text."""
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 120
 
@@ -344,10 +355,10 @@ def may_stay(text: str) -> bool:
 
 
 def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
-    added = chatter_in(task.text, text, tag)
+    added = "" if task.kind == "rule" else chatter_in(task.text, text, tag)
     if added:
         yield GateFault("chatter", f"The reply holds more than the rewritten text: {added}.")
-    if _plain(task.text) == _plain(text):
+    if task.kind != "rule" and _plain(task.text) == _plain(text):
         yield GateFault("unchanged", "The reply is the original text again.")
     before, after = prose_of(task.text), prose_of(text)
     spoken = speaks(before, after, task.target if task.kind == "translation" else None)
@@ -366,9 +377,10 @@ def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
         yield GateFault("structure", f"The layout differs: {'; '.join(differing)}.")
     least, most = _LENGTHS[task.kind]
     size, wanted = weight(after), weight(before)
-    if size < least * wanted - _LENGTH_SLACK:
+    slack = _GREETINGS if task.kind == "rule" else _LENGTH_SLACK
+    if size < least * wanted - slack:
         yield GateFault("length", "The reply is much shorter than the original: something is left out.")
-    elif size > most * wanted + _LENGTH_SLACK:
+    elif size > most * wanted + slack:
         yield GateFault("length", "The reply is much longer than the original: something is added.")
 
 
@@ -380,3 +392,50 @@ def _shown(passages: list[str]) -> str:
     cut = [one if len(one) <= _SHOWN_CHARS else f"{one[:_SHOWN_CHARS]}…" for one in passages[:_SHOWN]]
     more = len(passages) - len(cut)
     return ", ".join(f"«{one}»" for one in cut) + (f" and {more} more" if more else "")
+
+
+def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+    """What a perturbation makes of a prompt, if that passes the gate.
+
+    Not applicable: as the kind says, or "gate_" and the flaw of the variant.
+    Raises: ValueError if the severity is out of range.
+    """
+    return _passed(kind, view, kind.apply(view, severity, rng))
+
+
+def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Draft):
+        return Draft(outcome.tasks, lambda texts: _passed(kind, view, outcome.finish(texts)))
+    # Whole prompts in another language have passed text by text.
+    if isinstance(outcome, NotApplicable) or kind.wanted.language is not None or "rewriter" in kind.requires:
+        return outcome
+    faults = (
+        _words_lost(view, outcome) if kind.rewording.category.on_template else _faults_of_input(view, outcome)
+    )
+    fault = next(faults, None)
+    return outcome if fault is None else NotApplicable(f"gate_{fault.reason}", fault.detail)
+
+
+def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
+    """What is wrong with the changed words of a user, text by text."""
+    for old in before.typed:
+        new = after.segments[old.index].text
+        if new != old.text:
+            yield from faults_of(RewriteTask("rule", old.text), new)
+
+
+def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
+    """Whether a change of the template has lost words of the input."""
+    had = Counter(
+        word
+        for one in before.segments
+        if one.kind == "input" and one.type in _KEPT_WHOLE
+        for word in one.text.split()
+    )
+    lost = had - Counter(word for one in after.segments for word in one.text.split())
+    if lost:
+        yield GateFault("lost_protected", f"These words are missing: {_shown(list(lost))}.")
+
+
+_KEPT_WHOLE: Final = frozenset({"text", "document", "code"})
+"""What a change of the template may put elsewhere, but not put differently."""
