@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.protected_spans import protected_spans
-from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.perturbations.gate import faults_of
+from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
 from evenkeel.simulate import Message, TaskName, make_prompt
 from evenkeel.simulate.cases import make_case

@@ -12,9 +12,9 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, seed_for
+from evenkeel.shadow.perturbations.gate import passages_to_keep
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template.labelling import fixed_template
-from evenkeel.shadow.perturbations.gate import passages_to_keep
 from evenkeel.shadow.rewriter.prompts import request_for
 from evenkeel.simulate import Message, make_case, make_prompt, summary_prompt
 from evenkeel.simulate.content import Condition
