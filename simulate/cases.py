@@ -7,7 +7,9 @@ incident and two of every identifier. The wording around the clauses varies with
 from __future__ import annotations
 
 import random
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 
 from evenkeel.simulate.recognition import Details, SideDetails
@@ -20,52 +22,8 @@ INSTRUCTIONS: Final = (
 )
 """What `summary_prompt` asks for."""
 
-_OPENINGS: Final = (
-    "Case {ticket} was opened on {date_a} by the service desk.",
-    "Support case {ticket}, received on {date_a} through the portal.",
-    "On {date_a} the service desk took case {ticket} by telephone.",
-    "The night shift handed over case {ticket}, open since {date_a}.",
-)
-_FIRST_SEEN: Final = (
-    (
-        "It was first noticed on host {host_a} running version {version_a}, with error {code_a} in its log; "
-        "{people_a} people were affected at that point."
-    ),
-    (
-        "The first reports named host {host_a}, version {version_a} and error {code_a}; {people_a} "
-        "people were affected."
-    ),
-    "We saw error {code_a} on host {host_a}, running version {version_a}; {people_a} people were affected.",
-)
-_SECOND_SEEN: Final = (
-    (
-        "That side of the case concerns host {host_b} on version {version_b} with error {code_b}; by then "
-        "{people_b} people were affected."
-    ),
-    (
-        "Here the log of host {host_b}, version {version_b}, repeats error {code_b}, with {people_b} people "
-        "affected by then."
-    ),
-    (
-        "By then {people_b} people were affected, and host {host_b} on version {version_b} kept writing "
-        "error {code_b}."
-    ),
-)
-_ASIDES: Final = (
-    "A restart brought relief for a short while only.",
-    "Nothing similar was on record for this month.",
-    "The users were told to wait and not to call again.",
-    "A colleague could reproduce it in the lab on the first attempt.",
-    "The vendor was informed but had no advice at first.",
-    "Priority was raised after the daily review.",
-)
-_CLOSINGS: Final = (
-    "The requester confirmed this, and the case was closed on {date_b}.",
-    "After a quiet night the case was closed on {date_b}.",
-    "No further reports came in; closed on {date_b}.",
-)
-_SITES: Final = ("BER", "HAM", "LEJ", "MUC", "CGN", "DRS", "NUE", "STR")
-_ROLES: Final = ("APP", "DB", "GW", "SRV", "EDGE", "CORE")
+_STOCK: Final = tomllib.loads(files(__package__).joinpath("cases.toml").read_text("utf-8"))
+"""Stock sentences and parts of names."""
 _YEAR: Final = 2026
 _SPREAD: Final = 3
 """By the end at least this many times as many people were affected."""
@@ -91,15 +49,19 @@ def make_case(seed: int) -> Case:
     topic = rng.choice(TOPICS)
     details = _make_details(rng)
     slots = _slots(details)
-    asides = rng.sample(_ASIDES, 2)
+    asides = rng.sample(_STOCK["asides"], 2)
     first, second = topic.first, topic.second
+
+    def stock(name: str) -> str:
+        return str(rng.choice(_STOCK[name]))
+
     paragraphs = (
-        f"{rng.choice(_OPENINGS)} {_sentence(first.problem)} {rng.choice(_FIRST_SEEN)} {asides[0]}",
-        f"There is more: {second.problem}. {rng.choice(_SECOND_SEEN)} {asides[1]}",
+        f"{stock('openings')} {_sentence(first.problem)} {stock('first_seen')} {asides[0]}",
+        f"There is more: {second.problem}. {stock('second_seen')} {asides[1]}",
         f"What happened: at {{time_a}} {first.event}. Later, at {{time_b}}, {second.event}.",
         (
             f"How it was resolved: following article {{article}}, {first.fix}. Under change {{change}}, "
-            f"{second.fix}. {rng.choice(_CLOSINGS)}"
+            f"{second.fix}. {stock('closings')}"
         ),
     )
     text = "\n\n".join(paragraphs).format_map(slots)
@@ -118,7 +80,8 @@ def _sentence(clause: str) -> str:
 def _make_details(rng: random.Random) -> Details:
     """Random identifiers, the first side's before the second side's in the order of `read_details`."""
     host_a, host_b = sorted(
-        f"{site}-{rng.choice(_ROLES)}-{rng.randrange(1, 100):02d}" for site in rng.sample(_SITES, 2)
+        f"{site}-{rng.choice(_STOCK['roles'])}-{rng.randrange(1, 100):02d}"
+        for site in rng.sample(_STOCK["sites"], 2)
     )
     major = rng.randrange(2, 19)
     code_a, code_b = sorted(f"0x{code:08X}" for code in rng.sample(range(0x80000000, 0x8FFFFFFF), 2))
