@@ -213,7 +213,7 @@ def test_formats_are_a_list():
 
 
 def test_a_side_counts_what_the_changes_own_tally_counted():
-    """From its first verdict to its last rated one, of its route, in whatever order of time between."""
+    """From its first verdict to its last rated one, of its route, in any order of time; 0 counts the unsure."""
     times = [NOON, NOON + 60, NOON + 30, NOON + 90]
     rows = [
         LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at, rating=3 if place % 2 else 2))
@@ -228,7 +228,7 @@ def test_a_side_counts_what_the_changes_own_tally_counted():
         found.add(LoggedVerdict(row.offset, replace(row.verdict, route="triage")))
     assert found.whole
     (counts,) = found.folder.cells.values()
-    assert counts.rated == tally.counts("general.spelling").rated == {"1": 0, "2": 1, "3": 1}
+    assert counts.rated == tally.counts("general.spelling").rated == {"0": 0, "1": 0, "2": 1, "3": 1}
     trimmed = Stretch("support", tally, 1)
     for row in rows[2:]:
         trimmed.add(row)
