@@ -453,7 +453,14 @@ def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
     return {
         "api": view.api,
         "segments": [
-            {"index": one.index, "role": one.role, "kind": one.kind, "type": one.type, "text": one.text}
+            {
+                "index": one.index,
+                "role": one.role,
+                "kind": one.kind,
+                "type": one.type,
+                "source": one.source,
+                "text": one.text,
+            }
             for one in view.segments
         ],
         "protected": [
@@ -488,12 +495,109 @@ def _one(view: PromptView, tried: Tried) -> dict[str, Any]:
             {"kind": task.kind, "target": task.target, "text": task.text} for task in tried.tasks
         ]
     if tried.variant is not None:
+        found |= differences(view, tried.variant)
         found["members"] = {
             key: {"before": before, "after": after}
             for key, (before, after) in changed_members(view, tried.variant).items()
         }
         found["body"] = tried.variant.body().decode()
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    message: int
+    line: int
+    text: str
+
+    @property
+    def place(self) -> dict[str, int]:
+        return {"message": self.message, "line": self.line}
+
+
+def differences(before: PromptView, after: PromptView) -> dict[str, Any]:
+    """What a variant puts differently and what it puts elsewhere, as values for JSON.
+
+    Returns: `changes`, each with the message and the words before and after; and `moved`, each with the text
+        of some lines and where they stood and stand, counted from 0.
+    """
+    old, new = _numbered(before), _numbered(after)
+    matcher = difflib.SequenceMatcher(
+        None,
+        [(one.message, one.text) for one in old],
+        [(one.message, one.text) for one in new],
+        autojunk=False,
+    )
+    replaced = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    arrived: dict[str, list[_Line]] = {}
+    for _, _, _, low, high in reversed(replaced):
+        for line in reversed(new[low:high]):
+            arrived.setdefault(line.text, []).append(line)
+    moved: list[tuple[_Line, _Line]] = []
+    for _, low, high, _, _ in replaced:
+        moved += [
+            (line, arrived[line.text].pop())
+            for line in old[low:high]
+            if line.text.strip() and arrived.get(line.text)
+        ]
+    elsewhere = {line for pair in moved for line in pair}
+    changes: list[dict[str, Any]] = []
+    for _, low, high, new_low, new_high in replaced:
+        gone = [line for line in old[low:high] if line not in elsewhere]
+        come = [line for line in new[new_low:new_high] if line not in elsewhere]
+        message = next((line.message for line in (*gone, *come)), 0)
+        changes += [
+            {"message": message, "before": was, "after": now}
+            for was, now in _words_changed(
+                "\n".join(one.text for one in gone), "\n".join(one.text for one in come)
+            )
+            if was.strip() or now.strip() or not moved
+        ]
+    return {"changes": changes, "moved": list(_runs(moved))}
+
+
+def _numbered(view: PromptView) -> list[_Line]:
+    return [
+        _Line(number, place, line)
+        for number, message in enumerate(view.messages)
+        for place, line in enumerate(message.text.split("\n"))
+    ]
+
+
+def _words_changed(before: str, after: str) -> Iterator[tuple[str, str]]:
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, low, high, new_low, new_high in matcher.get_opcodes():
+        if tag != "equal":
+            yield "".join(old[low:high]), "".join(new[new_low:new_high])
+
+
+def _runs(moved: Sequence[tuple[_Line, _Line]]) -> Iterator[dict[str, Any]]:
+    """Lines that moved together as one part, blank lines between them included."""
+    run: list[tuple[_Line, _Line]] = []
+    for pair in (*moved, None):
+        follows = pair is not None and bool(run) and _follow(run[-1], pair)
+        if run and not follows:
+            yield {
+                "text": "\n".join(line.text for line, _ in run),
+                "from": run[0][0].place,
+                "to": run[0][1].place,
+            }
+            run = []
+        if pair is not None:
+            run.append(pair)
+
+
+def _follow(pair: tuple[_Line, _Line], other: tuple[_Line, _Line]) -> bool:
+    steps = [
+        (after.message - before.message, after.line - before.line)
+        for before, after in zip(pair, other, strict=True)
+    ]
+    return all(message == 0 and 0 < line <= _GAP for message, line in steps)
+
+
+_GAP: Final = 2
+"""Lines from one to the next of a part: one blank line may stand between."""
 
 
 def _settings(config: Path | None) -> Settings | None:

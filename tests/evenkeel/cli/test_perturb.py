@@ -271,3 +271,35 @@ def test_a_diff_shows_moved_and_replaced_lines():
 def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
     """A digest written down: the same on every platform, and new whenever a version must rise."""
     assert digest() == "999af2b30a4d0f22"
+
+
+def test_json_says_what_moved_what_changed_and_why_not():
+    """Parts that stand elsewhere with both places, words put differently, and a reason for the rest."""
+    text = "Answer from these.\n\n[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\nWhere are the lamps?"
+    found = {one["name"]: one for one in as_json(text=text)["perturbations"]}
+    assert found["positional.reordering"]["moved"] == [
+        {
+            "text": "[2] Cables are in store B.",
+            "from": {"message": 0, "line": 4},
+            "to": {"message": 0, "line": 2},
+        }
+    ]
+    assert found["positional.reordering"]["changes"] == []
+    asked = "\nWrite your whole answer as one valid JSON object."
+    assert found["format.json"]["changes"] == [{"message": 0, "before": "", "after": asked}]
+    assert found["positional.output_instructions"]["reason"] == "no_output_instructions"
+    assert found["baseline.identical"]["changes"] == found["baseline.identical"]["moved"] == []
+    assert [one["source"] for one in as_json(text=text)["segments"]] == [
+        "instructions", "documents", "documents", "typed",
+    ]  # fmt: skip
+
+
+def test_documents_are_changed_where_inputs_names_them():
+    """What no end user typed stays by default."""
+    text = "Doc 1: Lamps are in store A.\n\nQuestion: Where are the lamps?"
+    (typed,) = as_json("--only", "general.casing", "--severity", "1", text=text)["perturbations"]
+    (all_,) = as_json(
+        "--only", "general.casing", "--severity", "1", "--inputs", "documents", text=text
+    )["perturbations"]  # fmt: skip
+    assert "Lamps are in store A." in typed["body"]
+    assert "Lamps are in store A." not in all_["body"]
