@@ -1,10 +1,13 @@
-"""The worker on a real store and a simulated upstream: every trial once, every loss counted."""
+"""The worker on a real store and a simulated upstream: every trial once, every loss counted, answers kept."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gzip
 import json
+import random
+import sqlite3
 
 import httpx2
 import pytest
@@ -12,21 +15,30 @@ import pytest
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.goldens.candidates import golden_of
+from evenkeel.experiments.goldens.files import golden_lines, read_goldens
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import heuristic_scorer
-from evenkeel.shadow.original import Reader
+from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.trials import TrialMaker
-from evenkeel.shadow.worker import Worker, WorkerSettings
+from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.stores.counters import Tally
+from evenkeel.stores.goldens import GoldenError, GoldenStore
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.cases import cases
+from tests.shadow.wild_exchanges import WildExchanges
 
+JSON = (("content-type", "application/json"),)
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 
 
@@ -81,17 +93,8 @@ class Plane:
         ).encode()
         response = httpx2.post(f"{self.upstream}/v1/chat/completions", content=body)
         exchange = Exchange(
-            id=f"{number:016x}",
-            route="default",
-            received_at=self.now,
-            duration_s=0.1,
-            method="POST",
-            path="/v1/chat/completions",
-            status=200,
-            request_headers=(("content-type", "application/json"),),
-            request_body=body,
-            response_headers=(("content-type", "application/json"),),
-            response_body=response.content,
+            *(f"{number:016x}", "default", self.now, 0.1, "POST", "/v1/chat/completions", 200),
+            *(JSON, body, JSON, response.content),
         )
         return dataclasses.replace(exchange, **changes)
 
@@ -156,44 +159,16 @@ def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
     assert simulation.counts(simulation.find(None)).calls == calls + 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"request_body": b"not json"}, "not_json"),
-        ({"request_body": b'{"messages": []}'}, "no_messages"),
-        ({"response_body": b"<html>"}, "not_json"),
-        ({"route": "gone"}, "route_gone"),
-    ],
-)
-def test_what_cannot_be_read_is_buried_with_its_reason(plane, changes, reason):
-    """Nothing vanishes: an unreadable exchange is a dead letter."""
+@pytest.mark.parametrize(("changes", "where", "reason"), cases(__file__)["never tried"])
+def test_what_is_never_tried_is_counted_with_its_reason(plane, changes, where, reason):
+    """Nothing vanishes: what cannot be read is a dead letter, what cannot be repeated leaves the queue."""
+    changes = {name: value.encode() if name.endswith("body") else value for name, value in changes.items()}
     plane.queue.put([plane.capture(1, **changes)])
     asyncio.run(plane.work())
-    assert plane.queue.lag().dead == 1
-    assert plane.tally.value("exchanges_dead", reason=reason) == 1
-    assert plane.verdicts() == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"path": "/v1/embeddings"}, "api_unsupported"),
-        (
-            {
-                "path": "/v1/responses",
-                "request_body": b'{"model":"m","input":"hi","previous_response_id":"resp_1"}',
-            },
-            "stateful",
-        ),
-    ],
-)
-def test_what_is_never_replayed_is_counted_as_skipped(plane, changes, reason):
-    """Requests that a replay could not repeat leave the queue with a reason, and are no dead letters."""
-    plane.queue.put([plane.capture(1, **changes)])
-    asyncio.run(plane.work())
-    assert plane.tally.value("exchanges_skipped", reason=reason) == 1
+    assert plane.tally.value(where, reason=reason) == 1
     lag = plane.queue.lag()
-    assert (lag.waiting, lag.leased, lag.dead) == (0, 0, 0)
+    assert (lag.waiting, lag.leased, lag.dead) == (0, 0, where == "exchanges_dead")
+    assert plane.verdicts() == []
 
 
 def test_an_exchange_delivered_too_often_is_buried(plane):
@@ -269,3 +244,101 @@ def test_a_kind_that_lacks_a_rewriter_takes_no_other_kinds_turn(plane):
     ]  # fmt: skip
     assert len(plane.verdicts()) == 3 * 3
     assert plane.tally.value("trials_skipped", reason="no_rewriter") > 0
+
+
+# --- the archive
+
+BODY = '{"model": "asked", "messages": [{"role": "user", "content": "Wie lange, bitte?"}]}'
+EXCHANGE = Exchange(
+    *("00000000000000ab", "shop", 12.5, 0.1, "POST", "/shop/v1/chat/completions?api-version=2", 200),
+    request_headers=(*JSON, ("content-encoding", "gzip")),
+    request_body=gzip.compress(BODY.encode(), mtime=0),
+    response_headers=JSON,
+    response_body=json.dumps(
+        {"model": "answered", "choices": [{"message": {"content": "Vier Tage."}, "finish_reason": "stop"}]}
+    ).encode(),
+    task="chat",
+    prompt_version="p7",
+)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return SqliteExchangeArchive(Database(tmp_path / "evenkeel.db"))
+
+
+def keep(archive, exchange, prefix="/shop"):
+    tally = Tally()
+    original = Reader({"shop": RoutePlan((), (0.3,), 0, None)}).read(exchange)
+    Archivist(archive, {"shop": prefix}, tally=tally).keep(original)
+    return tally
+
+
+def test_an_exchange_is_kept_decoded_and_without_its_prefix(archive):
+    """The body as the client wrote it, the answer as it was read, and where it came from."""
+    tally = keep(archive, EXCHANGE)
+    kept = archive.find(EXCHANGE.id)
+    assert kept.request == BODY
+    assert (kept.path, kept.route, kept.received_at) == ("/v1/chat/completions?api-version=2", "shop", 12.5)
+    assert (kept.answer.text, kept.model) == ("Vier Tage.", "answered")
+    assert (kept.task, kept.prompt_version) == ("chat", "p7")
+    assert tally.value("exchanges_archived", route="shop") == 1
+
+
+@pytest.mark.parametrize("prefix", ["", "/sho", "/shop/v1/chat/completions?api-version=2", "/other"])
+def test_only_a_whole_prefix_is_removed(archive, prefix):
+    """What remains is always a path."""
+    keep(archive, EXCHANGE, prefix)
+    assert archive.find(EXCHANGE.id).path == EXCHANGE.path
+
+
+def test_a_second_delivery_is_archived_once(archive):
+    """A worker that takes over finds the exchange there."""
+    keep(archive, EXCHANGE)
+    again = keep(archive, dataclasses.replace(EXCHANGE, task="other"))
+    assert archive.find(EXCHANGE.id).task == "chat"
+    assert again.value("exchanges_archived") == 0
+
+
+def test_a_store_in_trouble_is_counted_and_nothing_else():
+    """Trials go on without the archive."""
+
+    class Broken:
+        def put(self, _exchange):
+            raise sqlite3.OperationalError("disk I/O error")
+
+    tally = keep(Broken(), EXCHANGE)
+    assert tally.value("worker_errors", where="archive") == 1
+    assert tally.value("exchanges_archived") == 0
+
+
+def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
+    """Of odd and broken traffic each exchange that could be read comes back, or is refused with a reason."""
+    rng = random.Random(11)
+    exchanges = [WildExchanges(rng).exchange(number) for number in range(400)]
+    plan = RoutePlan((), (0.3,), 0, None)
+    reader = Reader({exchange.route: plan for exchange in exchanges})
+    database = Database(tmp_path / "evenkeel.db")
+    archive, store = SqliteExchangeArchive(database), GoldenStore(SqliteDocuments(database))
+    tally = Tally()
+    approved = refused = 0
+    for exchange in exchanges:
+        original = reader.read(exchange)
+        if isinstance(original, Left):
+            continue
+        Archivist(archive, {exchange.route: "/"}, tally=tally).keep(original)
+        kept = archive.find(exchange.id)
+        assert kept.answer == original.answer
+        assert isinstance(prompt_text(kept.request), str)
+        try:
+            golden = store.approve(golden_of(kept), by="ann", at=1.0)
+        except GoldenError:
+            refused += 1
+            continue
+        approved += 1
+        assert store.find(golden.id) == golden
+        (line,) = golden_lines([golden])
+        assert read_goldens([line], "f") == (golden,)
+    assert tally.value("worker_errors") == 0
+    assert approved > 100
+    assert refused > 0  # answers that say nothing
