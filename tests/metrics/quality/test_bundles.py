@@ -16,14 +16,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.judge import JudgedQuality, Reply
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.quality.bundles import (
-    BUNDLES,
-    RESERVED,
-    Bundle,
-    bundles_by,
-    chosen,
-    custom_prompt,
-)
+from evenkeel.metrics.quality.bundles import BUNDLES, RESERVED, Bundle, bundles_by, chosen, custom_prompt
 from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.tasks import Task, find_task
 from tests.cases import cases
@@ -39,6 +32,7 @@ CONTEXT = (
     "users could work again after change CHG-881."
 )
 SCALE = {3: "Polite throughout.", 2: "Neutral.", 1: "Rude."}
+POLITE = custom_prompt("politeness", "Is it polite?", SCALE)
 
 
 @dataclass
@@ -117,14 +111,8 @@ def test_rubrics_of_tasks_do_not_mind_language_and_format(prompt: object) -> Non
 
 def test_a_scripted_judge_scores_a_bundle() -> None:
     """Both answers in the task's own words: completeness falls, faithfulness stays, all calls are paid."""
-    judge, judged = scripted(
-        {
-            ("faithfulness", "good"): 3,
-            ("faithfulness", "vague"): 3,
-            ("completeness", "good"): 3,
-            ("completeness", "vague"): 1,
-        }
-    )
+    ratings: dict[tuple[str, str], int | str] = {("faithfulness", text): 3 for text in ("good", "vague")}
+    judge, judged = scripted(ratings | {("completeness", "good"): 3, ("completeness", "vague"): 1})
     pair = Pair(Answer("good"), Answer("vague"), CONTEXT, "case_summary")
     qualities = asyncio.run(measure_all(BUNDLES[find_task(pair.task)].measures(judged), pair))
     assert qualities.scores == (
@@ -140,14 +128,8 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
 
 def test_a_failed_quality_stands_beside_the_others() -> None:
     """Whichever side it fails on, once; what it cost counts."""
-    _, judged = scripted(
-        {
-            ("faithfulness", "a"): "timeout",
-            ("faithfulness", "b"): "refused",
-            ("completeness", "a"): 2,
-            ("completeness", "b"): 2,
-        }
-    )
+    ratings: dict[tuple[str, str], int | str] = {("completeness", text): 2 for text in "ab"}
+    _, judged = scripted(ratings | {("faithfulness", "a"): "timeout", ("faithfulness", "b"): "refused"})
     pair = Pair(Answer("a"), Answer("b"), CONTEXT)
     qualities = asyncio.run(measure_all(BUNDLES[Task.CHAT].measures(judged), pair))
     assert qualities.scores == (QualityScore("completeness", 2, 2, 2),)
@@ -195,11 +177,10 @@ def test_a_described_quality_is_asked_in_its_words() -> None:
 
 def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
     """Any change of wording is another version, white space is none, and all are beyond the built-in ones."""
-    first = custom_prompt("politeness", "Is it polite?", SCALE)
-    assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == first.version
-    assert custom_prompt("politeness", "Is it very polite?", SCALE).version != first.version
-    assert custom_prompt("politeness", "Is it polite?", SCALE | {2: "So so."}).version != first.version
-    assert first.version >= 1_000_000
+    assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == POLITE.version
+    assert custom_prompt("politeness", "Is it very polite?", SCALE).version != POLITE.version
+    assert custom_prompt("politeness", "Is it polite?", SCALE | {2: "So so."}).version != POLITE.version
+    assert POLITE.version >= 1_000_000
 
 
 @pytest.mark.parametrize(("name", "scale", "message"), CASES["a description that cannot be used says why"])
@@ -216,10 +197,9 @@ def test_every_built_in_judged_name_is_reserved() -> None:
 
 def test_settings_choose_qualities_by_name() -> None:
     """In the order named, in the task's words where it has them, with the stand-ins of those named."""
-    polite = custom_prompt("politeness", "Is it polite?", SCALE)
-    bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [polite])
+    bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [POLITE])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
-        ("politeness", polite.version), ("completeness", 101), ("conciseness", 1),
+        ("politeness", POLITE.version), ("completeness", 101), ("conciseness", 1),
     ]  # fmt: skip
     assert [quality.name for quality in bundle.stand_ins] == ["completeness_proxy"]
     assert bundle.by_rule == BUNDLES[Task.CASE_SUMMARY].by_rule
@@ -234,9 +214,8 @@ def test_no_judged_quality_may_be_wanted() -> None:
 
 def test_settings_change_the_bundles_of_some_tasks() -> None:
     """The others keep theirs; described qualities apply where they are named."""
-    polite = custom_prompt("politeness", "Is it polite?", SCALE)
-    bundles = bundles_by({"chat": ["politeness"], "case-summary": ["faithfulness"]}, [polite])
-    assert bundles[Task.CHAT].judged == (polite,)
+    bundles = bundles_by({"chat": ["politeness"], "case-summary": ["faithfulness"]}, [POLITE])
+    assert bundles[Task.CHAT].judged == (POLITE,)
     assert [(prompt.name, prompt.version) for prompt in bundles[Task.CASE_SUMMARY].judged] == [
         ("faithfulness", 101)
     ]
@@ -244,27 +223,11 @@ def test_settings_change_the_bundles_of_some_tasks() -> None:
     assert set(bundles) == set(Task)
 
 
-def test_settings_with_wrong_names_say_where() -> None:
-    """Task and quality are named in the message, with what was probably meant."""
-    with pytest.raises(ValueError, match="no task 'chats'; did you mean \"chat\""):
-        bundles_by({"chats": ["faithfulness"]})
-    with pytest.raises(ValueError, match="task 'chat': no quality 'tone'"):
-        bundles_by({"chat": ["tone"]})
-    with pytest.raises(ValueError, match="'case_summary' is named twice"):
-        bundles_by({"case_summary": [], "case-summary": []})
-
-
-def test_unknown_and_repeated_names_are_errors() -> None:
-    """The nearest name is suggested, described ones included."""
-    polite = custom_prompt("politeness", "Is it polite?", SCALE)
-    with pytest.raises(ValueError, match="no quality 'faithfullness'; did you mean \"faithfulness\""):
-        chosen(BUNDLES[Task.CHAT], ["faithfullness"])
-    with pytest.raises(ValueError, match='did you mean "politeness"'):
-        chosen(BUNDLES[Task.CHAT], ["polite_ness"], [polite])
-    with pytest.raises(ValueError, match="there are citations, completeness, conciseness, faithfulness, rel"):
-        chosen(BUNDLES[Task.CHAT], ["zzz"])
-    with pytest.raises(ValueError, match="named twice"):
-        chosen(BUNDLES[Task.CHAT], ["relevance", "relevance"])
+@pytest.mark.parametrize(("tasks", "message"), CASES["wrong settings"])
+def test_settings_with_wrong_names_say_where(tasks: dict[str, list[str]], message: str) -> None:
+    """Task and quality are named in the message, with what was probably meant, described ones included."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        bundles_by(tasks, [POLITE])
 
 
 @given(st.text(max_size=30), st.text(max_size=60))
