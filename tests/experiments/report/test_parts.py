@@ -213,7 +213,7 @@ def test_formats_are_a_list():
 
 
 def test_a_side_counts_what_the_changes_own_tally_counted():
-    """From its first verdict to its last rated one, of its route, in any order of time; 0 counts the unsure."""
+    """From its first verdict to its last rated one, of its route, in any order of time; 0 is unsure."""
     times = [NOON, NOON + 60, NOON + 30, NOON + 90]
     rows = [
         LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at, rating=3 if place % 2 else 2))
