@@ -1,10 +1,12 @@
-"""What goes wrong, and when: drawn from a seed."""
+"""What goes wrong, of the kinds in `faults.toml`, and when: drawn from a seed."""
 
 from __future__ import annotations
 
 import random
+import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,63 +69,38 @@ def draw(kinds: Sequence[Kind], seed: int, count: int, seconds: float) -> list[F
     return faults
 
 
+_KINDS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _kinds(group: str, *targets: str) -> list[Kind]:
+    """The kinds of a group, once for each target where they have none of their own."""
+    return [Kind(name, own or one, *rest) for one in targets or ("",) for name, own, *rest in _KINDS[group]]
+
+
 def of_roles(proxies: Sequence[str], workers: Sequence[str], monitors: Sequence[str]) -> list[Kind]:
     """Roles that are killed, stand still, or see their clock jump."""
-    kinds = [Kind("kill", name, 0.0, 3.0, 2.0) for name in (*workers, *monitors, *proxies)]
-    kinds += [Kind("freeze", name, 3.0, 25.0, 0.7) for name in (*workers, *monitors)]
-    for name in (*proxies, *workers, *monitors):
-        kinds += [
-            Kind("clock forward", name, 4.0, 15.0, 0.4, 20.0, 7200.0),
-            Kind("clock back", name, 4.0, 15.0, 0.4, -7200.0, -20.0),
-        ]
-    return kinds
+    return [
+        *_kinds("killed", *workers, *monitors, *proxies),
+        *_kinds("frozen", *workers, *monitors),
+        *_kinds("clocks", *proxies, *workers, *monitors),
+    ]
 
 
 def of_models() -> list[Kind]:
     """The simulated model and judge: gone, standing still, failing, slow."""
-    return [
-        kind
-        for target in ("upstream", "judge")
-        for kind in (
-            Kind("kill", target, 0.2, 4.0, 0.8),
-            Kind("freeze", target, 0.5, 8.0, 0.8),
-            Kind("errors", target, 1.0, 8.0, 0.8, 0.2, 1.0),
-            Kind("slow", target, 1.0, 8.0, 0.8, 0.3, 3.0),
-        )
-    ]
+    return _kinds("models", "upstream", "judge")
 
 
 def of_redis(*, cable: bool) -> list[Kind]:
     """One Redis: killed, standing still, full, slow, cut off; `cable`: a second host is cut off."""
-    kinds = [
-        Kind("kill", "redis", 0.1, 6.0, 1.0),
-        Kind("freeze", "redis", 0.2, 12.0, 1.0),
-        Kind("pause", "redis", 0.2, 5.0, 1.0),
-        Kind("full", "redis", 1.0, 12.0, 1.0),
-        Kind("slow", "redis", 2.0, 8.0, 1.0, 0.02, 1.0),
-        Kind("cut", "redis", 0.2, 6.0, 1.0),
-    ]
-    return [*kinds, Kind("unplug", "cable", 1.0, 20.0, 1.5)] if cable else kinds
+    return [*_kinds("redis"), *(_kinds("cable") if cable else ())]
 
 
 def of_failover() -> list[Kind]:
     """A Redis with a replica, watched by Sentinels."""
-    return [
-        Kind("kill", "primary", 4.0, 9.0, 2.0),
-        Kind("freeze", "primary", 4.0, 9.0, 2.0),
-        Kind("switch", "primary", 0.0, 0.0, 1.5),
-        Kind("kill", "replica", 1.0, 5.0, 1.0),
-    ]
+    return _kinds("failover")
 
 
 def of_one_machine() -> list[Kind]:
     """`evenkeel up` on SQLite."""
-    return [
-        Kind("kill", "proxy", 0.0, 0.0, 2.0),
-        Kind("kill", "worker", 0.0, 0.0, 3.0),
-        Kind("kill", "up", 0.0, 2.0, 0.7),
-        Kind("freeze", "worker", 3.0, 25.0, 1.0),
-        Kind("full", "disk", 1.0, 20.0, 3.0),
-        Kind("clock forward", "up", 4.0, 15.0, 1.0, 20.0, 7200.0),
-        Kind("clock back", "up", 4.0, 15.0, 1.0, -7200.0, -20.0),
-    ]
+    return _kinds("one_machine")
