@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from benchmarks import workflowperturb as worfbench
 from benchmarks.kit import Table
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.calibrate import calibrate
@@ -41,7 +40,7 @@ from evenkeel.experiments.calibrate.columns import (
     heuristic_columns,
 )
 from evenkeel.experiments.calibrate.command import write
-from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.experiments.calibrate.encoder import KeptEncoder
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.score_table import score_table
@@ -51,6 +50,7 @@ from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.registry import telling
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.workflow.diagrams import write_node_edge
+from testing.public import WORFBENCH, worfbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,7 +147,8 @@ class Spent:
 
 def _task(source: Source, form: Form, columns: Sequence[Column]) -> Task:
     keys = frozenset(column.key for column in columns)
-    return Task(source, form, 0, dict.fromkeys(conditions(form), keys), {})
+    damage = Damage(form)
+    return Task(source, damage, 0, dict.fromkeys(conditions(damage), keys), {})
 
 
 def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibration, Spent]:
@@ -254,10 +255,10 @@ def held(count: int, splits: int) -> Table:
     """Hold-out of made-up goldens of every form, and of WorFBench where it is."""
     rows = [hold_out(f"{form}, made up", scored(made_up(form, count, 2), form), splits) for form in MAKERS]
     notes = ["Means over all thresholds and splits; inside: shares that lie in their stated 95 % intervals."]
-    if worfbench.FILE.is_file():
+    if WORFBENCH.is_file():
         given = [
             Source(f"w{i:03d}", Answer(write_node_edge(one)), "", "workflow")
-            for i, one in enumerate(worfbench.goldens())
+            for i, one in enumerate(worfbench())
         ]
         rows.append(hold_out("workflow, WorFBench", scored(given, "workflow"), splits))
     else:

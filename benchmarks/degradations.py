@@ -24,7 +24,7 @@ import yaml
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import Candidate, Source, conditions, made
-from evenkeel.experiments.calibrate.degrade import SEVERITIES, Form, form_of
+from evenkeel.experiments.calibrate.degrade import SEVERITIES, Damage, Form, form_of
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import load_embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
@@ -99,7 +99,7 @@ def measure(
     golden: str, answer: Answer, form: Form, metrics: list[Metric]
 ) -> Iterator[tuple[str, float, str, float | str]]:
     """Mode, severity, metric and score of each variant; instead of a score the reason why there is none."""
-    for each in made(Source(golden, answer, "", None), form, 0, {}, conditions(form)):
+    for each in made(Source(golden, answer, "", None), Damage(form), 0, {}, conditions(Damage(form))):
         if not isinstance(each, Candidate):
             yield each.key.mode, each.key.severity, "", str(each.undegradable)
             continue

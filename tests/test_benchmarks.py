@@ -13,7 +13,7 @@ PUBLIC_DATA = pytest.mark.shared_data
 
 # Left out: they need chromium (`console`), wrk (`proxy`, `soak`),
 # or minutes whatever they are given (`crowd`, `chaos`, `live_changes`,
-# `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`, `workflowperturb`).
+# `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`).
 BENCHMARKS = (
     pytest.param("cascade", marks=PUBLIC_DATA),
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),

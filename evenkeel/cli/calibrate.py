@@ -24,9 +24,12 @@ from evenkeel.cli.options import (
     yes_option,
 )
 from evenkeel.core.figures import number, usd
+from evenkeel.experiments.calibrate.calibration import BertModel
 from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.calibrate.published import METRICS as PUBLISHED_METRICS
 from evenkeel.experiments.calibrate.rewriting import Rewriter
+from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
 from evenkeel.experiments.calibrate.scoring import ScoringOptions
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.files import load_goldens
@@ -37,6 +40,7 @@ from evenkeel.experiments.kit.renderings import show
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+from evenkeel.metrics.workflow.wording import StepBertScore
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
@@ -60,11 +64,26 @@ _PIPED_WIDTH: Final = 160
     type=click.Choice(["workflow", "prose", "list", "data"]),
     help="Only answers of this form.  [the form of nine in ten]",
 )
+@click.option(
+    "--modes",
+    metavar="LIST",
+    help="Only some of missing, compressed, reworded, reordered, duplicated, added.  [all]",
+)
+@click.option(
+    "--published",
+    is_flag=True,
+    help="Degrade workflows as WorkflowPerturb does, and show its Tables 2 to 5 beside the result.",
+)
 @file_option("--out", "Folder for the results.", metavar="DIR", default=Path())
 @click.option("--metrics", metavar="LIST", help="Only these metrics, by name.  [all that apply]")
 @embeddings_option
 @click.option("--encoder", metavar="MODEL", help="A sentence-transformers model.  [all-MiniLM-L6-v2]")
 @click.option("--bert-score", is_flag=True, help="Measure BERTScore, too; by far the slowest metric.")
+@click.option("--bert-model", metavar="MODEL", help="Of BERTScore, e.g. roberta-large.  [the encoder]")
+@click.option("--bert-layer", type=click.IntRange(1), metavar="N", help="Its layer.  [the authors' choice]")
+@click.option(
+    "--bert-rescale", is_flag=True, help="Put unrelated sentences at 0, as the published scores do."
+)
 @model_options("judge", "Score by this judge, too.", default=True)
 @click.option(
     "--judge-goldens",
@@ -117,6 +136,7 @@ def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
       evenkeel calibrate goldens.jsonl
       evenkeel calibrate goldens.jsonl --out calibrations/support --form prose
       evenkeel calibrate --from-store --route support
+      evenkeel calibrate workflows.jsonl --published --bert-model roberta-large --bert-rescale
       evenkeel calibrate goldens.jsonl --judge-model gpt-4o-mini --judge-goldens 50 --max-usd 5
 
     \b
@@ -210,6 +230,8 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
             raise InputError(f"--metrics: {name} needs a judge: name one with --judge-model")
     if given["encoder"] and given["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
+    if given["published"] and given["form"] not in {None, "workflow"}:
+        raise InputError("--published is about workflows; leave out --form")
     judge = model_address("judge", given["judge_model"], given)
     rewriter = model_address("rewriter", given["degrade_with_model"], given)
     if given["stronger_model"] and rewriter is None:
@@ -219,14 +241,16 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         goldens=goldens,
         source=source,
         form=given["form"],
+        modes=_modes(given["modes"]),
+        published=given["published"],
         out=given["out"],
         journal=given["journal"],
         scoring=ScoringOptions(
-            metrics=words(given["metrics"]),
+            metrics=_metrics(given),
             embeddings=given["embeddings"],
             encoder=given["encoder"],
             vectors=given["out"] / VECTORS,
-            bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
+            bert=_bert(given),
             processes=given["processes"] or os.cpu_count() or 1,
         ),
         placement=Placement(given["false_alerts"], given["level"]),
@@ -237,6 +261,34 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         max_usd=given["max_usd"],
         rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
     )
+
+
+def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those named, else those of the published tables; empty = all that apply."""
+    named = words(given["metrics"])
+    if named or not given["published"]:
+        return named
+    return (*PUBLISHED_METRICS, StepBertScore.name) if _bert(given) else PUBLISHED_METRICS
+
+
+def _bert(given: Mapping[str, Any]) -> BertModel | None:
+    """The model behind BERTScore; None if that is not asked for."""
+    found = BertModel(given["bert_model"], given["bert_layer"], given["bert_rescale"])
+    asked = given["bert_score"] or "bert_score" in (given["metrics"] or "")
+    return found if asked or found != BertModel() else None
+
+
+def _modes(text: str | None) -> frozenset[FailureMode] | None:
+    if text is None:
+        return None
+    known = [mode.value for mode in DEGRADED]
+    named = words(text)
+    for word in named:
+        if word not in known:
+            raise InputError(f'--modes: "{word}" is none of {", ".join(known)}')
+    if not named:
+        raise InputError(f"--modes: is empty; give some of {', '.join(known)}")
+    return frozenset(map(FailureMode, named))
 
 
 def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:

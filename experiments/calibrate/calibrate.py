@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.experiments.calibrate.calibration import BertModel
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
@@ -203,6 +204,7 @@ def calibrate(
     source: str,
     calibrated_on: date,
     encoder: str | None,
+    bert_score: BertModel | None = None,
     seed: int,
     rng: Random,
     form: AnswerForm | None = None,
@@ -216,6 +218,7 @@ def calibrate(
         source: of the goldens, for people.
         calibrated_on: today, as the caller sees it.
         encoder: of the embeddings behind the scores, None if there are none.
+        bert_score: model behind BERTScore, None if it is the encoder.
         seed: of `rng`, written down so that the calibration can be repeated.
         rng: draws the resamples.
         form: of the goldens' answers.
@@ -246,6 +249,7 @@ def calibrate(
         goldens=Goldens(source, len(table.goldens), table.digest),
         form=form,
         encoder=encoder,
+        bert_score=bert_score,
         placement=placement,
         confidence=CONFIDENCE,
         resamples=resamples,

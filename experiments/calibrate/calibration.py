@@ -48,6 +48,20 @@ class Goldens:
 
 
 @dataclass(frozen=True, slots=True)
+class BertModel:
+    """The model behind BERTScore, where it is not the encoder."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    model: str | None = None
+    """None = the encoder."""
+    layer: int | None = None
+    """Counted from 1; None = the authors' choice, or the last."""
+    rescale: bool = False
+    """Whether unrelated sentences are at 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class MetricResult:
     """What was found about one metric."""
 
@@ -135,6 +149,8 @@ class Calibration:
     """Of the goldens' answers; None if nobody said. Scores of answers of another form mean something else."""
     encoder: str | None = None
     """Of the embeddings that metrics use; scores under another one are other scores."""
+    bert_score: BertModel | None = None
+    """Behind BERTScore; None if it is the encoder as it is."""
     placement: Placement
     confidence: float
     resamples: int

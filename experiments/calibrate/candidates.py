@@ -13,10 +13,10 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import (
     SEVERITIES,
+    Damage,
     Form,
     NotDegradableError,
     as_written,
-    degradations,
 )
 from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.journal import Key, Row
@@ -48,10 +48,15 @@ class CandidateSet:
     """The candidates of a run: what they are made from, and what is known of them."""
 
     sources: Sequence[Source]
-    form: Form
+    damage: Damage
     seed: int
     """Of every choice."""
     journal: Journal
+
+    @property
+    def form(self) -> Form:
+        """Of the answers."""
+        return self.damage.form
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +68,23 @@ class Candidate:
     pair: Pair
 
 
-def conditions(form: Form) -> dict[Condition, float]:
-    """Every mode and severity in which an answer of a form is degraded, and the expected score."""
+def conditions(damage: Damage) -> dict[Condition, float]:
+    """Every mode and severity in which an answer is degraded, and the expected score."""
     return {
         Condition(degradation.mode, severity): degradation.expected(severity)
-        for degradation in degradations(form)
+        for degradation in damage.degradations
         for severity in SEVERITIES
     }
 
 
-def keys(golden: str, form: Form) -> tuple[Key, ...]:
-    """Every candidate that a golden of a form has, or should have."""
-    return tuple(Key(golden, *condition) for condition in conditions(form))
-
-
-def versions(form: Form) -> dict[str, int]:
-    """Versions of the degradations of a form, by name."""
-    return {degradation.name: degradation.version for degradation in degradations(form)}
+def keys(golden: str, damage: Damage) -> tuple[Key, ...]:
+    """Every candidate that a golden has, or should have."""
+    return tuple(Key(golden, *condition) for condition in conditions(damage))
 
 
 def made(
     source: Source,
-    form: Form,
+    damage: Damage,
     seed: int,
     written: Mapping[Condition, str],
     only: Collection[Condition],
@@ -93,7 +93,7 @@ def made(
 
     Args:
         source: what is degraded.
-        form: of its answer.
+        damage: what is done to it.
         seed: with the golden's id, the degradation's name and the severity it decides every choice.
         written: texts that a model wrote, by mode and severity: they are taken as they are.
         only: these alone.
@@ -102,7 +102,7 @@ def made(
     reference = as_written(source.answer, source.task)
     if isinstance(reference, Failure):
         reference = source.answer
-    for degradation in degradations(form):
+    for degradation in damage.degradations:
         for severity in SEVERITIES:
             condition = Condition(degradation.mode, severity)
             if condition not in only:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.calibration import CalibrationError, calibration_to_yaml
+from evenkeel.experiments.calibrate.calibration import BertModel, CalibrationError, calibration_to_yaml
 from evenkeel.experiments.calibrate.candidates import (
     CandidateSet,
     Chosen,
@@ -18,17 +18,18 @@ from evenkeel.experiments.calibrate.candidates import (
     choose,
     keys,
     source_of,
-    versions,
 )
 from evenkeel.experiments.calibrate.columns import Field, Scores, gather
-from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, judge_candidates
+from evenkeel.experiments.calibrate.published import MODES as PUBLISHED_MODES
+from evenkeel.experiments.calibrate.published import sections
 from evenkeel.experiments.calibrate.report import document
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rewriting import rewrite
 from evenkeel.experiments.calibrate.rules import alert_rules
-from evenkeel.experiments.calibrate.score_table import score_table, table_lines
+from evenkeel.experiments.calibrate.score_table import DEGRADED, score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring, ScoringOptions
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
-    from evenkeel.experiments.calibrate.score_table import ScoreTable
+    from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.document import Document
@@ -71,6 +72,10 @@ class CalibrateOptions:
     source: str
     """Where they come from, for people."""
     form: Form | None = None
+    modes: frozenset[FailureMode] | None = None
+    """Only these; None = all, or those of the published tables."""
+    published: bool = False
+    """Whether workflows are degraded as in WorkflowPerturb, and its tables shown beside what comes out."""
     out: Path
     """Folder for what is written."""
     journal: Path | None = None
@@ -97,8 +102,17 @@ class Written:
     """What became of the rules, in a few words."""
 
 
-def write(calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path) -> Written:
+def write(
+    calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path, *, published: bool = False
+) -> Written:
     """Write calibration, page, rules and scores into a folder.
+
+    Args:
+        calibration: what was found.
+        scores: what it rests on.
+        table: the same as arrays.
+        folder: where to.
+        published: whether the page has the tables of WorkflowPerturb.
 
     Raises: OSError.
     """
@@ -107,7 +121,7 @@ def write(calibration: Calibration, scores: Scores, table: ScoreTable, folder: P
     (folder / SCORES).write_text(
         "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
     )
-    page = document(calibration, table, ways)
+    page = document(calibration, table, ways, beside=sections(calibration, ways) if published else ())
     (folder / REPORT).write_bytes(html(page))
     _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
     files = [folder / name for name in (CALIBRATION, REPORT, SCORES)]
@@ -171,18 +185,20 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     for name in options.scoring.metrics:
         if name not in _JUDGE_NAMES:
             metric(name)
-    chosen = choose(options.goldens, options.form)
+    chosen = choose(options.goldens, "workflow" if options.published else options.form)
+    modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(DEGRADED))
+    damage = Damage(chosen.form, modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
     rewriter = options.rewriter
     run = Run(
-        chosen.digest, chosen.form, options.seed, SEVERITIES, versions(chosen.form),
+        chosen.digest, chosen.form, options.seed, SEVERITIES, damage.versions,
         rewriter.name if rewriter else None,
     )  # fmt: skip
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
         costs = Costs(options.max_usd)
-        candidates = CandidateSet(sources, chosen.form, options.seed, journal)
+        candidates = CandidateSet(sources, damage, options.seed, journal)
         if rewriter is not None:
             rewrite(rewriter, candidates, costs, confirm, err)
         scoring = Scoring(options.scoring, candidates, err, rewritten=rewriter is not None)
@@ -194,7 +210,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
                     options.judge, candidates, costs, confirm, err, most_goldens=options.judge_goldens
                 )
             )
-    wanted = {key for source in sources for key in keys(source.id, chosen.form)}
+    wanted = {key for source in sources for key in keys(source.id, damage)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
     if not scores.rows:
         reasons = ", ".join(sorted(scores.undegradable))
@@ -210,11 +226,12 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             source=options.source,
             calibrated_on=today,
             encoder=encoders[0] if encoders else None,
+            bert_score=options.scoring.bert if options.scoring.bert != BertModel() else None,
             seed=options.seed,
             rng=random.Random(options.seed),
             form=chosen.form,
             placement=options.placement,
             resamples=options.resamples,
         )
-        written = write(calibration, scores, table, options.out)
+        written = write(calibration, scores, table, options.out, published=options.published)
     return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

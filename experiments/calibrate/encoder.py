@@ -8,9 +8,10 @@ import os
 import sqlite3
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from evenkeel.experiments.calibrate.calibration import BertModel
 from evenkeel.experiments.calibrate.columns import Column, column, encoder_columns
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
@@ -182,11 +183,26 @@ def encoder(model: str | None, vectors: Path | None, language_of: LanguageOf | N
         yield Encoded(columns, kept[0])
 
 
-def bert_score_column(form: Form, model: str | None, language_of: LanguageOf | None) -> Column:
+def bert_score_column(
+    form: Form, bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None
+) -> Column:
     """BERTScore of the texts, or of the steps of workflows.
+
+    Args:
+        form: of the answers.
+        bert: the model. If it is any other than the encoder as it is, no encoder is behind the column.
+        language_of: tells a text's language.
+        encoder: name or folder of the encoder, None = the packaged one.
 
     Raises: EmbeddingsUnavailableError.
     """
-    loaded = load_bert_score(model, language_of=language_of)
-    name = model or MINILM
-    return column(StepBertScore(loaded) if form == "workflow" else loaded, "semantic", name)
+    name = bert.model or encoder
+    loaded = load_bert_score(name, bert.layer, rescale=bert.rescale, language_of=language_of)
+    details = f" at layer {bert.layer or 'as recommended'}{', rescaled' if bert.rescale else ''}"
+    own = bert != BertModel()
+    found = column(
+        StepBertScore(loaded) if form == "workflow" else loaded,
+        "semantic",
+        f"{name or MINILM}{details if own else ''}",
+    )
+    return replace(found, encoder=None) if own else found

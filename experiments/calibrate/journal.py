@@ -140,7 +140,10 @@ class Journal:
             ("form", f"is about the form {head.get('form')}"),
             ("seed", f"was begun with --seed {head.get('seed')}"),
             ("severities", "is about other severities"),
-            ("degradations", "was begun with another version of the degradations"),
+            (
+                "degradations",
+                "was begun with or without --published, or with another version of the degradations",
+            ),
             ("rewriter", f"was begun with {head.get('rewriter') or 'no model'} as rewriter"),
         ):
             if head.get(name) != wanted[name]:

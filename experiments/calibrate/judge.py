@@ -189,9 +189,9 @@ def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> 
     """The candidates without a score by the judge."""
     rows = candidates.journal.rows
     for source in sources:
-        known = [one for one in conditions(candidates.form) if Key(source.id, *one) in rows]
+        known = [one for one in conditions(candidates.damage) if Key(source.id, *one) in rows]
         texts = candidates.journal.texts(source.id, known)
-        for one in made(source, candidates.form, candidates.seed, texts, known):
+        for one in made(source, candidates.damage, candidates.seed, texts, known):
             if isinstance(one, Candidate) and field.key not in rows[one.key].scores:
                 yield one
 

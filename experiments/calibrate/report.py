@@ -56,13 +56,20 @@ SHADES: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
 
 
-def document(calibration: Calibration, table: ScoreTable, ways: Sequence[Trajectory]) -> Document:
+def document(
+    calibration: Calibration,
+    table: ScoreTable,
+    ways: Sequence[Trajectory],
+    *,
+    beside: Sequence[Section] = (),
+) -> Document:
     """The report. A terminal shows only who watches what.
 
     Args:
         calibration: what was found.
         table: the scores it was found on.
         ways: their trajectories; see `trajectories`.
+        beside: shown first.
     """
     goldens = calibration.goldens
     of_form = f", {calibration.form}" if calibration.form else ""
@@ -74,6 +81,7 @@ def document(calibration: Calibration, table: ScoreTable, ways: Sequence[Traject
         f"{calibration.encoder or 'none'}. Intervals: {percent(calibration.confidence)}, from "
         f"{calibration.resamples} resamples of the goldens, seed {calibration.seed}.",
         sections=(
+            *beside,
             _watchers(calibration),
             *(_mode(calibration, table, ways, mode) for mode in table.modes),
             _sensitivities(calibration, table),

@@ -67,7 +67,7 @@ def rewrite(
 
     Raises: NotConfirmedError; StoppedError, with what was written until then in the journal.
     """
-    journal, expected = candidates.journal, conditions(candidates.form)
+    journal, expected = candidates.journal, conditions(candidates.damage)
     missing = [
         (source, Key(source.id, *condition))
         for source in candidates.sources

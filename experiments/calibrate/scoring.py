@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.experiments.calibrate.calibration import BertModel
     from evenkeel.experiments.calibrate.candidates import CandidateSet
-    from evenkeel.experiments.calibrate.degrade import Form
+    from evenkeel.experiments.calibrate.degrade import Damage
     from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from evenkeel.experiments.calibrate.score_table import Condition
 
@@ -52,7 +53,7 @@ class Task:
     """What is still to be scored of one golden."""
 
     source: Source
-    form: Form
+    damage: Damage
     seed: int
     missing: Mapping[Condition, frozenset[str]]
     """By candidate the keys of columns without a score."""
@@ -94,7 +95,7 @@ def score_task(task: Task) -> list[Row]:
 
 
 def _candidates(task: Task) -> Iterator[Candidate | Row]:
-    return made(task.source, task.form, task.seed, task.written, task.missing)
+    return made(task.source, task.damage, task.seed, task.written, task.missing)
 
 
 def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> Row:
@@ -178,7 +179,8 @@ class ScoringOptions:
     """A sentence-transformers model; None = the packaged one."""
     vectors: Path
     """File in which vectors are kept."""
-    bert_score: bool = False
+    bert: BertModel | None = None
+    """Behind BERTScore; None = it is not measured."""
     processes: int = 1
 
 
@@ -213,9 +215,11 @@ class Scoring:
         replaced = {column.name for column in from_encoder}
         free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
         matched: tuple[Column, ...] = ()
-        if self.options.bert_score:
+        if self.options.bert is not None:
             with self.err.status("loading BERTScore"):
-                column = bert_score_column(self.candidates.form, self.options.encoder, language_of)
+                column = bert_score_column(
+                    self.candidates.form, self.options.bert, language_of, encoder=self.options.encoder
+                )
             matched = chosen_columns([column], names)
         found = chosen_columns((*free, *from_encoder, *matched), names)
         self._check(found)
@@ -261,7 +265,7 @@ class Scoring:
     def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
         """What these columns still lack of a golden; None if that is nothing."""
         missing = {}
-        for key in keys(source.id, self.candidates.form):
+        for key in keys(source.id, self.candidates.damage):
             row = self.candidates.journal.rows.get(key)
             if row is None and self.rewritten and is_rewritten(source, key.mode):
                 continue  # its text could not be had this time
@@ -273,4 +277,4 @@ class Scoring:
         if not missing:
             return None
         of = self.candidates
-        return Task(source, of.form, of.seed, missing, of.journal.texts(source.id, missing))
+        return Task(source, of.damage, of.seed, missing, of.journal.texts(source.id, missing))

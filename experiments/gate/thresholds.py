@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
-from evenkeel.experiments.calibrate.calibration import CalibrationError
+from evenkeel.experiments.calibrate.calibration import BertModel, CalibrationError
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
@@ -56,12 +56,13 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
 
 
 def _encoded(calibration: Calibration, stack: ExitStack) -> tuple[Column, ...]:
-    if calibration.encoder is None:
-        return ()
     model = None if calibration.encoder == MINILM else calibration.encoder
-    columns = stack.enter_context(encoder(model, None, language_of)).columns
+    columns: tuple[Column, ...] = ()
+    if calibration.encoder is not None:
+        columns = stack.enter_context(encoder(model, None, language_of)).columns
     # BERTScore loads a model of its own, so only if a mode is watched by it.
     matched = {one.name for one in metrics() if one.about.needs == "token_matcher"}
     if calibration.form is None or not roles(calibration) & matched:
         return columns
-    return (*columns, bert_score_column(calibration.form, model, language_of))
+    bert = calibration.bert_score or BertModel()
+    return (*columns, bert_score_column(calibration.form, bert, language_of, encoder=model))

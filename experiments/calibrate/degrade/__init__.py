@@ -16,10 +16,11 @@ from evenkeel.experiments.calibrate.degrade.engine import (
     NotDegradableError,
     units_touched,
 )
-from evenkeel.experiments.calibrate.degrade.variants import as_written, degradations, form_of
+from evenkeel.experiments.calibrate.degrade.variants import Damage, as_written, degradations, form_of
 
 __all__ = [
     "SEVERITIES",
+    "Damage",
     "Degradation",
     "Form",
     "NotDegradableError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade.data import DATA
@@ -11,8 +11,9 @@ from evenkeel.experiments.calibrate.degrade.data_formats import read_document
 from evenkeel.experiments.calibrate.degrade.engine import Form, NotDegradableError
 from evenkeel.experiments.calibrate.degrade.sentences import read_items
 from evenkeel.experiments.calibrate.degrade.text import text_degradations
-from evenkeel.experiments.calibrate.degrade.workflow import WORKFLOWS
+from evenkeel.experiments.calibrate.degrade.workflow import PUBLISHED, WORKFLOWS
 from evenkeel.experiments.calibrate.degrade.writing import write_like
+from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError
 from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge
@@ -93,6 +94,28 @@ _BY_FORM: Final[dict[Form, tuple[Degradation[Answer], ...]]] = {
 def degradations(form: Form) -> tuple[Degradation[Answer], ...]:
     """The degradation of a form for each failure mode, in the order of `FailureMode`."""
     return _BY_FORM[form]
+
+
+class Damage(NamedTuple):
+    """What is done to goldens."""
+
+    form: Form
+    """Of their answers."""
+    modes: frozenset[FailureMode] = frozenset(DEGRADED)
+    published: bool = False
+    """Whether the last steps of workflows are missing, as in WorkflowPerturb's tables, in place of any."""
+
+    @property
+    def degradations(self) -> tuple[Degradation[Answer], ...]:
+        """The degradation for each of the modes, in the order of `FailureMode`."""
+        every = PUBLISHED if self.published else degradations(self.form)
+        return tuple(one for one in every if one.mode in self.modes)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Versions of all that could be done, by name: other modes do not change a mode's candidates."""
+        every = self._replace(modes=frozenset(DEGRADED))
+        return {one.name: one.version for one in every.degradations}
 
 
 def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:

@@ -61,6 +61,12 @@ def _missing(given: Workflow, touched: int, rng: random.Random) -> Workflow:
     return without(given, set(rng.sample(range(len(given.steps)), touched)))
 
 
+def _missing_last(given: Workflow, touched: int, _: random.Random) -> Workflow:
+    """Leaves the last steps out."""
+    size = len(given.steps)
+    return without(given, set(range(size - touched, size)))
+
+
 def without(given: Workflow, gone: set[int]) -> Workflow:
     """The workflow without some steps; what came before one of them now comes before what came after."""
     before, after = ([set(ends) for ends in side] for side in neighbours(len(given.steps), given.edges))
@@ -212,6 +218,7 @@ def _added(given: Workflow, touched: int, rng: random.Random) -> Workflow:
 
 
 MISSING: Final = _degradation("missing", FailureMode.MISSING, _missing, left=1)
+MISSING_LAST: Final = _degradation("missing_last", FailureMode.MISSING, _missing_last, left=1)
 COMPRESSED: Final = _degradation("compressed", FailureMode.COMPRESSED, _compressed, left=1)
 REWORDED: Final = _degradation("reworded", FailureMode.REWORDED, _reworded)
 REORDERED: Final = _degradation("reordered", FailureMode.REORDERED, _reordered, left=1)
@@ -261,3 +268,9 @@ WORKFLOWS: Final[tuple[Degradation[Answer], ...]] = (
     _of_answers("added_steps", ADDED),
 )
 """One for each failure mode."""
+
+PUBLISHED: Final[tuple[Degradation[Answer], ...]] = (
+    _of_answers("missing_last", MISSING_LAST),
+    *WORKFLOWS[1:],
+)
+"""The same, with the last steps missing: so the tables of WorkflowPerturb come out."""

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.experiments.calibrate.calibration import read_calibration
+from evenkeel.experiments.calibrate.calibration import BertModel, read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
 from evenkeel.experiments.goldens.files import load_goldens
@@ -194,6 +195,56 @@ def test_workflows_are_watched_by_their_steps(tmp_path):
     assert "Missing steps" in (tmp_path / "calibration.html").read_text()
 
 
+def test_modes_can_be_chosen_and_share_a_journal_with_all(tmp_path):
+    """Only these are made, scored and watched; a run with more of them takes over what is there."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 4)
+    run(path, "--out", tmp_path, *QUICK, "--modes", "added, missing")
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert [result.mode for result in found.modes] == [FailureMode.MISSING, FailureMode.ADDED]
+    rows = len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1
+    assert rows == 4 * 2 * 3
+    shown = run(path, "--out", tmp_path, *QUICK)
+    assert "scores were in the journal already" in shown
+    assert len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1 == 4 * 6 * 3
+
+
+def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_path):
+    """Table 2 has the F1 of n steps without the last ⌈n · severity⌉, k of them: 2(n − k) / (2n − k)."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 12, workflow)
+    shown = run(path, "--out", tmp_path, *QUICK, "--published")
+    sizes = [len(golden.answer.text.splitlines()) for golden in load_goldens(path)]
+    lost = [[max(1, -(-size * tenths // 10)) for size in sizes] for tenths in (1, 3, 5)]
+    means = [
+        fmean(2 * (size - k) / (2 * size - k) for size, k in zip(sizes, each, strict=True)) for each in lost
+    ]
+    table = shown[shown.index("Table 2: missing steps") : shown.index("Table 3: compressed steps")]
+    for name in ("Graph F1", "Graph F1 by appendix B.2", "Chain F1"):
+        (row,) = [line for line in table.splitlines() if re.match(f"│ {name} +│", line)]
+        _, _, paper, measured, _ = row.split("│")
+        assert paper.split(" / ")[0].startswith(" 0.90 ± ")
+        assert [part.split()[0] for part in measured.split(" / ")] == [f"{mean:.2f}" for mean in means]
+    assert re.search(r"LLM-as-Judge +│ 0.64 ± 0.21 / .* │ – +│", table)
+    assert re.search(r"Graph F1 +│ 0.72 / 1.04 / 0.29 +│ \d.\d\d / \d.\d\d / \d.\d\d", shown)
+    assert "Table 4: description changes" in (tmp_path / "calibration.html").read_text()
+    shown = run(path, "--out", tmp_path, *QUICK, exit_code=2)
+    assert "was begun with or without --published" in " ".join(shown.split())
+
+
+@pytest.mark.service("sentence_transformers")
+def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
+    """The calibration says which, no encoder is behind it, and the gate loads the same."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    options = ["--modes", "missing", "--metrics", "workflow_bert_score", "--bert-layer", "3", *QUICK]
+    run(path, "--out", tmp_path, *options)
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.encoder is None
+    assert found.bert_score == BertModel(layer=3)
+    journal = (tmp_path / "calibration-journal.jsonl").read_text()
+    assert '"workflow_bert_score@1:all-MiniLM-L6-v2 at layer 3"' in journal
+    shown = run(path, "--out", tmp_path / "out", *options, "--bert-rescale", exit_code=2)
+    assert "no baseline is known for the packaged model at layer 3" in " ".join(shown.split())
+
+
 @pytest.mark.service("sentence_transformers")
 def test_with_an_encoder_the_calibration_names_it_and_no_text_is_encoded_twice(tmp_path):
     """Steps are aligned by MiniLM; the second run, with a new journal, finds every vector in the file."""
@@ -251,6 +302,10 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
         (None, ["--metrics", "language_match"], "language_match cannot be measured on goldens"),
         (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
         (None, ["--stronger-model", "m"], "--stronger-model helps another model"),
+        (None, ["--modes", "missing,lost"], '--modes: "lost" is none of missing, compressed, reworded'),
+        (None, ["--modes", ","], "--modes: is empty; give some of missing"),
+        (None, ["--published", "--form", "prose"], "--published is about workflows; leave out --form"),
+        (None, ["--published"], "no goldens of form workflow (2 prose)"),
         (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
     ],
 )

@@ -10,6 +10,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import conditions, source_of
 from evenkeel.experiments.calibrate.columns import chosen_columns, encoder_columns
+from evenkeel.experiments.calibrate.degrade import Damage
 from evenkeel.experiments.calibrate.encoder import KeptEncoder, NotKeptError
 from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.experiments.goldens.files import load_goldens
@@ -38,8 +39,8 @@ def score(path, form, bag, vectors):
     with KeptEncoder(bag, "bag", vectors) as kept:
         columns = encoder_columns(Embeddings(kept, model="bag", name="bag"), kept, ANY_LANGUAGE)
         columns = chosen_columns(columns, ["json_similarity", "workflow_chain_f1", "workflow_tau_weighted"])
-        missing = dict.fromkeys(conditions(form), frozenset(column.key for column in columns))
-        tasks = [Task(source_of(golden, ""), form, 0, missing, {}) for golden in load_goldens(path)]
+        missing = dict.fromkeys(conditions(Damage(form)), frozenset(column.key for column in columns))
+        tasks = [Task(source_of(golden, ""), Damage(form), 0, missing, {}) for golden in load_goldens(path)]
         return [row for rows in scored_with_encoder(tasks, columns, kept) for row in rows]
 
 
@@ -114,8 +115,8 @@ def test_the_columns_of_an_encoder_take_the_place_of_the_cheap_ones():
     kept = KeptEncoder(Counted(), "m")
     columns = encoder_columns(Embeddings(kept, name="m"), kept, ANY_LANGUAGE)
     assert {column.metric.name for column in columns} == {
-        "embeddings", "json_similarity", "workflow_chain_f1", "workflow_graph_f1", "workflow_tau",
-        "workflow_tau_weighted",
+        "embeddings", "json_similarity", "workflow_chain_f1", "workflow_graph_f1",
+        "workflow_graph_f1_published", "workflow_tau", "workflow_tau_weighted",
     }  # fmt: skip
     assert all(column.key.endswith(":m") for column in columns)
     by_name = {column.metric.name: column.metric for column in columns}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import random
 
@@ -16,27 +14,15 @@ from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
-from evenkeel.metrics.workflow.workflow import workflow
-from tests.conftest import SHARED_DATA
-
-SOURCES = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))
+from testing.public import WORFBENCH, worfbench
 
 
 @pytest.fixture(scope="module")
 def goldens():
     """Workflows of at least five steps from the paper's seven sources."""
-    path = SHARED_DATA / "worfbench" / "worfbench_gold.jsonl.gz"
-    if not path.is_file():
+    if not WORFBENCH.is_file():
         pytest.skip("SKIPPED LOUDLY: the public goldens of WorFBench are not beside the checkout")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    found = []
-    for row in rows:
-        size = len(row["nodes"])
-        if row["source"] in SOURCES and size >= 5:
-            edges = [(one - 1, other - 1) for one, other in row["edges"] if one >= 1 and other <= size]
-            found.append(workflow(row["nodes"], edges))
-    return found
+    return worfbench()
 
 
 @pytest.mark.shared_data
