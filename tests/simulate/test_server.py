@@ -387,17 +387,15 @@ def test_bad_requests(simulated_http, body, message):
     assert set(error) == {"message", "type", "param", "code"}
 
 
-def test_unknown_paths_and_methods(simulated_http):
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/v1/nothing", 404), ("GET", "/v1/chat/completions", 405), ("POST", "/v1/models", 405)],
+)
+def test_unknown_paths_and_methods(simulated_http, method, path, status):
     """They get errors of the same shape."""
-    assert simulated_http.get("/v1/nothing").status_code == 404
-    assert simulated_http.get("/v1/chat/completions").status_code == 405
-    assert simulated_http.post("/v1/models").status_code == 405
-    for reply in (
-        simulated_http.get("/v1/nothing"),
-        simulated_http.get("/v1/chat/completions"),
-        simulated_http.post("/v1/models"),
-    ):
-        assert reply.json()["error"]["type"] == "invalid_request_error"
+    reply = simulated_http.request(method, path)
+    assert reply.status_code == status
+    assert reply.json()["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.parametrize(
@@ -459,28 +457,20 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-def test_stall_on_demand(simulated_http):
-    """`stall` never answers; the call ends when the client leaves, and is counted so."""
-    before = simulated_http.get("/simulate/stats").json()["sound"]["abandoned"]
-    with pytest.raises(httpx2.ReadTimeout):
-        simulated_http.post(
-            "/v1/chat/completions",
-            json={"model": "sound", "messages": CHAT},
-            headers={"x-simulate-error": "stall"},
-            timeout=0.2,
-        )
-    wait_for(lambda: simulated_http.get("/simulate/stats").json()["sound"]["abandoned"] == before + 1)
+@pytest.mark.parametrize(
+    ("model", "stream", "fault"), [("sound", False, "stall"), ("slow", False, ""), ("slow", True, "")]
+)
+def test_client_that_leaves(simulated_http, model, stream, fault):
+    """`stall` never answers, a slow model late; the call ends when the client leaves, and is counted so."""
 
+    def abandoned() -> int:
+        return simulated_http.get("/simulate/stats").json()[model]["abandoned"]
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_client_that_leaves_a_slow_answer(simulated_http, stream):
-    """Waiting ends with the client, not with the latency."""
-    before = simulated_http.get("/simulate/stats").json()["slow"]["abandoned"]
+    before, request = abandoned(), {"model": model, "messages": CHAT, "stream": stream}
+    headers = {"x-simulate-error": fault} if fault else {}
     with pytest.raises(httpx2.ReadTimeout):
-        simulated_http.post(
-            "/v1/chat/completions", json={"model": "slow", "messages": CHAT, "stream": stream}, timeout=0.2
-        )
-    wait_for(lambda: simulated_http.get("/simulate/stats").json()["slow"]["abandoned"] == before + 1)
+        simulated_http.post("/v1/chat/completions", json=request, headers=headers, timeout=0.2)
+    wait_for(lambda: abandoned() == before + 1)
 
 
 def test_error_rate(simulated_sdk, simulated_http):
