@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.stand_ins import (
-    CitationsProxy,
-    Cited,
-    labels_in,
-    read_citations,
-)
+from evenkeel.metrics.quality.stand_ins import CitationsProxy, Cited, labels_in, read_citations
 from tests.cases import cases
 
 CASES = cases(__file__)

@@ -12,12 +12,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.similarity import bert_score
-from evenkeel.metrics.similarity.bert_score import (
-    BertScore,
-    Match,
-    available,
-    load_bert_score,
-)
+from evenkeel.metrics.similarity.bert_score import BertScore, Match, available, load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 
 if TYPE_CHECKING:

@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity.ngrams import (
-    Bleu,
-    Gleu,
-    bleu,
-    count_ngrams,
-    gleu,
-    read_ngrams,
-    tokens,
-)
+from evenkeel.metrics.similarity.ngrams import Bleu, Gleu, bleu, count_ngrams, gleu, read_ngrams, tokens
 from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")

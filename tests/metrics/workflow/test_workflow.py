@@ -9,12 +9,6 @@ from hypothesis import strategies as st
 from evenkeel.metrics.workflow.workflow import MOST_STEPS, Edge, WorkflowError, sequence, workflow
 
 
-def refused(steps, edges):
-    with pytest.raises(WorkflowError) as caught:
-        workflow(steps, edges)
-    return caught.value.reason, str(caught.value)
-
-
 def test_the_listed_order_is_canonical_where_the_edges_allow_it() -> None:
     """Two free middle steps stay as listed; a step listed before what it waits for moves behind it."""
     assert workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)]).chain == ("a", "b", "c", "d")
@@ -30,26 +24,26 @@ def test_a_sequence_is_linear_and_a_fork_is_not() -> None:
     assert sequence("").linear
 
 
-def test_a_cycle_is_named_step_by_step() -> None:
-    """Steps 2, 3 and 4 wait for each other; step 5 behind them is not blamed."""
-    reason, detail = refused("abcde", [(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)])
-    assert reason == "cycle"
-    assert detail.endswith("2 → 3 → 4 → 2")
-    assert refused("a", [(0, 0)])[1].endswith("1 → 1")
-
-
-def test_a_long_cycle_is_named_in_short() -> None:
-    """Of a thousand steps in a ring six are named."""
-    _, detail = refused([str(n) for n in range(1000)], [(n, (n + 1) % 1000) for n in range(1000)])
-    assert detail.endswith("1 → 2 → 3 → 4 → 5 → 6 → … → 1")
-
-
-def test_edges_to_no_step_and_steps_without_text_are_errors() -> None:
-    """The message names the step by its number."""
-    assert refused("ab", [(0, 4)]) == ("unknown_step", "an edge names step 5; there are 2")
-    assert refused("ab", [(-1, 0)])[0] == "unknown_step"
-    assert refused(["a", " "], []) == ("empty_step", "step 2 has no text")
-    assert refused(["a"] * (MOST_STEPS + 1), [])[0] == "too_large"
+@pytest.mark.parametrize(
+    ("steps", "edges", "reason", "said"),
+    [
+        ("ab", [(0, 4)], "unknown_step", "an edge names step 5; there are 2"),
+        ("ab", [(-1, 0)], "unknown_step", ""),
+        (["a", " "], [], "empty_step", "step 2 has no text"),
+        (["a"] * (MOST_STEPS + 1), [], "too_large", ""),
+        # Steps 2, 3 and 4 wait for each other; step 5 behind them is not blamed.
+        ("abcde", [(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)], "cycle", "2 → 3 → 4 → 2"),
+        ("a", [(0, 0)], "cycle", "1 → 1"),
+        # Of a thousand steps in a ring six are named.
+        (["a"] * 1000, [(n, (n + 1) % 1000) for n in range(1000)], "cycle", "1 → 2 → 3 → 4 → 5 → 6 → … → 1"),
+    ],
+)
+def test_what_is_no_workflow_names_the_steps(steps, edges, reason, said) -> None:
+    """Edges to no step, steps without text, and those that wait for each other, by their numbers."""
+    with pytest.raises(WorkflowError) as caught:
+        workflow(steps, edges)
+    assert caught.value.reason == reason
+    assert str(caught.value).endswith(said)
 
 
 def test_arranging_keeps_the_graph() -> None:

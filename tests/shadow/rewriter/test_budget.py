@@ -13,15 +13,7 @@ from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rejection
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
-from tests.shadow.rewriter.scripted_rewriter import (
-    GOOD,
-    TASK,
-    TEXT,
-    CountedBudget,
-    Scene,
-    play,
-    said,
-)
+from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, CountedBudget, Scene, play, said
 
 if TYPE_CHECKING:
     from tests.llm.scripted import Canned

@@ -14,16 +14,7 @@ from evenkeel.shadow.perturbations.protocol import Draft, RewriteTask
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.rewriter import Rejection
 from tests.llm.scripted import Canned, error
-from tests.shadow.rewriter.scripted_rewriter import (
-    BETTER,
-    GOOD,
-    TASK,
-    TEXT,
-    Scene,
-    play,
-    said,
-    shown_tag,
-)
+from tests.shadow.rewriter.scripted_rewriter import BETTER, GOOD, TASK, TEXT, Scene, play, said, shown_tag
 
 
 def test_a_good_rewriting_is_accepted_and_kept() -> None:
