@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean
 
@@ -23,6 +24,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.experiments.calibrate.calibration import BertModel, read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
+from evenkeel.experiments.gate.thresholds import calibrated as calibrated_metrics
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
@@ -234,15 +236,22 @@ def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_
 def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
     """The calibration says which, no encoder is behind it, and the gate loads the same."""
     path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
-    options = ["--modes", "missing", "--metrics", "workflow_bert_score", "--bert-layer", "3", *QUICK]
+    options = ["--modes", "missing", "--metrics", "workflow_bert_score", "--bert-layer", "6", *QUICK]
     run(path, "--out", tmp_path, *options)
     found = read_calibration((tmp_path / "calibration.yaml").read_text())
     assert found.encoder is None
-    assert found.bert_score == BertModel(layer=3)
+    assert found.bert_score == BertModel(layer=6)
+    assert found.of(FailureMode.MISSING).primary.metric == "workflow_bert_score"
+    with ExitStack() as stack:
+        scorer = calibrated_metrics(found, stack, None).scorer
+    golden = load_goldens(path)[0].answer
+    cut = Answer("\n".join(golden.text.splitlines()[1:]))
+    (score,) = scorer.score(Pair(golden, cut, "", "workflow"), {"workflow_bert_score"}).values()
+    assert 0 < score < 1
     journal = (tmp_path / "calibration-journal.jsonl").read_text()
-    assert '"workflow_bert_score@1:all-MiniLM-L6-v2 at layer 3"' in journal
+    assert '"workflow_bert_score@1:all-MiniLM-L6-v2 at layer 6"' in journal
     shown = run(path, "--out", tmp_path / "out", *options, "--bert-rescale", exit_code=2)
-    assert "no baseline is known for the packaged model at layer 3" in " ".join(shown.split())
+    assert "no baseline is known for the packaged model at layer 6" in " ".join(shown.split())
 
 
 @pytest.mark.service("sentence_transformers")
