@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, stage_of
-from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.tool_calls import ToolCalls
 
@@ -206,12 +206,14 @@ class PlantedEncoder:
 
 
 def test_meaning_counts_in_the_similarity_and_proves_nothing() -> None:
-    """Cosine 1 without a common word: half way up, and still unsure."""
+    """Cosine 1 without a common word: up by its weight, and still unsure."""
     rater = HeuristicRater(Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (1, 0)})))
     pair = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
     with_meaning, without = rater.rate_now(pair), HeuristicRater().rate_now(pair)
     assert (with_meaning.outcome, without.outcome) == (None, None)
-    assert with_meaning.similarity == pytest.approx((without.similarity + 1) / 2)
+    assert with_meaning.similarity == pytest.approx(
+        (1 - MEANING_WEIGHT) * without.similarity + MEANING_WEIGHT
+    )
 
 
 def test_an_encoder_that_fails_leaves_likeness_alone() -> None:
