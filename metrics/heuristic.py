@@ -42,7 +42,7 @@ _SAME, _DIFFERENT, _OTHER = 3, 2, 1
 
 MEANING_WEIGHT: Final = 0.25
 """Of the encoder's cosine in the similarity, where there is one; the rest is likeness. It helps where prompts
-are worded anew; among answers to one question all cosines are near 1, and more weight would hide what differs."""
+are worded anew; among answers to one question all cosines are near 1, and more would hide what differs."""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""

@@ -243,7 +243,8 @@ def _read(text: str, language: str | None) -> _Text:
 
 
 _NUMBERED: Final = re.compile(
-    r"(?:\b[vV]|\b[A-Z][a-z]\w*[ ]|\bversi\w+[ ]|\brelease[ ]|\u30d0\u30fc\u30b8\u30e7\u30f3[ ]?|\u7248\u672c[ ]?)"
+    r"(?:\b[vV]|\b[A-Z][a-z]\w*[ ]|\b(?:versi\w+|release)[ ]"
+    r"|\u30d0\u30fc\u30b8\u30e7\u30f3[ ]?|\u7248\u672c[ ]?)"
     r"(\d+(?:\.\d+)+)"
 )
 """2.10 behind a name, or the word for a version, comes after 2.9."""
