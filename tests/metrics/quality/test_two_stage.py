@@ -19,23 +19,22 @@ GAIN = QualityScore("relevance", 1, 2, 3)
 APART = QualityScore("slot_match", 1, 1.0, 0.8, "agreement")
 
 
-def test_a_rating_changes_by_any_step() -> None:
-    """In either direction, and the direction is told."""
-    assert (SAME.changed, SAME.direction) == (False, None)
-    assert (DROP.changed, DROP.direction) == (True, "worse")
-    assert (GAIN.changed, GAIN.direction) == (True, "better")
-
-
-def test_an_agreement_changes_without_direction() -> None:
-    """Below 1 by more than the tolerance; nobody knows who is right."""
-    assert (APART.changed, APART.direction) == (True, None)
-    assert not QualityScore("slot_rouge", 1, 1.0, 0.8, "agreement", 0.3).changed
-    assert QualityScore("slot_rouge", 1, 1.0, 0.6, "agreement", 0.3).changed
-
-
-def test_ratios_change_like_ratings() -> None:
-    """Four of five slots filled, and all five."""
-    assert QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio").direction == "better"
+@pytest.mark.parametrize(
+    ("score", "changed", "direction"),
+    [
+        (SAME, False, None),
+        (DROP, True, "worse"),
+        (GAIN, True, "better"),
+        # An agreement changes without direction, by more than its tolerance below 1.
+        (APART, True, None),
+        (QualityScore("slot_rouge", 1, 1.0, 0.8, "agreement", 0.3), False, None),
+        (QualityScore("slot_rouge", 1, 1.0, 0.6, "agreement", 0.3), True, None),
+        (QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio"), True, "better"),
+    ],
+)
+def test_what_is_a_change_of_a_score(score: QualityScore, changed: object, direction: str | None) -> None:
+    """Any step of a rating or a ratio, in its direction; of an agreement nobody knows who is right."""
+    assert (score.changed, score.direction) == (changed, direction)
 
 
 @pytest.mark.parametrize(

@@ -42,28 +42,13 @@ def reason(score: float | Failure) -> str:
 # --- finding
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_each_format_is_found_by_itself(form: str) -> None:
-    """A whole answer in a format is read as that, strictly and alone; a fence around it changes nothing."""
-    for text in (FORMS[form], f"```{form}\n{FORMS[form]}\n```", f"\n\n{FORMS[form]}\n"):
-        structure = found(text)
-        assert (structure.format, structure.strict, structure.alone) == (form, True, True)
-
-
-@pytest.mark.parametrize("form", ["json", "yaml", "xml", "html"])
-def test_talk_around_a_fence_is_noticed_and_left_out(form: str) -> None:
-    """The content is the same, but the answer is not alone."""
-    structure = found(f"Sure, here it is:\n\n```{form}\n{FORMS[form]}\n```\nLet me know!")
-    assert structure.tree == found(FORMS[form]).tree
-    assert (structure.format, structure.strict, structure.alone) == (form, True, False)
-
-
-@pytest.mark.parametrize("form", ["json", "xml", "html"])
-def test_talk_around_a_bare_structure_is_left_out(form: str) -> None:
-    """Brackets and tags show where it begins and ends."""
-    structure = found(f"Here it is: {FORMS[form]} Anything else?")
-    assert structure.tree == found(FORMS[form]).tree
-    assert not structure.alone
+@pytest.mark.parametrize(("around", "forms", "alone"), CASES["around"])
+def test_each_format_is_found_whatever_stands_around_it(around: str, forms: list[Any], alone: Any) -> None:
+    """The content is the same, in a fence or not; talk around it is noticed and left out."""
+    for form in forms:
+        structure = found(around.replace("```\n%s", f"```{form}\n%s") % FORMS[form])
+        assert structure.tree == found(FORMS[form]).tree
+        assert (structure.format, structure.strict, structure.alone) == (form, True, alone)
 
 
 @pytest.mark.parametrize("text", CASES["free text"])
@@ -146,37 +131,11 @@ def test_keys_are_equal_however_their_words_are_joined(key: str) -> None:
     assert canonical_key(key) == "errorcode"
 
 
-def test_keys_are_aligned_by_spelling_and_then_by_likeness() -> None:
-    """A typo finds its key; a number in a key never changes; an unknown key has no counterpart."""
-    left: Tree = {"User Name": "kim", "severity": "2", "step1": "a", "first_name": "K"}
-    right: Tree = {"severityy": "2", "user_name": "kim", "step2": "b", "last_name": "L"}
-    assert sorted(align(left, right), key=str) == sorted(
-        [
-            ValuePair("kim", "kim"),
-            ValuePair("2", "2"),
-            ValuePair("a", None),
-            ValuePair("K", None),
-            ValuePair(None, "b"),
-            ValuePair(None, "L"),
-        ],
-        key=str,
-    )
-
-
-def test_items_are_aligned_by_content_not_by_place() -> None:
-    """Equal items meet first, changed ones their nearest, added ones nothing."""
-    left: Tree = ("delete old logs", "restart the service", "tell the owner")
-    right: Tree = ("tell the owner", "restart that service", "delete old logs", "wait")
-    pairs = align(left, right)
-    assert ValuePair("restart the service", "restart that service") in pairs
-    assert ValuePair(None, "wait") in pairs
-    assert len(pairs) == 4
-
-
 @pytest.mark.parametrize(("left", "right", "pairs"), CASES["aligned"])
-def test_wrappers_lists_of_one_and_nulls_do_not_count(left: Any, right: Any, pairs: Any) -> None:
-    """The same content in another shape is aligned with itself."""
-    assert align(tupled(left), tupled(right)) == [tuple(one) for one in pairs]
+def test_values_are_aligned_by_spelling_likeness_and_content(left: Any, right: Any, pairs: Any) -> None:
+    """Neither place nor wrappers, lists of one and nulls count."""
+    expected = [ValuePair(*one) for one in pairs]
+    assert sorted(align(tupled(left), tupled(right)), key=str) == sorted(expected, key=str)
 
 
 def test_long_lists_are_paired_in_order() -> None:
