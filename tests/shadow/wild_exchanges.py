@@ -10,39 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.shadow.prompt.body import READERS
+from tests.cases import cases
 from tests.shadow.wild_documents import WildDocuments
 
 if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Api
 
 APIS: Final[tuple[Api, ...]] = tuple(READERS)
-_PATHS: Final[dict[Api, str]] = {
-    "chat": "/v1/chat/completions",
-    "completions": "/openai/deployments/m/completions?api-version=1",
-    "responses": "/v1/responses",
-    "messages": "/anthropic/v1/messages?beta=true",
-}
-_OTHER_PATHS: Final = (
-    "/v1/embeddings",
-    "/v1/messages/count_tokens",
-    "/",
-    "",
-    "?",
-    "/v1/threads/t/messages",
-    "\x00",
-)
-_MODELS: Final = (
-    *("m-1",) * 60,
-    "m-2",
-    "gpt-4o",
-    "a/b:c@d",
-    "",
-    "\ud800",
-    "m" * 300,
-    "évén\x00keel",
-    "*",
-    "gpt-",
-)
+_DRAWN: Final = cases(__file__)
+_PATHS: Final[dict[Api, str]] = _DRAWN["paths"]
+_OTHER_PATHS: Final = _DRAWN["other paths"]
+_MODELS: Final = (*("m-1",) * 60, *_DRAWN["models"], "\ud800", "m" * 300)
 QUIET_ROUTES: Final = tuple(f"quiet-{number}" for number in range(400))
 """Routes with so few exchanges that nothing is learned of their templates."""
 
@@ -117,19 +95,7 @@ class WildExchanges(WildDocuments):
                 if self._chance(0.5):
                     request["system"] = self._one((self._text(), [self._part("text")]))
         if self._chance(0.3):
-            request |= self._one(
-                (
-                    {"stream": True, "stream_options": {"include_usage": True}},
-                    {"store": True, "n": 3},
-                    {"n": -1, "store": None},
-                    {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]},
-                    {"tools": [{"type": "web_search"}]},
-                    {"tools": [{"name": "f", "input_schema": {}}], "background": True},
-                    {"response_format": {"type": "json_object"}, "temperature": 0},
-                    {"previous_response_id": "r", "conversation": {"id": "c"}},
-                    {"modalities": ["audio"], "web_search_options": {}, "mcp_servers": [{}]},
-                )
-            )
+            request |= self._one(_DRAWN["options"])
         return request
 
     def _chat_message(self) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from evenkeel.metrics.judge.prompts import (
     rubric_prompt,
     unforgeable_tag,
 )
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 @given(st.lists(st.text(), max_size=4))
@@ -62,12 +65,10 @@ def test_prompts_state_scale_output_and_data_rule(prompt: object) -> None:
     assert "text {with} braces" in user
 
 
-SCALE_TEXTS = {3: "Civil throughout.", 1: "Rude.", 2: "Curt\n  in places."}
-
-
 def test_a_rubric_in_words_becomes_a_prompt() -> None:
     """Description, scale from the best down, its own ratings in the output form, and a version."""
-    prompt = rubric_prompt("tone_of_voice", " Is the tone {civil}? ", SCALE_TEXTS, version=4)
+    scale = {3: "Civil throughout.", 1: "Rude.", 2: "Curt\n  in places."}
+    prompt = rubric_prompt("tone_of_voice", " Is the tone {civil}? ", scale, version=4)
     question = prompt.fill({"REQUEST": "r", "ANSWER": "a"})
     assert question.prompt_version == prompt.prompt_version == "tone_of_voice@4"
     assert question.scale == (1, 2, 3)
@@ -77,32 +78,15 @@ def test_a_rubric_in_words_becomes_a_prompt() -> None:
     assert user.endswith('"rating": <1, 2 or 3>}')
 
 
-@pytest.mark.parametrize(
-    ("steps", "spoken"),
-    [
-        ((0, 1), "<0 or 1>"),
-        ((1, 2, 3, 4, 5), "<1, 2, 3, 4 or 5>"),
-        (tuple(range(1, 11)), "<a whole number from 1 to 10>"),
-        ((1, 2, 3, 5, 7, 9), "<1, 2, 3, 5, 7 or 9>"),
-    ],
-)
-def test_the_output_form_names_the_ratings_of_the_scale(steps: tuple[int, ...], spoken: str) -> None:
+@pytest.mark.parametrize(("steps", "spoken"), CASES["scales"])
+def test_the_output_form_names_the_ratings_of_the_scale(steps: list[int], spoken: str) -> None:
     """Whatever the scale, the judge is told which numbers count, and only those do."""
     question = rubric_prompt("tone", "Is it civil?", dict.fromkeys(steps, "So.")).fill({"ANSWER": "a"})
     assert spoken in question.messages[1].content
-    assert question.scale == steps
+    assert question.scale == tuple(steps)
 
 
-@pytest.mark.parametrize(
-    ("name", "description", "scale_texts", "said"),
-    [
-        ("Tone of voice", "Is it civil?", SCALE_TEXTS, "snake_case"),
-        ("tone\n", "Is it civil?", SCALE_TEXTS, "snake_case"),
-        ("tone", " ", SCALE_TEXTS, "no description"),
-        ("tone", "Is it civil?", {3: "Civil."}, "fewer than two"),
-        ("tone", "Is it civil?", {3: "Civil.", 2: " ", 1: "Rude."}, "what 2 means"),
-    ],
-)
+@pytest.mark.parametrize(("name", "description", "scale_texts", "said"), CASES["refused rubrics"])
 def test_a_rubric_that_lacks_something_is_refused(
     name: str, description: str, scale_texts: dict[int, str], said: str
 ) -> None:
