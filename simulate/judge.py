@@ -230,6 +230,8 @@ JUDGE_MODEL: Final = "simulated-judge"
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
 _PAIR: Final = 2
 _EXAMPLE: Final = "EXAMPLE "
+_AUDITED: Final = re.compile(r'"rating": <whole number from (-?\d+) to (-?\d+)>')
+"""What a prompt of the judge audit asks for, and the ends of its scale."""
 _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
 """What evenkeel's prompts about completeness say, whatever the task."""
 
@@ -238,7 +240,8 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
     """The reply to a judge's prompt: a JSON object with `explanation` and `rating`.
 
     A prompt with a REQUEST and an ANSWER asks for quality, any other with two texts for similarity. A
-    prompt without material gets a sentence instead.
+    prompt without material gets a sentence instead. One of the judge audit gets the rating on its own
+    scale (the top for 3, the bottom for 1), and the top for a text that stands alone.
 
     Args:
         messages: The prompt.
@@ -249,11 +252,17 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
     # Few-shot prompts show rated examples before the text to rate.
     texts = {label: text for label, text in marked_texts(prompt).items() if not label.startswith(_EXAMPLE)}
     ruling = _rule(texts, "\n".join(message.text for message in messages))
+    audited = _AUDITED.search(prompt)
+    if ruling is None and audited and texts:
+        ruling = Ruling(3, "there is nothing to compare the text with")
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
+    if audited:
+        low, high = int(audited[1]), int(audited[2])
+        rating = low + (rating - 1) * (high - low) // 2
     return json.dumps({"explanation": f"Simulated judge: {reason}.", "rating": rating})
 
 

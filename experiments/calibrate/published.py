@@ -106,7 +106,7 @@ PAPER: Final[Mapping[str, Published]] = {
         (0.80, 0.70, -0.03),
     ),
 }
-"""By the name of our metric. Two of ours stand beside one row where the paper's text and tables differ."""
+"""By the name of our metric. Two of ours share a row of the paper where its text and tables differ."""
 METRICS: Final = tuple(
     name for name in PAPER if name not in {"workflow_bert_score", "workflow_judge"}
 )  # fmt: skip

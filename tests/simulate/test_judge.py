@@ -9,6 +9,9 @@ from math import sqrt
 import httpx2
 import pytest
 
+from evenkeel.experiments.judge_audit.judgements import Strategy
+from evenkeel.experiments.judge_audit.questions import question, rubrics
+from evenkeel.experiments.judge_audit.ratings import Item, Scale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
 from evenkeel.simulate import (
@@ -140,6 +143,24 @@ def test_rated_examples_are_not_what_is_rated():
     material = {"SOURCE DOCUMENT": "The lift stands still.", "SUMMARY": "The lift stands still."}
     examples = {f"EXAMPLE {label}": "Another text." for label in material}
     assert ask(SIMILARITY, {**examples, **material}) == ask(SIMILARITY, material) == 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ratings"), [(1, 5, [1, 3, 5]), (0, 1, [0, 0, 1]), (1, 3, [1, 2, 3])]
+)
+def test_the_judge_audit_gets_ratings_on_its_own_scales(low, high, ratings):
+    """Bottom, middle and top for 1, 2 and 3; the top for a text without a context."""
+    texts = ["Wrong.", "The lift stands in the hall again.", "The lift stands still in the hall."]
+    rubric = rubrics()["fluency"]
+
+    def rated(text, context):
+        item = Item("a", "fluency", Scale(low, high), text, context, ())
+        asked = question(Strategy.ZERO_SHOT, rubric, item)
+        messages = [Message(one.role, one.content) for one in asked.messages]
+        return read_ruling(judge(messages, random.Random(0)), asked.scale).rating
+
+    assert [rated(text, texts[-1]) for text in texts] == ratings
+    assert rated("A text.", "") == high
 
 
 def test_noise_flips_a_share():

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.experiments.judge_audit.ratings import Scale, read_ratings
 from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 
 
 def said(coherence, fluency):
@@ -115,6 +116,23 @@ def test_faults_name_the_place(tmp_path):
     path.write_text(json.dumps([{"context": "x", "responses": [{"response": "y", "Overall": [7]}]}]))
     with pytest.raises(InputError, match=r"entry 1, response 1.*7 is not on the scale 1–5"):
         read_ratings(path)
+
+
+def test_all_four_strategies_run_offline(tmp_path):
+    """The simulated judge rates every question, also those with examples and those on 0 to 1."""
+    path, report = tmp_path / "usr.json", tmp_path / "a.json"
+    responses = [
+        {"response": f"Owl {n}.", "Understandable": [n % 2] * 3, "Overall": [1 + n % 5] * 3} for n in range(8)
+    ]
+    path.write_text(json.dumps([{"context": "Do you like birds?", "responses": responses}]))
+    with serving(Simulation([ModelState("m")], SimulationSettings(salt=b"audit"))) as url:
+        asking = ["--judge-model", "simulated-judge", "--judge-url", f"{url}/v1", "--resamples", "0"]
+        done = CliRunner().invoke(main, ["judge-audit", str(path), *asking, "--yes", "--json", str(report)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(report.read_text())["ratings"]
+    assert found["failures"] == []
+    assert [len(metric["strategies"]) for metric in found["metrics"]] == [4, 4]
+    assert all(each["plain"]["rated"] == 6 for each in found["metrics"][0]["strategies"])
 
 
 def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
