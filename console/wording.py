@@ -63,7 +63,7 @@ def score_words(metric: str) -> str:
 
 
 def doubts(report: CellReport) -> str:
-    """What stands beside a share of shifted answers: unsure and invalid ones, similarity; "" if nothing."""
+    """Unsure and invalid answers and the similarity, to show next to a share of shifts; "" if nothing."""
     parts = []
     if report.unsure and report.unsure.value:
         parts.append(f"{figures.percent(report.unsure.value)} unsure")

@@ -14,7 +14,7 @@ from evenkeel.monitor.fold import OTHER_MODEL
 from evenkeel.monitor.noise import Judges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.estimate import Outcome
@@ -103,6 +103,13 @@ class Folder:
         self.first_at: float | None = None
         self.last_at: float | None = None
         self._groups: dict[GroupKey, Group] = {}
+
+    def by_route(self, count: Callable[[Counts], int]) -> dict[str, int]:
+        """The sum of something over the cells of each route that has any, by name."""
+        found: Counter[str] = Counter()
+        for key, counts in self.cells.items():
+            found[key.route] += count(counts)
+        return {route: n for route, n in sorted(found.items()) if n}
 
     def add(self, logged: LoggedVerdict) -> None:
         """Count a verdict."""

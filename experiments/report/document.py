@@ -310,6 +310,15 @@ def _gap_lines(report: Report) -> Iterator[str]:
         if counts:
             said = figures.reasons(counts)
             yield f"{route}: changed answers of which a quality could not be measured: {said}."
+    for route, n in gaps.unsure.items():
+        yield (
+            f"{route}: {figures.number(n)} trials are unsure: nothing is proven and no judge was asked, so "
+            "their similarity counts."
+        )
+    for route, n in gaps.invalid.items():
+        yield (
+            f"{route}: {figures.number(n)} answers ignore the format or language asked for; they count as worse."
+        )
     if not gaps.failures and not gaps.unscored:
         yield "Every trial of the period was rated, and every changed answer’s qualities were measured."
     if gaps.thin:
@@ -371,6 +380,8 @@ def as_json(report: Report) -> str:
             "not_measured": {
                 "failures": gaps.failures,
                 "quality_failures": gaps.unscored,
+                "unsure": gaps.unsure,
+                "invalid": gaps.invalid,
                 "too_few_trials": list(thin),
                 "since_the_service_started": {"routes": gaps.flows, "not_applicable": gaps.untried},
                 "notes": gaps.notes,

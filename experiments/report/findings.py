@@ -68,6 +68,10 @@ class Gaps:
     """By route: trials without a rating, by reason."""
     unscored: Mapping[str, Mapping[str, int]]
     """By route: shifted trials of which a quality could not be measured, by reason."""
+    unsure: Mapping[str, int]
+    """By route: trials of which nothing is proven and no judge was asked; their similarity counts."""
+    invalid: Mapping[str, int]
+    """By route: answers that ignore the format or language asked for; they count as worse."""
     thin: tuple[Line, ...]
     """Perturbations with too few trials for a figure."""
     flows: tuple[RouteFlow, ...]
@@ -278,6 +282,8 @@ def make_report(
         gaps=Gaps(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
             unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
+            unsure=folder.by_route(lambda counts: counts.unsure),
+            invalid=folder.by_route(lambda counts: counts.invalid_trials),
             thin=tuple(line for line in tables.kinds if not line.measured),
             flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
             untried=tuple(one for one in untried(snapshots) if route in {None, one.route}),
