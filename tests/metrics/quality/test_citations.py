@@ -53,14 +53,11 @@ def test_the_share_is_in_the_details() -> None:
     assert rating.explanation == "1 of 3 sentences cite documents of the prompt."
 
 
-def test_letters_and_tags_are_labels_too() -> None:
+@pytest.mark.parametrize("kind", ["letters", "tags"])
+def test_letters_and_tags_are_labels_too(kind: str) -> None:
     """Sources A and B, and documents in tags with an id."""
-    letters = "## Source A\nIt opens at seven.\n\n## Source B\nGuests wear bands.\n\nQuestion: when?"
-    assert rated("It opens at seven (Source A).", letters) == 3
-    assert rated("It opens at seven (Source C).", letters) == 1
-    tags = '<document id="k7">It opens at seven.</document>\n<document id="k8">Bands.</document>'
-    assert rated("It opens at seven [k7].", tags) == 1
-    assert rated('{"answer": "It opens at seven.", "sources": ["k7"]}', tags) == 3
+    for text, rating in CASES[kind]["ratings"]:
+        assert rated(text, CASES[kind]["prompt"]) == rating
 
 
 def test_a_prompt_without_documents_is_left_out() -> None:
@@ -80,21 +77,10 @@ def test_lost_citations_are_a_change_for_the_worse() -> None:
     assert outcome.direction == "worse"
 
 
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("see [1][2]", {"1", "2"}),
-        ("see [1, 3]", {"1", "3"}),
-        ("(doc_1; doc_3)", {"1", "3"}),
-        ("Quelle 4 und Source B", {"4", "b"}),
-        ("[note] and (3) and a[i] + b", {"i"}),
-        ("in 12 documents of 3 kinds", set()),
-        ("[see there]", set()),
-    ],
-)
-def test_labels_are_read_from_brackets_and_names(text: str, labels: set[str]) -> None:
+@pytest.mark.parametrize(("text", "labels"), CASES["labels"])
+def test_labels_are_read_from_brackets_and_names(text: str, labels: list[str]) -> None:
     """Numbers in round brackets are mostly something else, so they need a name."""
-    assert labels_in(text) == labels
+    assert labels_in(text) == set(labels)
 
 
 def test_headings_questions_and_lead_ins_are_no_sentences() -> None:

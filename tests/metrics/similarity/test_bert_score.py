@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.similarity import bert_score
 from evenkeel.metrics.similarity.bert_score import BertScore, Match, available, load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+from tests.cases import cases
+from tests.metrics.similarity.compass import pair, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 needs_model = pytest.mark.skipif(
     not available(), reason="SKIPPED LOUDLY: extra `semantic` is not installed (make semantic)"
 )
-
-
-def pair(reference: str, candidate: str) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "")
 
 
 class Planted:
@@ -92,40 +89,17 @@ def test_long_texts_go_in_pieces() -> None:
 def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
     """Neither becomes a number."""
     broken = BertScore(Planted()).score(pair("a", "broken"))
-    assert isinstance(broken, Failure)
-    assert (broken.reason, broken.metric) == ("encoder_failed", "bert_score")
+    assert reason(broken) == "encoder_failed"
+    assert broken.metric == "bert_score"
     coverage = Coverage(frozenset(("en",)), lambda text: "de" if "Fach" in text else "en")
     foreign = BertScore(Planted(), coverage=coverage).score(pair("the tray", "das Fach"))
-    assert isinstance(foreign, Failure)
-    assert foreign.reason == "cross_language"
-
-
-def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is one line with the command."""
-    monkeypatch.setattr("evenkeel.metrics.similarity.bert_score.find_spec", lambda _: None)
-    assert not available("any-model")
-    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel-proxy\[semantic\]\""):
-        load_bert_score()
+    assert reason(foreign) == "cross_language"
 
 
 @pytest.fixture(scope="module")
 def minilm() -> BertScore:
     """The packaged model, loaded once."""
     return load_bert_score()
-
-
-REFERENCES = (
-    "The customer cannot sign in because the password has expired.",
-    "The printer on the third floor is out of paper.",
-    "one two three",
-    "Restart the mail server, then watch the queue for an hour.",
-)
-CANDIDATES = (
-    "The client cannot log in since the password ran out.",
-    "Bees make honey.",
-    "one two three",
-    "Restart.",
-)
 
 
 @needs_model
@@ -142,22 +116,20 @@ def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
     # The packaged tokeniser names no limit, which the package passes on to the model.
     theirs._tokenizer.model_max_length = 512
     # One at a time: in a batch the package takes padding for a match of 0 where all others are negative.
-    expected = [theirs.score([c], [r])[2].item() for r, c in zip(REFERENCES, CANDIDATES, strict=True)]
-    metric = minilm
-    pairs = [pair(*both) for both in zip(REFERENCES, CANDIDATES, strict=True)]
-    assert metric.score_all(pairs) == pytest.approx(expected, abs=1e-5)
+    pairs = [pair(*both) for both in cases(__file__)["pairs"]]
+    expected = [theirs.score([one.candidate.text], [one.reference.text])[2].item() for one in pairs]
+    assert minilm.score_all(pairs) == pytest.approx(expected, abs=1e-5)
     turned = [pair(one.candidate.text, one.reference.text) for one in pairs]
-    assert metric.score_all(turned) == pytest.approx(expected, abs=1e-5)
+    assert minilm.score_all(turned) == pytest.approx(expected, abs=1e-5)
 
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
 def test_a_change_in_the_last_sentence_of_a_long_text_is_seen(minilm: BertScore) -> None:
     """Nothing is cut off behind the model's limit: 700 words differ by what stands at their end."""
-    metric = minilm
     body = "The pump in hall four was checked and found to be in order. " * 58
-    same = metric.score(pair(body + "Nobody was hurt.", body + "Nobody was hurt."))
-    other = metric.score(pair(body + "Nobody was hurt.", body + "Zebra quantum lemonade invoice."))
+    same = minilm.score(pair(body + "Nobody was hurt.", body + "Nobody was hurt."))
+    other = minilm.score(pair(body + "Nobody was hurt.", body + "Zebra quantum lemonade invoice."))
     assert same == pytest.approx(1.0)
     assert not isinstance(other, Failure)
     assert other < 0.999

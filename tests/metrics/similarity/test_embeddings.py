@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,8 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.similarity import bert_score, embeddings
+from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import (
     MINILM,
     Embeddings,
@@ -115,13 +117,14 @@ def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
     check_weights(weights, hashlib.sha256(b"weights").hexdigest())
 
 
-def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("metric", [embeddings, bert_score], ids=["embeddings", "BERTScore"])
+def test_without_the_extra_loading_says_what_to_install(monkeypatch: Any, metric: Any) -> None:
     """The error is one line with the command."""
-    monkeypatch.setattr("evenkeel.metrics.similarity.embeddings.find_spec", lambda _: None)
-    assert not available()
-    assert not available("any-model")
+    monkeypatch.setattr(metric, "find_spec", lambda _: None)
+    assert not metric.available()
+    assert not metric.available("any-model")
     with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel-proxy\[semantic\]\""):
-        load_embeddings()
+        (load_embeddings if metric is embeddings else load_bert_score)()
 
 
 @pytest.mark.skipif(
