@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Block
 
 CASES = cases(__file__)
+PROMPT, OTHER = CASES["prompts"]
+PLANTS, DEEDS, PEOPLE = CASES["words"].values()
 
 
 def test_fixed_template_from_settings() -> None:
@@ -43,23 +45,6 @@ def test_fixed_template_needs_text(text: str) -> None:
     """A template without any words of its own can't be recognised and is refused."""
     with pytest.raises(ValueError, match="text besides its placeholders"):
         fixed_template([text])
-
-
-PROMPT = (
-    "You sort mail for a garden centre.\n\nSender: {sender}\nMessage: {message}\n\n"
-    "Name the department that should read it and say why.\nAnswer in one sentence."
-)
-PLANTS = ("fern", "maple", "tulip", "cactus", "ivy", "rose", "birch", "lily", "pine", "moss", "oak", "sage")
-DEEDS = (
-    "wilted",
-    "arrived broken",
-    "grew too tall",
-    "lost its leaves",
-    "needs a pot",
-    "smells odd",
-    "was a gift",
-)
-PEOPLE = ("Ada", "Bo", "Cem", "Dina", "Eli", "Fay", "Gus", "Hana", "Ira", "Jun")
 
 
 def message_of(rng: random.Random) -> str:
@@ -119,12 +104,8 @@ def test_before_anything_is_known_the_role_decides() -> None:
         SlotText("user", "", 3),
     ]
     blocks = learner.classifier("mail")(slots)
-    assert [[block.kind for block in one] for one in blocks] == [
-        ["template", "template"],
-        ["input"],
-        ["history"],
-        ["input"],
-    ]
+    kinds = [[block.kind for block in one] for one in blocks]
+    assert kinds == [["template", "template"], ["input"], ["history"], ["input"]]
     assert [block.type for block in blocks[0]] == ["instructions", "output_instructions"]
     assert [one[0].kind for one in by_role(slots)] == [one[0].kind for one in blocks]
     assert learner.version("mail", slots) is None
@@ -151,10 +132,7 @@ def test_the_classifier_serves_a_prompt_view() -> None:
     text = PROMPT.format(sender="Zoe", message="The hedge is on fire.")
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
     view = PromptView.parse(body, taught().classifier("mail"))
-    assert [segment.text for segment in view.segments if segment.kind == "input"] == [
-        "Zoe",
-        "The hedge is on fire.",
-    ]
+    assert view.input_text == "Zoe\n\nThe hedge is on fire."
     assert view.body() == body
 
 
@@ -337,12 +315,6 @@ def test_threads_may_share_a_learner() -> None:
     for thread in threads:
         thread.join()
     assert learner._routes["mail"].requests == 160
-
-
-OTHER = (
-    "Write a friendly reminder about an open invoice.\n\nAmount: {sender}\nHistory: {message}\n\n"
-    "Mention the date of payment twice.\nReturn only the letter."
-)
 
 
 def test_a_redelivered_exchange_is_not_counted_again() -> None:

@@ -98,15 +98,9 @@ def test_a_change_of_the_vectors_length_between_two_replies_is_a_failure() -> No
 
 def test_each_text_is_paid_once_by_the_first_pair_that_needs_it() -> None:
     """10 tokens for 5 + 4 + 5 + 6 characters: 10·9/20 = 4.5 rounds to 4, 10·14/20 is 7, the last has 3."""
-    pairs = [
-        pair("north", "east"),
-        pair("north", "south"),
-        pair("north", "north"),
-        pair("", "east"),
-        pair("east", "n east"),
-    ]
+    both = ("north", "east"), ("north", "south"), ("north", "north"), ("", "east"), ("east", "n east")
     endpoint = Pretended(tokens=10)
-    found = measure(endpoint, pairs)
+    found = measure(endpoint, [pair(*one) for one in both])
     assert endpoint.asked == [["north", "east", "south", "n east"]]
     assert [one.tokens for one in found] == [4, 3, 0, 0, 3]
     assert [one.cost_usd for one in found] == pytest.approx([0.045, 0.025, 0, 0, 0.03])
