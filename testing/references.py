@@ -31,7 +31,7 @@ _AHEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_CONTEXT: Final = re.compile(
-    r"\b(?:doc\w*|kontext\w*|context\w*|cont[eé]\w*|passages?|quellen?|sources?|fuentes?|text\w*|testo|tekst|texte"
+    r"\b(?:do[ck]\w*|kontext\w*|context\w*|cont[eé]\w*|passages?|quellen?|sources?|fuentes?|text\w*|testo|tekst|texte"
     r"|artic\w+"
     r"|artik\w+|fall|case|caso|cas|ticket\w*|e-?mail\w*|courriel|transcri\w+|conversa\w+|bronn?en?)\b"
     r"|文書|資料|文章|本文|情報",
@@ -247,7 +247,7 @@ def broken_positions(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 _NAMED: Final = {
     "json": r"json", "yaml": r"ya?ml", "xml": r"xml", "html": r"html", "markdown": r"markdown",
-    "free": r"prose|flie(?:ß|ss)text|texto corrido|texte suivi|testo discorsivo|lopende tekst|文章",
+    "free": r"prose|flie(?:ß|ss)text|texto corrido|texte suivi|testo discorsivo|lopende tekst|文章|普通文字",
 }  # fmt: skip
 _QUOTED_KEY: Final = re.compile(r"[\"']([^\"'\n]{1,60})[\"']\s*:")
 _SCHEMA_WORDS: Final = frozenset(

@@ -1,4 +1,4 @@
-"""The language of a prompt, whether it prescribes one for the answer, and asking for another instead."""
+"""The language of a prompt, and the one it prescribes for the answer, put differently."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Wording(NamedTuple):
 
 def _wording(table: dict[str, Any]) -> _Wording:
     verbs, languages, after = "|".join(table["verbs"]), "|".join(table["languages"]), table.get("after", "")
-    spaceless = table["tag"] == "ja"
+    spaceless = table["tag"] in ("ja", "zh")
     edge, gap = ("", r"[^。\n]") if spaceless else (r"\b", r"[^.!?\n]")
     into = f"{table['before']}(?:{languages}){after}"
     # Verbs may stand last, except in English.
@@ -146,13 +146,3 @@ def language_of_segments(segments: Iterable[Segment]) -> str | None:
 def may_be_in(text: str, language: str) -> bool:
     """Whether a text may be in a language: labels, schemas and a few words may be in any."""
     return language_of(text) in {language, None}
-
-
-def asking(view: PromptView, request: str) -> PromptView | NotApplicable:
-    """The prompt with a request appended to the last thing the user says."""
-    last = next(
-        (one for one in reversed(view.segments) if one.role == "user" and one.kind != "history"), None
-    )
-    if last is None:
-        return NotApplicable("no_input", "the prompt holds no message of a user")
-    return view.with_texts({last.index: f"{last.text.rstrip()}\n\n{request}"})

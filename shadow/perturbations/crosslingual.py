@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, english_request, language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.answer_language import asking, may_be_in, readdressed
+from evenkeel.shadow.perturbations.answer_language import may_be_in, readdressed
+from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_PROSE, draft
 
@@ -77,7 +78,7 @@ class CrossLingual:
             return own
 
         def ask(prompt: PromptView) -> PromptView | NotApplicable:
-            return prompt if own.said else asking(prompt, english_request(self._target))
+            return prompt if own.said else with_request(prompt, english_request(self._target))
 
         def translated(prompt: PromptView) -> Outcome:
             return _into(self._source, prompt, [prompt.segments[one.index] for one in inputs], ask)

@@ -418,6 +418,8 @@ def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
 
 def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
     """What is wrong with the changed words of a user, text by text."""
+    if len(before.segments) != len(after.segments):
+        return
     for old in before.typed:
         new = after.segments[old.index].text
         if new != old.text:

@@ -8,10 +8,10 @@ from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, langu
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
-    asking,
     language_of_segments,
     readdressed,
 )
+from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 
@@ -81,7 +81,9 @@ class Multilingual:
             own.view,
             [one for one in own.view.segments if one.kind != "history"],
             task,
-            lambda translated: translated if own.said else asking(translated, native_request(self._tag)),
+            lambda translated: (
+                translated if own.said else with_request(translated, native_request(self._tag))
+            ),
         )
 
 

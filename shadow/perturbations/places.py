@@ -1,20 +1,24 @@
-"""The places of a text that a perturbation may change: found, kept off protected spans, chosen, rewritten."""
+"""The places of a prompt that a perturbation may change: found, kept off protected spans, chosen, rewritten.
+
+And the place for a request that the prompt does not make itself.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import Protected, protected_spans
-from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE
+from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
+from evenkeel.shadow.prompt.references import asks, orders
 
 if TYPE_CHECKING:
     import random
-    import re
 
-    from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
 Finder = Callable[[str], Iterator["re.Match[str]"]]
@@ -65,6 +69,35 @@ def change_places(
     for index, new in changes.items():
         own.setdefault(owners[index], []).append((places[index], new))
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
+
+
+def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
+    """The prompt with a request of the application's added to what the user says last.
+
+    It goes behind a question or order; before a text to work on, whose end it would read as.
+
+    Returns: it; "no_user_slot" where no user says anything, or "open_end" where the prompt ends in words
+        that the answer is to complete.
+    """
+    slot = view.last_user_slot
+    own = [one for one in view.segments if one.slot == slot]
+    if slot is None or not own:
+        return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
+    text = "".join(one.text for one in own)
+    if text.rstrip().endswith((":", "\uff1a")):
+        return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
+    *before, last = _BLANK_LINE.split(text.strip())
+    known = any(one.kind == "template" for one in own)
+    swallowed = before and not known and not asks(last) and any(map(orders, before))
+    gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    edge = own[0] if swallowed else own[-1]
+    said = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"
+    added = replace(edge, kind="template", type="output_instructions", text=said)
+    place = edge.index if swallowed else edge.index + 1
+    return view.recut([*view.segments[:place], added, *view.segments[place:]])
+
+
+_BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 def _choose(

@@ -126,6 +126,7 @@ RULES: Final = (
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
 """Labels that stand before the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
+BARE_LABEL: Final = re.compile(r"(?:output|ausgabe|出力)\s?[:\uff1a]", re.IGNORECASE)
 LINE_START: Final = re.compile(r"\s*")
 LIST_MARK: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]")
 BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
@@ -146,7 +147,9 @@ LONGEST_ANNOUNCEMENT: Final = 80
 """Characters at the end of a line by which it is seen to announce something."""
 _SAYS: Final = re.compile(_OUTPUT_SENTENCE, re.VERBOSE | re.IGNORECASE)
 _SAYS_JAPANESE: Final = re.compile(
-    r"[^\n。]{0,30}?(?:json|一文|箇条書き|形式|表|日本語|英語)[^\n。]{0,10}?(?:で|に)[^\n。]{0,10}?(?:答え|回答|出力|返し|書い)",
+    r"[^\n。]{0,30}?(?:输出|返回|回答|写成|给出)[^\n。]{0,12}?(?:json|ya?ml|xml|html|markdown)"
+    r"|[^\n。]{0,30}?用(?:[中英日德法]文|json|ya?ml|xml)[^\n。]{0,6}(?:回答|写|输出)"
+    r"|[^\n。]{0,30}?(?:json|一文|箇条書き|形式|表|日本語|英語)[^\n。]{0,10}?(?:で|に)[^\n。]{0,10}?(?:答え|回答|出力|返し|書い)",
     re.IGNORECASE,
 )
 
@@ -372,10 +375,15 @@ class _Scanner:
             return
         if place == 0:
             self._begin("examples", at)
-        elif rule == "output":
+        elif rule == "output" and not self._waits(at, end):
             self._output(at, end)
         elif self._open.type != "text" or self._blank:
             self._begin("text", at)
+
+    def _waits(self, at: int, end: int) -> bool:
+        """Whether a line is but a label to complete, such as "Output:", with nothing behind it."""
+        bare = BARE_LABEL.fullmatch(self._text[at:end].strip()) is not None
+        return bare and not self._text[end : end + 1].strip() and self._text[at] not in "#*"
 
     def _tag(self, tag: str, at: int, end: int) -> None:
         name = tag.lower().rstrip("0123456789_")

@@ -233,6 +233,12 @@ def test_words_of_an_instruction(asked, kind, expected):
     ("Antworte in Markdown mit einer Tabelle.", FREE, "markup_wanted"),
     ("Return either JSON or YAML.", XML, "unclear_format"),
     ("Antworte in JSON. Kein XML.", XML, "format_forbidden"),
+    ("Reply with the number only.", XML, "own_form"),
+    ("Answer with one of: billing | access | other", JSON, "own_form"),
+    ("Use the format below.\n\nname: <full name>\ndate: <date>", YAML, "own_form"),
+    ("Plain text without a heading.", YAML, "own_form"),
+    ("Contesta con una sola palabra.", HTML, "own_form"),
+    ("French:", JSON, "open_end"),
 ])  # fmt: skip
 def test_a_wish_that_cannot_be_replaced_whole_is_refused(asked, kind, reason):
     """The variant would ask for two things at once."""
@@ -330,6 +336,7 @@ def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
     if isinstance(outcome, NotApplicable):
         assert outcome.reason in {
             "already_wanted", "unclear_format", "unreadable_structure", "markup_wanted", "format_forbidden",
+            "own_form", "open_end",
         }  # fmt: skip
         return
     assert outcome.body() != view.body()
@@ -637,3 +644,10 @@ def test_no_rendering_loses_a_name(node):
     for kind in (MARKDOWN, FREE):
         text = kind.render(node)
         assert all(name in text for name in names_in(node))
+
+
+def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():
+    """Behind a question it stands last; where a text stands last, it comes first."""
+    text = "Rewrite the paragraph for a child.\n\nThe tram was late, and nobody moved."
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    assert texts(applied(YAML, PromptView.parse(body))) == [f"{YAML.request}\n\n{text}"]

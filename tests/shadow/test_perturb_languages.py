@@ -63,7 +63,7 @@ def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag) -> N
     assert [(task.kind, task.target) for task in tasks] == [("translation", tag)] * 3
     assert [task.text for task in tasks] == [SYSTEM, QUESTION, "The blue one."]
     assert changed.segments[2].text == "Which table?"
-    assert changed.segments[3].text.endswith(f"\n\n{native_request(tag)}")
+    assert changed.text.endswith(f"\n\n{native_request(tag)}")
     assert native_request(tag) != english_request(tag)
     assert kind.name == f"multilingual.{tag}"
     assert kind.wanted == Wanted(language=tag)
@@ -73,7 +73,7 @@ def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag) -> N
 def test_other_tags_are_asked_for_in_english() -> None:
     """Any BCP 47 tag will do; what is none is an error."""
     changed = made(Multilingual("PL"), chat())
-    assert changed.input_text.endswith("\n\nWrite the whole answer in Polish.")
+    assert changed.text.endswith("\n\nWrite the whole answer in Polish.")
     assert Multilingual("zh-hant-tw").name == "multilingual.zh-Hant-TW"
     for wrong in ("", "english!", "d", "de_AT"):
         with pytest.raises(ValueError, match="is not a language tag"):
@@ -173,7 +173,7 @@ def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
     changed, tasks = finished(kind.apply(chat(), 1.0, random.Random(1)))
     assert tasks == [RewriteTask("translation", QUESTION, "es")]
     assert changed.segments[0].text == SYSTEM
-    assert changed.segments[1].text.endswith("\n\nWrite the whole answer in Japanese.")
+    assert changed.text.endswith("\n\nWrite the whole answer in Japanese.")
     assert (kind.name, kind.wanted) == ("crosslingual.es_to_ja", Wanted(language="ja"))
     assert kind.requires == {"rewriter", "judge"}
 
@@ -184,14 +184,14 @@ def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
     text = BY_LANGUAGE[language]
     outcome = CrossLingual(source, "it").apply(chat(text), 1.0, random.Random(1))
     assert isinstance(outcome, PromptView)
-    assert outcome.input_text == f"{text}\n\nWrite the whole answer in Italian."
+    assert outcome.text.endswith(f"{text}\n\nWrite the whole answer in Italian.")
 
 
 def test_without_a_users_message_there_is_nowhere_to_ask() -> None:
     """Input that stands in no message of a user (a tool's, a system's) cannot carry the request."""
     block = Block("input", QUESTION, "text")
     view = view_of(("system", QUESTION), classify=typed(block))
-    assert reason(CrossLingual("en", "de"), view) == "no_input"
+    assert reason(CrossLingual("en", "de"), view) == "no_user_slot"
 
 
 def test_from_english_only_a_judge_is_needed() -> None:
@@ -210,7 +210,7 @@ def test_other_instructions_are_translated_into_english() -> None:
         RewriteTask("translation", GERMAN_SYSTEM, "en"),
         RewriteTask("translation", QUESTION, "es"),
     ]
-    assert changed.input_text == f"[translation es] {QUESTION}\n\nWrite the whole answer in German."
+    assert changed.text.endswith(f"[translation es] {QUESTION}\n\nWrite the whole answer in German.")
     labels = 'Ticket:\nPlan: Pro\nRegion: EU\nResult: {"intent": string, "confidence": number}'
     for system in ("FAQ bot", labels):
         _, tasks = finished(
@@ -239,7 +239,7 @@ def test_a_name_that_comes_back_as_it_was_holds_nothing_up() -> None:
     assert isinstance(outcome, Draft)
     changed = outcome.finish([task.text for task in outcome.tasks])
     assert isinstance(changed, PromptView)
-    assert changed.input_text == "Mara Jonas\n\nWrite the whole answer in German."
+    assert changed.text == "user: Mara Jonas\n\nWrite the whole answer in German."
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])

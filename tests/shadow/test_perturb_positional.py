@@ -548,3 +548,14 @@ def test_documents_are_never_parted_from_one_another():
         outcome = kind.apply(typed_by_rules(text), 1.0, random.Random(3))
         if isinstance(outcome, PromptView):
             assert "sections:\n\n[1] Lamps.\n[2] Cables." in texts_of(outcome)[0]
+
+
+def test_the_indentation_of_what_follows_stays():
+    """Code behind a part that moves is code as before."""
+    view = view_of((
+        "user",
+        given_text("Doc 1: a\n\n", "document"),
+        told("Explain it.\n\n"),
+        told("    def f():\n        pass", "code"),
+    ))  # fmt: skip
+    assert all("\n    def f():\n        pass" in text for text in variants(Context(), view))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Final
 from xml.sax.saxutils import escape
@@ -33,7 +33,9 @@ from evenkeel.shadow.perturbations.format.schema import (
     forces_tools,
     names_in,
 )
+from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.shadow.prompt.references import speaks_of_output
 
 if TYPE_CHECKING:
     import random
@@ -45,14 +47,12 @@ if TYPE_CHECKING:
 
 
 _ENGLISH: Final = "en"
-_STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
-_MARKUP: Final = re.compile(
-    r"\b(?:headings?|headers?|bullet(?:s|ed)?|bullet\spoints?|numbered\slist|tables?|bold|überschrift\w*"
-    r"|aufzählung\w*|stichpunkt\w*|tabelle\w*|viñetas?|tablas?|lista\s(?:numerada|con)|encabezados?|puces|tableau\w*|liste\s(?:à|numérotée)|titres"
-    r"|elenc[oh]\w*\s\w+|tabell[ae]|opsomming\w*|tabel|marcadores|tabelas?|títulos)\b|箇条書き|見出し|表で",
-    re.IGNORECASE,
+COLONS: Final = (":", "\uff1a")
+_PARTS: Final = re.compile(
+    r"\b(?:elements?|tags?|attributes?|braces|elemento?s?|éléments?|elementi)\b", re.IGNORECASE
 )
-"""Parts of an answer that only markup has."""
+_STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
+_NOT_SAID: Final = frozenset({"document", "code", "examples"})
 _TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
 
 
@@ -92,9 +92,9 @@ class Form:
         """A variant that asks for this format, as `Perturbation.apply`.
 
         Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask for a
-        format or two are named; "unreadable_structure", "markup_wanted", "examples_show_format",
-        "format_forbidden" where the old wish could not be replaced whole; "no_user_slot" where a sentence
-        would have to be added and there is no user's text.
+        format or two are named; "unreadable_structure", "markup_wanted", "examples_show_format", "own_form",
+        "format_forbidden" where the old wish could not be replaced whole; "open_end" and "no_user_slot" where
+        a sentence would have to be added and there is no place for it.
         """
         del severity, rng
         if forces_tools(view):
@@ -129,11 +129,11 @@ class Form:
         )
         if missing is not None:
             sentence = f"{sentence}\n\n{self._structure(missing, speech)}"
-        if asking:
+        last = changed.segments[asking[-1].index] if asking else None
+        if last is not None and not last.text.rstrip().endswith(COLONS):
             # Behind what the prompt says of its answers already
-            last = changed.segments[asking[-1].index]
             return changed.with_texts({last.index: _appended(last.text, sentence)})
-        return _with_request(changed, sentence)
+        return with_request(changed, sentence)
 
     def _refused(
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
@@ -149,10 +149,14 @@ class Form:
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
         named = _form_named(asking)
+        said = "\n".join(
+            one.text for one in view.segments if one.kind != "history" and one.type not in _NOT_SAID
+        )
+        if stated is None and _OWN_FORM.search(said):
+            return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
         if any(one.node is None for segment in asking for one in skeletons(segment.text, named)):
             return NotApplicable("unreadable_structure", "the structure that the prompt shows cannot be read")
-        words = "\n".join(_words(segment.text, named) for segment in asking)
-        if self.format in _TEXT_ONLY and _MARKUP.search(words):
+        if self.format in _TEXT_ONLY and _MARKUP.search(said):
             return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
         shown = [one.text for one in view.segments if one.type == "examples"]
         if stated is not None and any(_shows(text, stated) for text in shown):
@@ -171,7 +175,8 @@ class Form:
             *(line for line in reminding if asked_format(line) is not None),
         ))  # fmt: skip
         old_structure = stated == "json" and _STRUCTURE.search(words)
-        if set(named_formats(words)) - {self.format} or old_structure:
+        parts = self.format == "free" and stated is not None and _PARTS.search(words)
+        if set(named_formats(words)) - {self.format} or old_structure or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
         if forbids(words, self.format):
             return NotApplicable("format_forbidden", f"the prompt forbids {self.words.name}")
@@ -258,9 +263,19 @@ def _asking(view: PromptView) -> list[Segment]:
             continue
         follows = bool(found) and found[-1].index == segment.index - 1 and found[-1].slot == segment.slot
         shown = follows and segment.type == "code" and found[-1].text.rstrip().endswith(":")
-        if segment.type == "output_instructions" or shown:
+        if segment.type == "output_instructions" or shown or _shows_form(segment):
             found.append(segment)
     return found
+
+
+def _shows_form(segment: Segment) -> bool:
+    """Whether words that lead in to a form are followed by it, in a segment that says other things too."""
+    if segment.type not in ("instructions", "text"):
+        return False
+    return any(
+        speaks_of_output(segment.text[: one.start].rstrip().rpartition("\n")[2]) and one.node is not None
+        for one in skeletons(segment.text, None)
+    )
 
 
 def _reminders(view: PromptView) -> dict[int, Format]:
@@ -314,19 +329,6 @@ def _appended(text: str, sentence: str) -> str:
     return f"{core}{gap}{sentence}{text[len(core) :]}"
 
 
-def _with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
-    slot = view.last_user_slot
-    if slot is None:
-        return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
-    place = max(segment.index for segment in view.segments if segment.slot == slot)
-    last = view.segments[place]
-    text = (
-        sentence if last.text.endswith("\n\n") else ("\n" if last.text.endswith("\n") else "\n\n") + sentence
-    )
-    added = replace(last, kind="template", type="output_instructions", text=text)
-    return view.recut([*view.segments[: place + 1], added, *view.segments[place + 1 :]])
-
-
 _SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
 
 
@@ -359,7 +361,7 @@ def _hint(node: Node, words: Sequence[str]) -> str:
     such_as, any_number, each, having = words
     match node:
         case Leaf(text=text, form="literal"):
-            return f"{such_as} “{text}”"
+            return text if " " in text else f"{such_as} “{text}”"
         case Leaf(text=text, form="bare"):
             return f"{such_as} {text}"
         case Leaf(text=text):
@@ -585,10 +587,14 @@ _CATEGORY: Final = Category(
 )
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
+_MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECASE)
+"""Parts of an answer that only markup has."""
+_OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
+"""A form without a name, or a bare answer: neither can be put into another format."""
 SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
 """Languages other than English in which formats are asked for."""
 _TELLS: Final[dict[str, re.Pattern[str]]] = {
-    tag: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])" if tag != "ja" else words, re.IGNORECASE)
+    tag: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])" if tag not in ("ja", "zh") else words, re.IGNORECASE)
     for tag, words in (
         (
             _ENGLISH,

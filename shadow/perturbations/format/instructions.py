@@ -366,10 +366,16 @@ def _read(format_: Format, content: str) -> Node | None:
 
 
 def _bare_json(text: str) -> Skeleton | None:
+    failed = -1
     for match in islice(_JSON_START.finditer(text), _MOST_TRIES):
+        if match.start() < failed:
+            continue
         try:
             read = json_at(text[: match.end() + _LONGEST], match.end())
         except UnreadableSkeleton:
+            # What stands in data is data.
+            failed = text.find("\n", match.end())
+            failed = len(text) if failed < 0 else failed
             continue
         return Skeleton(match.end(), read.end, read.node, "json")
     return None

@@ -28,7 +28,9 @@ _NUMERIC: Final = re.compile(r"(?:number|integer|int|float|double|boolean|bool)\
 _MANY: Final = re.compile(
     r"(?:list|array)(?:\s*\[(.*)\]|\s*<(.*)>|\s+of\s+(.*))?|(.+)\[\]", re.IGNORECASE | re.DOTALL
 )
-_CHOICES: Final = re.compile(r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}")
+_CHOICES: Final = re.compile(
+    r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}|\w+ or \w+"
+)
 """What may stand there: "low | medium | high"."""
 _SPACES: Final = re.compile(r"\s+")
 

@@ -159,6 +159,8 @@ def _context(layout: Layout) -> Span | None:
     spans = [Span(*match.span()) for match in _CONTEXT.finditer(parts)]
     if not spans and any(part in "tue" for part in parts) and layout.has_template:
         spans = [Span(*match.span()) for match in _ANY_INPUT.finditer(parts)]
+        # A question is what the rest of the prompt is about.
+        spans = [span for span in spans if not layout.passages[span.end - 1].text.endswith(("?", "\uff1f"))]
     return max(spans, key=lambda span: _length(layout, span), default=None)
 
 

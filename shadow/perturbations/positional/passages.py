@@ -417,8 +417,8 @@ def _part(group: Sequence[Piece], *, template_known: bool) -> Part:
         return "u"
     if len(group) == 1 and group[0].mark in _FRAMES:
         return _FRAMES[group[0].mark]
-    if _is_document(group):
-        return "c"
+    if _is_document(group) or types == {"examples"}:
+        return "e" if types == {"examples"} else "c"
     values = [piece.segment for piece in group if piece.segment.kind == "input"]
     if not values:
         return "e" if "examples" in types else "t"
@@ -436,11 +436,15 @@ def _is_mostly_value(group: Sequence[Piece], values: Sequence[Segment]) -> bool:
     return named and group[-1].mark != "inline"
 
 
+_EXAMPLE: Final = re.compile(r"example|beispiel|ejemplo|exemple|esempi|voorbeeld|exemplo|例", re.IGNORECASE)
+
+
 def _is_document(group: Sequence[Piece]) -> bool:
     if any(piece.segment.type == "document" for piece in group):
         return True
     labelled = any(
-        piece.mark == "label" or (piece.mark == "opening" and opens_document(piece.segment.text))
+        (piece.mark == "label" and not _EXAMPLE.search(piece.segment.text))
+        or (piece.mark == "opening" and opens_document(piece.segment.text))
         for piece in group[:-1]
     )
     return labelled and any(piece.segment.kind == "input" for piece in group)
@@ -478,8 +482,15 @@ class Layout:
         """
         neighbours = {(one.name, other.name) for one, other in pairwise(self.passages)}
         blank = self.line_end * 2
+        indents = {
+            other.name: one.gap.rpartition("\n")[2]
+            for one, other in pairwise(self.passages)
+            if "\n" in one.gap
+        }
         inner = [
-            one if (one.name, other.name) in neighbours else one.followed_by(blank)
+            one
+            if (one.name, other.name) in neighbours
+            else one.followed_by(blank + indents.get(other.name, ""))
             for one, other in pairwise(passages)
         ]
         end = self.passages[-1].gap if self.passages else ""

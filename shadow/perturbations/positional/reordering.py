@@ -183,6 +183,8 @@ def _finished(text: str, run: _Run) -> list[BulletList]:
     return [BulletList(run.starts[0], run.end, tuple(items), run.introduction, run.is_record)]
 
 
+_ANSWERED: Final = re.compile(r"\s(?:A|Answer|Antwort|Respuesta|Réponse)\s?:")
+"""The answer to a demonstration, on the line of its last option."""
 _UNENDED: Final = re.compile(r"(?:[,;]|\b(?:and|or|und|oder|et|ou|y|o|e|en|of))\s*\Z", re.IGNORECASE)
 _NUMBERED_EVENT: Final = re.compile(
     r"[\W_]*(?:step|turn|day|week|round|phase|stage|chapter|message|update|event|reply|comment|post|schritt|tag"
@@ -216,7 +218,7 @@ def order_matters(items: Sequence[str], introduction: str = "") -> bool:
     """
     if announces_an_order(introduction):
         return True
-    if any(goes_on(item) or _tells_a_sequence(item) for item in items):
+    if any(goes_on(item) or _tells_a_sequence(item) or _ANSWERED.search(item) for item in items):
         return True
     # "a; b; and c." is one sentence; an item that ends in a colon leads in to what follows
     if any(_UNENDED.search(item) for item in items[:-1]) or any(item.endswith(COLONS) for item in items):

@@ -275,7 +275,7 @@ def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
 
 def test_json_says_what_moved_what_changed_and_why_not():
     """Parts that stand elsewhere with both places, words put differently, and a reason for the rest."""
-    text = "Answer from these.\n\n[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\nWhere are the lamps?"
+    text = "Answer from these.\n\n[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\nWhere are lamps?"
     found = {one["name"]: one for one in as_json(text=text)["perturbations"]}
     assert found["positional.reordering"]["moved"] == [
         {
