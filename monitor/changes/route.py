@@ -228,7 +228,9 @@ def lengths(verdict: Verdict) -> dict[str, str | float]:
 
 
 def likeness(verdict: Verdict) -> float | None:
-    """How alike the two answers are: the mean of the heuristic scores in [0, 1]; None without any."""
+    """How alike the two answers are, in [0, 1]: their similarity, or of old verdicts the mean of the scores."""
+    if verdict.similarity is not None:
+        return verdict.similarity
     details = verdict.details
     total, n = 0.0, 0
     for name in details:
