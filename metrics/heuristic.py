@@ -298,13 +298,18 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
         return f"{wanted} was asked for, and the languages are not certain." if wanted else None
     if reference == candidate:
         return None
-    if languages.wanted is None and _share(pair.reference.text, pair.candidate.text) >= _ONE_LANGUAGE_SHARE:
-        # Two languages have few words in common: whoever takes these for two is mistaken.
+    texts = pair.reference.text, pair.candidate.text
+    if languages.wanted is None and (
+        min(map(len, texts)) < _TELLING or _share(*texts) >= _ONE_LANGUAGE_SHARE
+    ):
+        # Two languages have few words in common, and short texts are easily taken for another one.
         return None
     return f"The answers are in {reference} and {candidate}."
 
 
 _ONE_LANGUAGE_SHARE: Final = 0.65
+_TELLING: Final = 60
+"""Characters from which on an identifier is believed that two answers are in two languages."""
 _REFUSAL_SHARE: Final = 0.25
 _SUBJECT_SHARE: Final = 0.04
 _SUBJECT_WORDS: Final = 25
