@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import Protected, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
-from evenkeel.shadow.prompt.references import asks, orders
+from evenkeel.shadow.prompt.references import asks, orders, references
 
 if TYPE_CHECKING:
     import random
@@ -77,18 +77,18 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     It goes behind a question or order; before a text to work on, whose end it would read as.
 
     Returns: it; "no_user_slot" where no user says anything, or "open_end" where the prompt ends in words
-        that the answer is to complete.
+        or code that the answer is to complete.
     """
     slot = view.last_user_slot
     own = [one for one in view.segments if one.slot == slot]
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
     text = "".join(one.text for one in own)
-    if text.rstrip().endswith((":", "\uff1a")):
+    if text.rstrip().endswith((":", "\uff1a", '"""')):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = _BLANK_LINE.split(text.strip())
     known = any(one.kind == "template" for one in own)
-    swallowed = before and not known and not asks(last) and any(map(orders, before))
+    swallowed = not known and not asks(last) and any(orders(one) or any(references(one)) for one in before)
     gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     edge = own[0] if swallowed else own[-1]
     said = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"

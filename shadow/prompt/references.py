@@ -83,13 +83,7 @@ def _shown_behind(text: str, end: int) -> bool:
     """Whether what a word points at stands in the text itself: behind a colon, or as a structure."""
     line_end = text.find("\n", end)
     line = text[end : line_end if line_end >= 0 else len(text)]
-    if line.rstrip(" *_").endswith((":", "\uff1a")):
-        # Above another lead-in it speaks of all that follows.
-        behind = (
-            text[line_end + 1 : line_end + _LONGEST_LEAD].lstrip().partition("\n")[0] if line_end >= 0 else ""
-        )
-        return not behind.rstrip(" *_").endswith((":", "\uff1a"))
-    if _IN_LINE.search(line):
+    if _IN_LINE.search(line) or line.rstrip(" *_").endswith((":", "\uff1a")):
         return True
     return line_end >= 0 and text[line_end : line_end + _NEAR].lstrip()[:1] in set("{[<`-#|")
 

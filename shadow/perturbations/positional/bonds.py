@@ -144,6 +144,12 @@ class Bonds:
             if not one.passage.is_document
             for reference in (*_outer(one.passage), *_bare_question(one.passage))
         ]
+        # A lead-in above another one speaks of all that follows.
+        self._pointing += [
+            (place, Reference(0, 0, "ahead", "any"))
+            for place, (one, other) in enumerate(pairwise(self._order))
+            if other.passage.part == "l" and _LEAD_END.search(one.passage.text)
+        ]
 
     def fault(self, changed: Sequence[Layout]) -> str:
         """What another order of the passages breaks, in words; "" if nothing.
