@@ -7,6 +7,7 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.core.pair import Answer, Pair
 from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import SIMILARITY
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
     from tests.llm.scripted import Script
 
-QUESTION = SIMILARITY.fill(
-    {"REFERENCE ANSWER": "The VPN is down.", "CANDIDATE ANSWER": "The VPN does not work."}
-)
+PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
+QUESTION = SIMILARITY.fill({"REFERENCE ANSWER": PAIR.reference.text, "CANDIDATE ANSWER": PAIR.candidate.text})
 
 
 def error(status: int, message: str = "scripted", **canned: Any) -> Canned:

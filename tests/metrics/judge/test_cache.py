@@ -6,20 +6,18 @@ import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.pair import Pair
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.client import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from evenkeel.metrics.judge.reply import Ruling
 from tests.llm.scripted import Canned, MemoryCache, Scripted, said
-from tests.metrics.judge.scripted_judge import GOOD, QUESTION, error, rated, run
+from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, error, rated, run
 
 if TYPE_CHECKING:
     import pytest
 
     from evenkeel.metrics.judge import Judge, Reply
-
-PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
 
 def test_the_key_holds_everything_that_decides() -> None:

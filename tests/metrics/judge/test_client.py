@@ -15,7 +15,7 @@ from evenkeel.metrics.judge.raters import JudgedQuality
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.scoring import judge_scorer
 from tests.llm.scripted import KEY, Canned, Scripted, said
-from tests.metrics.judge.scripted_judge import GOOD, QUESTION, ask, error, rated, run
+from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, ask, error, rated, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ def by_prompt(similarity: str, quality: Callable[[str, str], str]) -> Callable[[
     return script
 
 
-PAIR = Pair(Answer("The VPN is down."), Answer("The printer is jammed."), "Summarise: the VPN is down.")
+APART = Pair(Answer("The VPN is down."), Answer("The printer is jammed."), "Summarise: the VPN is down.")
 
 
 def test_the_judge_scores_both_stages() -> None:
@@ -98,7 +98,7 @@ def test_the_judge_scores_both_stages() -> None:
         return json.dumps({"rating": 3 if good else {"faithfulness": 1, "completeness": 2}[metric]})
 
     async def scene(judge: Judge, scripted: Scripted) -> Any:
-        return await judge_scorer(judge).score(PAIR), len(scripted.asked)
+        return await judge_scorer(judge).score(APART), len(scripted.asked)
 
     judgement, calls = run(
         by_prompt('{"rating": 1, "explanation": "differ"}', quality), scene, price=lambda _m, i, o: i + o
@@ -119,7 +119,7 @@ def test_a_quality_metric_that_fails_leaves_the_rating() -> None:
         return "no idea" if metric == "completeness" else '{"rating": 3}'
 
     async def scene(judge: Judge, _: Scripted) -> Any:
-        return await judge_scorer(judge).score(PAIR)
+        return await judge_scorer(judge).score(APART)
 
     judgement = run(by_prompt('{"rating": 2}', quality), scene)
     assert judgement.rating == 2
@@ -134,7 +134,7 @@ def test_a_judge_that_fails_gives_no_rating() -> None:
     """Metrics never step in for a judge: no rating, the reason, no quality."""
 
     async def scene(judge: Judge, _: Scripted) -> Any:
-        return await judge_scorer(judge).score(PAIR)
+        return await judge_scorer(judge).score(APART)
 
     judgement = run([error(500)], scene)
     assert (judgement.scorer, judgement.rating, judgement.quality) == ("judge", None, ())
@@ -176,7 +176,6 @@ def test_tool_calls_and_context_reach_the_judge() -> None:
 
 # --- faults
 
-ALIKE = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 RIGHT = rated(2)
 PROSE = said('I looked closely. {"explanation": "because", "rating": 2}')
 FAULTS = {
@@ -195,7 +194,7 @@ FAULTS = {
 
 def rate(script: list[Canned], **settings: Any) -> tuple[Rating, int]:
     async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, int]:
-        return await JudgeRater(judge).rate(ALIKE), len(scripted.asked)
+        return await JudgeRater(judge).rate(PAIR), len(scripted.asked)
 
     async def at_once(_: float) -> None:
         """Do not wait between attempts."""
@@ -236,7 +235,7 @@ def test_a_repair_is_paid_for_and_shows_the_same_texts() -> None:
     """240 tokens for two calls; the second prompt is the first one with a word on the form at its end."""
 
     async def scene(judge: Judge, scripted: Scripted) -> tuple[int, list[str]]:
-        rating = await JudgeRater(judge).rate(ALIKE)
+        rating = await JudgeRater(judge).rate(PAIR)
         return rating.tokens, [request["messages"][-1]["content"] for request in scripted.asked]
 
     tokens, (first, second) = run([PROSE, RIGHT], scene, repairs=1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
@@ -17,7 +17,7 @@ from evenkeel.metrics.judge.raters import Vote, decide, relabelled, swaps
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from tests.cases import cases
 from tests.llm.scripted import Canned, MemoryCache, Scripted, said
-from tests.metrics.judge.scripted_judge import error, rated, run
+from tests.metrics.judge.scripted_judge import PAIR, error, rated, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rating
 
 CASES = cases(__file__)
-PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
 
 def by_seed(*canned: Canned) -> Callable[[dict[str, Any]], Canned]:
@@ -132,27 +131,23 @@ def sides(request: dict[str, Any]) -> str:
     return "as is" if shown.index(PAIR.reference.text) < shown.index(PAIR.candidate.text) else "swapped"
 
 
-def test_swapped_sides_are_shown_and_told_back() -> None:
-    """With a share of 1 the candidate is shown as the reference, and the explanation is turned round."""
+@pytest.mark.parametrize(
+    ("share", "shown", "told", "swapped"),
+    [
+        (1.0, "swapped", "The candidate omits the time; the reference's text has it.", 1.0),
+        # So small a share that this pair is left alone.
+        (1e-9, "as is", "The reference omits the time; the candidate's text has it.", 0.0),
+    ],
+)
+def test_swapped_sides_are_shown_and_told_back(share: float, shown: str, told: str, swapped: float) -> None:
+    """The candidate is shown as the reference, and the explanation is turned round; both are noted."""
 
     async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, str]:
-        rating = await JudgeRater(judge, swap_share=1.0).rate(PAIR)
-        return rating, scripted.asked[0]["messages"][1]["content"]
+        return await JudgeRater(judge, swap_share=share).rate(PAIR), sides(scripted.asked[0])
 
-    rating, shown = run([rated(2, "The reference omits the time; the candidate's text has it.")], scene)
-    assert shown.index("The VPN does not work.") < shown.index("The VPN is down.")
-    assert rating.explanation == "The candidate omits the time; the reference's text has it."
-    assert rating.details == {"swapped": 1.0}
-
-
-def test_sides_that_stay_are_noted_too() -> None:
-    """With a share so small that this pair is left alone, `swapped` is 0 and nothing is turned round."""
-
-    async def scene(judge: Judge, _: Scripted) -> Rating:
-        return await JudgeRater(judge, swap_share=1e-9).rate(PAIR)
-
-    rating = run([rated(2, "The reference omits the time.")], scene)
-    assert (rating.explanation, rating.details) == ("The reference omits the time.", {"swapped": 0.0})
+    said = "The reference omits the time; the candidate's text has it."
+    rating, order = run([rated(2, said)], scene)
+    assert (order, rating.explanation, rating.details) == (shown, told, {"swapped": swapped})
 
 
 def test_votes_are_swapped_each_for_itself() -> None:

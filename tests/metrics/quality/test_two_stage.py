@@ -104,12 +104,8 @@ _RATING = st.builds(
     QualityScore, st.just("faithfulness"), st.just(1), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3])
 )
 _AGREEMENT = st.builds(
-    QualityScore,
-    st.just("slot_match"),
-    st.just(1),
-    st.just(1.0),
+    lambda candidate, slack: QualityScore("slot_match", 1, 1.0, candidate, "agreement", slack),
     st.floats(0, 1),
-    st.just("agreement"),
     st.sampled_from([0.0, 0.3]),
 )
 _RATIO = st.builds(

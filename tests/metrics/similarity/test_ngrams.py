@@ -17,15 +17,7 @@ WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twic
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
 ODDITIES = (
     *"ab.,:;'\"`()[]{}<>-?!*$%&@#  \u2018\u2019“”«»—é1\n",
-    "n't",
-    "cannot",
-    "gimme",
-    "'tis",
-    "'ll",
-    "--",
-    "...",
-    "wanna",
-    "''",
+    *("n't", "cannot", "gimme", "'tis", "'ll", "--", "...", "wanna", "''"),
 )
 
 
