@@ -14,6 +14,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
+from tests.llm.scripted import Clock
 
 CASES = cases(__file__)
 ANSWER = json.dumps(
@@ -45,26 +46,11 @@ def chat_of(upstream):
     return f"{upstream.url}/v1/chat/completions"
 
 
-class Time:
-    """A clock that sleeping moves."""
-
-    def __init__(self):
-        self.now = 1000.0
-        self.slept = []
-
-    def clock(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 def send(url, *, time=None, headers=(), count=1, api="chat"):
-    time = time or Time()
+    time = time or Clock()
 
     async def go():
-        replayer = Replayer(concurrency=4, timeout_s=2, clock=time.clock, sleep=time.sleep)
+        replayer = Replayer(concurrency=4, timeout_s=2, clock=time, sleep=time.sleep)
         try:
             return [await replayer.send(Target(url, headers), b'{"a": 1}', api=api) for _ in range(count)]
         finally:
@@ -149,29 +135,29 @@ def test_a_dead_upstream_is_a_connection_failure():
 
 def test_a_throttled_replay_waits_as_asked_and_tries_again(upstream):
     """`Retry-After` is honoured, by the clock."""
-    time = Time()
+    time = Clock()
     upstream.script = [(429, {"retry-after": "7"}, b"{}")]
     assert isinstance(send(chat_of(upstream), time=time), Replay)
-    assert time.slept == [pytest.approx(7, abs=0.1)]
+    assert time.waited == [pytest.approx(7, abs=0.1)]
 
 
 def test_an_upstream_that_keeps_throttling_is_left_alone(upstream):
     """After three answers of 429 the trial has failed, and the next replay waits first."""
-    time = Time()
+    time = Clock()
     upstream.script = [(429, {"retry-after": "5"}, b"{}")] * 3
     first, second = send(chat_of(upstream), time=time, count=2)
     assert first.reason == "rate_limited"
     assert isinstance(second, Replay)
     assert len(upstream.requests) == 4
-    assert len(time.slept) == 3
+    assert len(time.waited) == 3
 
 
 def test_no_wait_is_longer_than_a_minute(upstream):
     """A provider that asks for a day is asked again after a minute."""
-    time = Time()
+    time = Clock()
     upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
     assert isinstance(send(chat_of(upstream), time=time), Replay)
-    assert time.slept == [pytest.approx(60, abs=0.1)]
+    assert time.waited == [pytest.approx(60, abs=0.1)]
 
 
 # --- excerpts of error bodies

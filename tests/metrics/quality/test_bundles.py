@@ -23,7 +23,7 @@ from tests.cases import cases
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.judge.prompts import Question
+    from evenkeel.metrics.judge.prompts import Prompt, Question
 
 CASES = cases(__file__)
 JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
@@ -91,22 +91,13 @@ def test_wordings_of_one_name_have_versions_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("task", "prompt"), JUDGED, ids=lambda one: getattr(one, "prompt_version", str(one)))
-def test_rubrics_explain_all_three_ratings(task: Task, prompt: object) -> None:
-    """Every wording says what 3, 2 and 1 mean, in this order, and rates on exactly these."""
-    del task
-    scale, steps = prompt.scale, prompt.steps
-    assert re.findall(r"^(\d) - \S", scale, re.MULTILINE) == ["3", "2", "1"]
-    assert steps == (1, 2, 3)
-
-
-@pytest.mark.parametrize(
-    "prompt", [prompt for task, prompt in JUDGED if prompt.version > 100 or task == Task.QUESTION_ANSWERING]
-)
-def test_rubrics_of_tasks_do_not_mind_language_and_format(prompt: object) -> None:
-    """A variant may ask for XML or Japanese: the judge is told to look at the content."""
-    question = prompt.question
-    assert "another language" in question
-    assert "another format" in question
+def test_rubrics_explain_all_three_ratings(task: Task, prompt: Prompt) -> None:
+    """Each says what 3, 2 and 1 mean; those of tasks tell the judge to mind neither language nor format."""
+    assert re.findall(r"^(\d) - \S", prompt.scale, re.MULTILINE) == ["3", "2", "1"]
+    assert prompt.steps == (1, 2, 3)
+    if prompt.version > 100 or task == Task.QUESTION_ANSWERING:
+        assert "another language" in prompt.question
+        assert "another format" in prompt.question
 
 
 def test_a_scripted_judge_scores_a_bundle() -> None:
@@ -196,20 +187,16 @@ def test_every_built_in_judged_name_is_reserved() -> None:
 
 
 def test_settings_choose_qualities_by_name() -> None:
-    """In the order named, in the task's words where it has them, with the stand-ins of those named."""
+    """In the order named, in the task's words where it has them, with their stand-ins; or none at all."""
     bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [POLITE])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
         ("politeness", POLITE.version), ("completeness", 101), ("conciseness", 1),
     ]  # fmt: skip
     assert [quality.name for quality in bundle.stand_ins] == ["completeness_proxy"]
     assert bundle.by_rule == BUNDLES[Task.CASE_SUMMARY].by_rule
-
-
-def test_no_judged_quality_may_be_wanted() -> None:
-    """An empty list leaves what is measured by rule."""
-    bundle = chosen(BUNDLES[Task.CHAT], [])
-    assert (bundle.judged, bundle.stand_ins) == ((), ())
-    assert bundle.by_rule
+    nothing = chosen(BUNDLES[Task.CHAT], [])
+    assert (nothing.judged, nothing.stand_ins) == ((), ())
+    assert nothing.by_rule
 
 
 def test_settings_change_the_bundles_of_some_tasks() -> None:
