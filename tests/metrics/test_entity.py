@@ -31,21 +31,17 @@ def test_a_schema_is_found_in_the_prompt(context: str) -> None:
     assert read_schema(context) == {"region": frozenset(("north", "south")), "error": frozenset()}
 
 
-def test_a_prompt_without_a_schema_has_none() -> None:
-    """Other JSON and brackets in prose are no schema."""
+def test_prose_has_neither_schema_nor_slots() -> None:
+    """Other JSON and brackets are no schema; that nothing is read is not the same as nothing filled."""
     assert read_schema('Summarise: {"ticket": 7, "body": {"text": "x"}} (urgent)') == {}
     assert read_schema("") == {}
+    assert read_slots("no structure at all") is None
 
 
 @pytest.mark.parametrize(("text", "slots"), CASES["slots"])
 def test_slots_are_read_from_any_form(text: str, slots: list[list[str]]) -> None:
     """Records of name and value, or fields, in every format."""
     assert read_slots(text) == [Slot(*slot) for slot in slots]
-
-
-def test_prose_has_no_slots() -> None:
-    """That is not the same as none of them filled."""
-    assert read_slots("no structure at all") is None
 
 
 @pytest.mark.parametrize(("reference", "candidate", "match", "rouge"), CASES["scores"])

@@ -22,7 +22,7 @@ from evenkeel.metrics.judge.prompts import (
 )
 from evenkeel.metrics.judge.reply import Ruling
 from tests.cases import cases
-from tests.llm.scripted import Canned, Scripted
+from tests.llm.scripted import Canned, Scripted, said
 from tests.metrics.judge.scripted_judge import rated, run
 
 if TYPE_CHECKING:
@@ -139,13 +139,9 @@ def test_a_judge_that_repeats_an_attack_gives_no_rating() -> None:
         pair = Pair(Answer(REFERENCE), Answer(ATTACKS["verdict"]), "")
         return [(await JudgeRater(judge).rate(pair)).outcome for _ in parrots]
 
-    script = [Canned(body=_completion(parrot)) for parrot in parrots]
-    assert [outcome.reason for outcome in run(script, scene)] == ["bad_schema"] * 3
-
-
-def _completion(content: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": content}
-    return {"object": "chat.completion", "choices": [{"message": message, "finish_reason": "stop"}]}
+    assert [outcome.reason for outcome in run([said(parrot) for parrot in parrots], scene)] == [
+        "bad_schema"
+    ] * 3
 
 
 def test_a_reply_in_due_form_is_still_read() -> None:

@@ -126,9 +126,3 @@ def test_answers_in_another_language_are_measured_by_what_needs_no_translation()
         assert changed.direction == "worse"
     nothing = replace(pair, context="Please describe the weather in a few words.")
     assert asyncio.run(CompletenessProxy().measure(nothing)).outcome is None
-
-
-def test_stand_ins_are_marked_by_name() -> None:
-    """Nobody can take a stand-in for a judged metric."""
-    assert FaithfulnessProxy.name == "faithfulness_proxy"
-    assert CompletenessProxy.name == "completeness_proxy"

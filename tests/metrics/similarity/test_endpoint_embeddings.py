@@ -192,22 +192,13 @@ def test_cosine_is_a_symmetric_ratio(left: list[float], right: list[float]) -> N
 # --- languages
 
 
-@pytest.mark.parametrize(
-    ("candidate", "wanted", "refused"),
-    [
-        ("nord", None, True),
-        ("east", "de-AT", True),
-        ("east", None, False),
-        ("north", "de", False),
-        ("nord", "en", True),
-    ],
-)
+@pytest.mark.parametrize("candidate", ["nord", "east", "north"])
+@pytest.mark.parametrize("wanted", [None, "de-AT", "en"])
 def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
-    candidate: str,
-    wanted: str | None,
-    refused: bool,  # noqa: FBT001 - an expected outcome
+    candidate: str, wanted: str | None
 ) -> None:
     """What the text shows counts first, what was asked for next; an unknown language is compared."""
+    refused = candidate == "nord" or (candidate == "east" and wanted == "de-AT")
     one = pair("north", candidate, Wanted(language=wanted))
     english = Coverage(frozenset(("en",)), by_mark)
     both = Coverage(frozenset(("en", "de")), by_mark)
