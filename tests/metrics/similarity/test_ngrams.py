@@ -12,6 +12,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.ngrams import Bleu, Gleu, bleu, count_ngrams, gleu, read_ngrams, tokens
 from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
+from tests.metrics.similarity.compass import pair, reason
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
@@ -44,7 +45,7 @@ def test_a_run_of_spaces_costs_no_time() -> None:
 
 def test_bleu_of_a_hand_worked_pair() -> None:
     """One word of six changed: precisions 5/6, 3/5, 2/4, 1/3, no brevity; their geometric mean."""
-    score = Bleu().score(Pair(Answer("the cat sat on the mat"), Answer("the cat sat on a mat"), ""))
+    score = Bleu().score(pair("the cat sat on the mat", "the cat sat on a mat"))
     assert score == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-12)
 
 
@@ -56,7 +57,7 @@ def test_bleu_punishes_brevity_and_credits_orders_without_a_match() -> None:
 
 def test_gleu_of_a_hand_worked_pair() -> None:
     """5 + 3 + 2 + 1 shared of 6 + 5 + 4 + 3 n-grams on either side."""
-    score = Gleu().score(Pair(Answer("the cat sat on the mat"), Answer("the cat sat on a mat"), ""))
+    score = Gleu().score(pair("the cat sat on the mat", "the cat sat on a mat"))
     assert score == pytest.approx(11 / 18, abs=1e-12)
 
 
@@ -102,13 +103,11 @@ def test_bleu_agrees_with_sacrebleu_where_both_are_defined(
 def test_empty_sides(metric: Bleu | Gleu) -> None:
     """Nothing at all is a failure; one empty side 0; two answers of tool calls alone are alike in text."""
     call = ToolCall("reset", "{}")
-    both = metric.score(Pair(Answer(" "), Answer(""), ""))
-    assert isinstance(both, Failure)
-    assert both.reason == "no_text"
-    assert metric.score(Pair(Answer(""), Answer("reset it"), "")) == 0.0
-    assert metric.score(Pair(Answer("reset it"), Answer(""), "")) == 0.0
+    assert reason(metric.score(pair(" ", ""))) == "no_text"
+    assert metric.score(pair("", "reset it")) == 0.0
+    assert metric.score(pair("reset it", "")) == 0.0
     assert metric.score(Pair(Answer("", (call,)), Answer("", (call,)), "")) == 1.0
-    assert metric.score(Pair(Answer("yes"), Answer("yes"), "")) == 1.0
+    assert metric.score(pair("yes", "yes")) == 1.0
 
 
 @settings(max_examples=80, deadline=None)
@@ -116,11 +115,8 @@ def test_empty_sides(metric: Bleu | Gleu) -> None:
 def test_properties_of_the_family(left: str, right: str) -> None:
     """Bounded, 1 for equal texts; GLEU, ROUGE-L and edit similarity do not care which side is which."""
     for metric in (Bleu(), Gleu(), RougeL(), EditSimilarity()):
-        there, back = (
-            metric.score(Pair(Answer(left), Answer(right), "")),
-            metric.score(Pair(Answer(right), Answer(left), "")),
-        )
-        same = metric.score(Pair(Answer(left), Answer(left), ""))
+        there, back = metric.score(pair(left, right)), metric.score(pair(right, left))
+        same = metric.score(pair(left, left))
         if isinstance(there, Failure):
             assert there.reason == "no_text"
             continue
