@@ -30,6 +30,7 @@ GROUP: Final = "evenkeel.metrics"
 
 BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.normalised:NormalisedEquality",
+    "evenkeel.metrics.similarity.likeness:Likeness",
     "evenkeel.metrics.similarity.sequence:RougeL",
     "evenkeel.metrics.similarity.ngrams:Bleu",
     "evenkeel.metrics.similarity.ngrams:Gleu",

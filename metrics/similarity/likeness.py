@@ -67,7 +67,7 @@ class Likeness:
 
     name: ClassVar[str] = "likeness"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 15, "list": 15})
+    about: ClassVar[About] = About("lexical", akin="sequence")
 
     def score(self, pair: Pair) -> float | Failure:
         """How near the two texts are. Symmetric; takes time in proportion to their length.
@@ -98,11 +98,6 @@ def likeness(reference: str, candidate: str) -> float:
     # A text of one word has no order, and many have no marks: what is on neither side says nothing.
     said = {name: value for name, value in parts.items() if value is not None}
     return sum(WEIGHTS[name] * value for name, value in said.items()) / sum(WEIGHTS[name] for name in said)
-
-
-def forget() -> None:
-    """Forget the texts that were read, for measurements of what reading costs."""
-    _read.cache_clear()
 
 
 @lru_cache(maxsize=128)
