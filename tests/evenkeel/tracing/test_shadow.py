@@ -198,7 +198,7 @@ def test_a_replay_has_the_conventions_attributes(work, upstream):
 
 def test_ratings_are_evaluation_events_of_the_trial(work):
     """Similarity first, then each quality with the value of the answer that the user got beside it."""
-    traced = work()
+    traced = work([*BY_RULE, "general.spelling", "general.punctuation"], judged=True)
     assert any(verdict.quality for verdict in traced.verdicts.values())
     for trial in traced.below(traced.root):
         verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
