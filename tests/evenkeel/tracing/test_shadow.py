@@ -81,7 +81,7 @@ def work(tmp_path, upstream):
     """Captures an exchange and works on it under observation."""
 
     def capture(**changes):
-        prompt = summary_prompt(make_case(3))
+        prompt = summary_prompt(make_case(5))
         body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
         answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
         kept = (("content-type", "application/json"),)
@@ -243,7 +243,7 @@ def test_no_content_and_no_credential_without_being_asked(work):
     assert KEY not in text
     assert "messages" not in text
     assert "explanation" not in text
-    for word in set(summary_prompt(make_case(3)).split()):
+    for word in set(summary_prompt(make_case(5)).split()):
         if len(word) > 9 and word.isalpha():
             assert word not in text
 
