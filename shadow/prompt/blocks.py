@@ -26,7 +26,8 @@ _DOCUMENT_WORDS: Final = (
     r"|observation|tool[ _](?:results?|output|response)|search[ ]results?|function[ ](?:results?|output)"
     r"|reference(?:[ ]text)?|knowledge[ ]base|transcript|chat[ ]log|conversation|e-?mail|ticket|case[ ]notes?"
     r"|dokumente?|kontext|quellen?|artikel|documentos?|contexto|fuentes?|art[íi]culos?|contexte|extraits?"
-    r"|text|texte|testo|tekst|courriel|correo|mail|case|documenti?|contesto|fonti?|documenten|bronn?en?|fontes?|artigos?|文書|資料|文脈|コンテキスト|背景"
+    r"|text|texte|testo|tekst|courriel|correo|mail|case|documenti?|contesto|fonti?|documenten|bronn?en?"
+    r"|fontes?|artigos?|conversa|achtergrond|文書|資料|文脈|コンテキスト|背景|材料|资料|文档|本文"
 )
 _EXAMPLE_WORDS: Final = (
     r"(?:here[ ](?:are|is)[ ])?(?:for[ ]example|(?:(?:some|a[ ]few|an?)[ ])?examples?|demonstrations?"
