@@ -4,7 +4,7 @@ Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder]
 
 Prints the area under the ROC curve with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and
 with the extra `semantic` for the encoder and for both together; then the power of the cut below which an
-unsure answer counts as shifted. Reads ../shared/data beside the repository; says so and stops where it is absent.
+unsure answer counts as shifted. Reads ../shared/data beside the repository; says so and stops without it.
 LLMDrift has no reruns: there, answers of one model to two prompts of a template are compared with answers of
 the old and the new model to them.
 """

@@ -39,7 +39,7 @@ _OF_CONTEXT: Final = re.compile(
 )
 _DOCUMENT: Final = re.compile(
     r"\s*(?:\#{1,6}\s*|\*\*)?(?:\[\d+\]|(?:doc\w*|source|passage|artic\w+|artikel|quelle|fuente|fonte?|bron|extrait|snippet"
-    r"|excerpt|text|文書|資料)\s*\#?\[?(?:\d+|[A-Z])\b|(?:context|kontext|contexto?|contexte|contesto)\s*[:\uff1a]"
+    r"|excerpt|text|文書|資料)\s*\#?\[?(?:\d+|(?-i:[A-Z]))\b|(?:context|kontext|contexto?|contexte|contesto)\s*[:\uff1a]"
     r"|<(?:doc\w*|source|context|passage|article)\b)",
     re.IGNORECASE,
 )
@@ -107,8 +107,11 @@ def _is_document(line: Line) -> bool:
 
 def _introduces(lines: Sequence[Line], place: int) -> bool:
     line = lines[place]
-    if line.fenced or _is_document(line) or _ITEM.match(line.text):
+    if line.fenced or _ITEM.match(line.text):
         return False
+    if _is_document(line):
+        # "Context:" over documents is their heading, over prose it is a document's own label.
+        return _LEAD.search(line.text) is not None and _is_document(lines[min(place + 1, len(lines) - 1)])
     return _LEAD.search(line.text) is not None or _MARKED.match(line.text) is not None
 
 

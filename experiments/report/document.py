@@ -317,7 +317,8 @@ def _gap_lines(report: Report) -> Iterator[str]:
         )
     for route, n in gaps.invalid.items():
         yield (
-            f"{route}: {figures.number(n)} answers ignore the format or language asked for; they count as worse."
+            f"{route}: {figures.number(n)} answers ignore the format or language asked for; "
+            "they count as worse."
         )
     if not gaps.failures and not gaps.unscored:
         yield "Every trial of the period was rated, and every changed answer’s qualities were measured."

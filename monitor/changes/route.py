@@ -228,7 +228,7 @@ def lengths(verdict: Verdict) -> dict[str, str | float]:
 
 
 def likeness(verdict: Verdict) -> float | None:
-    """How alike the two answers are, in [0, 1]: their similarity, or of old verdicts the mean of the scores."""
+    """How alike the two answers are, in [0, 1]: their similarity, or the mean of an old verdict's scores."""
     if verdict.similarity is not None:
         return verdict.similarity
     details = verdict.details

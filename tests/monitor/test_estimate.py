@@ -287,7 +287,7 @@ def test_a_smaller_error_gives_a_wider_interval(alpha):
 
 
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
-    """One unsure and near, one unsure and far, one invalid: shifts are two, unsure two, invalid one of four."""
+    """One unsure and near, one unsure and far, one invalid: of four, two shifts, two unsure, one invalid."""
     counts = Counts()
     near = replace(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), baseline_similarity=0.9)
     for verdict in (

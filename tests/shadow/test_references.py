@@ -107,3 +107,44 @@ def test_variants_that_were_read_are_still_made_and_flawed_ones_are_not() -> Non
         (kind,) = by_name([row["kind"]])
         outcome = attempt(kind, view, row["severity"], random.Random(row["seed"]))
         assert isinstance(outcome, PromptView) == (row["verdict"] == "sound"), row
+
+
+HEADED = [
+    """Answer from the sources below and cite them.
+
+Sources:
+[1] Returns take 14 days.
+[2] Sale items take 7.
+[3] Gift cards stay.
+
+Question: How long can I return a sale item?""",
+    """Documents:
+
+Document 1: The lift is inspected every June.
+
+Document 2: The lift holds eight people.
+
+When is the lift inspected?""",
+    """Antworte nur anhand des Kontexts.
+
+Kontext:
+[1] Umtausch innerhalb von 14 Tagen.
+[2] Sonderangebote 7 Tage.
+
+Frage: Wie lange kann ich umtauschen?""",
+]
+
+
+@pytest.mark.parametrize("prompt", HEADED)
+def test_the_heading_of_documents_stays_above_them(prompt) -> None:
+    """ "Sources:" is no document of its own: it stands before the first, whichever that is."""
+    head = next(line for line in prompt.split("\n") if line.endswith(":"))
+    messages = [{"role": "user", "content": prompt}]
+    view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
+    for seed in range(SEEDS):
+        variant = by_name(["positional.reordering"])[0].apply(view, 1.0, random.Random(seed))
+        assert isinstance(variant, PromptView)
+        (text,) = (one.text for one in variant.messages)
+        below = text[text.index(head) + len(head) :].lstrip()
+        assert below.startswith(("[", "Document "))
+    assert broken(messages) == []

@@ -332,7 +332,9 @@ def _cut(
     """A segment without what belongs to its neighbours, and that."""
     text = segment.text.strip()
     if segment.type not in (*_CUTTABLE, "examples"):
-        return [(segment, "body", text)]
+        # A document that is nothing but "Context:" introduces those that follow.
+        heads = after is not None and after.type == segment.type and "\n" not in text and _introduces(text)
+        return [(segment, "lead" if heads and not is_label(text) else "body", text)]
     found: list[tuple[Segment, Mark, str]] = []
     if before is not None and _frames(segment, before):
         on_the_line = glued[0]
@@ -440,7 +442,7 @@ _EXAMPLE: Final = re.compile(r"example|beispiel|ejemplo|exemple|esempi|voorbeeld
 
 
 def _is_document(group: Sequence[Piece]) -> bool:
-    if any(piece.segment.type == "document" for piece in group):
+    if any(piece.segment.type == "document" and piece.mark != "lead" for piece in group):
         return True
     labelled = any(
         (piece.mark == "label" and not _EXAMPLE.search(piece.segment.text))

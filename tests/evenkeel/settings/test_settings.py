@@ -277,7 +277,7 @@ def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
     path = calibration_file(tmp_path)
     check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
     path.write_text(f"{path.read_text(encoding='utf-8')}bands: {{version: 1}}\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match="bands: no longer read, .*remove the field"):
+    with pytest.raises(SettingsError, match=r"bands: no longer read, .*remove the field"):
         check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
 
 
