@@ -40,8 +40,8 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
 
     FILE holds JSON lines with `reference` and `candidate`, and maybe `prompt`, `task` and `wanted` (the
     format and language asked for). Each line comes out again with `rating` (3 = same content, 2 = some
-    details differ, 1 = different message, null = nothing is proven), `similarity` from 0 to 1, `decided_by`, `explanation`,
-    `qualities` and `invalid`.
+    details differ, 1 = different message, null = nothing is proven), `similarity` from 0 to 1,
+    `decided_by`, `explanation`, `qualities` and `invalid`.
 
     Without a judge only what can be proven is rated: equality, plainly another answer, a value, negation or
     operator that differs. A judge in the settings file rates everything else.

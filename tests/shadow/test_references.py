@@ -137,7 +137,7 @@ Frage: Wie lange kann ich umtauschen?""",
 
 @pytest.mark.parametrize("prompt", HEADED)
 def test_the_heading_of_documents_stays_above_them(prompt) -> None:
-    """ "Sources:" is no document of its own: it stands before the first, whichever that is."""
+    """A line such as Sources: is no document of its own: it stands before the first, whichever that is."""
     head = next(line for line in prompt.split("\n") if line.endswith(":"))
     messages = [{"role": "user", "content": prompt}]
     view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
