@@ -3,10 +3,10 @@
 Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder]
 
 Prints the area under the ROC curve with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and
-with the extra `semantic` for the encoder and for both together; then the power of the cut below which an
-unsure answer counts as shifted. Reads ../shared/data beside the repository; says so and stops without it.
-LLMDrift has no reruns: there, answers of one model to two prompts of a template are compared with answers of
-the old and the new model to them.
+with the extra `semantic` for the encoder and for likeness raised by it, each also as the mean of all rows;
+then the power of the cut below which an unsure answer counts as shifted. Reads ../shared/data beside the
+repository; says so and stops where it is absent. LLMDrift has no reruns: there, answers of one model to two
+prompts of a template are compared with answers of the old and the new model to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sacrebleu import BLEU, CHRF
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import SHIFTED_BELOW
-from evenkeel.metrics.heuristic import MEANING_WEIGHT
+from evenkeel.metrics.heuristic import nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.metrics.similarity.sequence import rouge_l
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.embeddings import Embeddings
 
 _RESAMPLES: Final = 500
+_BOTH: Final = "likeness and encoder"
 _CUTS: Final = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 
 Texts = tuple[str, str]
@@ -172,8 +173,13 @@ def scores(question: Question, encoder: Embeddings | None) -> dict[str, list[NDA
             given = encoder.score_all([Pair(Answer(first), Answer(second), "") for first, second in side])
             cosines.append(np.array([value if isinstance(value, float) else np.nan for value in given]))
         found["encoder"] = cosines
-        found["similarity with encoder"] = [
-            np.where(np.isnan(cosine), near, (1 - MEANING_WEIGHT) * near + MEANING_WEIGHT * cosine)
+        found[_BOTH] = [
+            np.array(
+                [
+                    words if np.isnan(meaning) else nearer_by_meaning(words, meaning)
+                    for words, meaning in zip(near, cosine, strict=True)
+                ]
+            )
             for near, cosine in zip(found["likeness"], cosines, strict=True)
         ]
     return found
@@ -185,12 +191,17 @@ def area(close: NDArray[np.float64], far: NDArray[np.float64]) -> float:
     return float(((left > right) + (left == right) / 2).mean())
 
 
-def _interval(
+def _resampled(
     close: NDArray[np.float64], far: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[float, float]:
-    drawn = [area(rng.choice(close, len(close)), rng.choice(far, len(far))) for _ in range(_RESAMPLES)]
+) -> NDArray[np.float64]:
+    return np.array(
+        [area(rng.choice(close, len(close)), rng.choice(far, len(far))) for _ in range(_RESAMPLES)]
+    )
+
+
+def _cell(value: float, drawn: NDArray[np.float64]) -> str:
     low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
+    return f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
 
 def _power(close: NDArray[np.float64], far: NDArray[np.float64], cut: float) -> float:
@@ -219,22 +230,27 @@ def main() -> None:
         sys.exit("benchmarks.similarity: no data beside the repository (../shared/data); nothing measured")
     encoder = load_embeddings() if available() and not options.no_encoder else None
     rng = np.random.default_rng(1)
+    areas: dict[str, list[float]] = defaultdict(list)
+    drawn: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    powers: dict[str, list[list[str]]] = {name: [] for name in ("likeness", _BOTH)}
     rows: list[list[str]] = []
-    powers: list[list[str]] = [["cut", *(f"{cut:.2f}" for cut in _CUTS)]]
     for question in questions(options.most):
         found = scores(question, encoder)
-        if not rows:
-            rows.append(["rerun against", "pairs", *found])
-        cells = []
-        for close, far in found.values():
-            low, high = _interval(close, far, rng)
-            cells.append(f"{area(close, far):.3f} [{low:.2f}, {high:.2f}]")
+        for name, (close, far) in found.items():
+            areas[name].append(area(close, far))
+            drawn[name].append(_resampled(close, far, rng))
+        cells = [_cell(areas[name][-1], drawn[name][-1]) for name in found]
         rows.append([question.name, f"{len(question.close)}/{len(question.far)}", *cells])
-        near = found["likeness"]
-        powers.append([question.name, *(f"{_power(*near, cut):.2f}" for cut in _CUTS)])
-    _show(rows)
-    print(f"\nPower of cuts of likeness; an unsure answer counts as shifted below {SHIFTED_BELOW:g}\n")
-    _show(powers)
+        for name in powers.keys() & found.keys():
+            powers[name].append(
+                [question.name, *(f"{_power(found[name][0], found[name][1], cut):.2f}" for cut in _CUTS)]
+            )
+    means = [_cell(float(np.mean(areas[name])), np.mean(drawn[name], axis=0)) for name in areas]
+    _show([["rerun against", "pairs", *areas], *rows, ["mean of the rows", "", *means]])
+    for name, of_cuts in powers.items():
+        if of_cuts:
+            print(f"\nPower of cuts of {name}; an unsure answer counts as shifted below {SHIFTED_BELOW:g}\n")
+            _show([["cut", *(f"{cut:.2f}" for cut in _CUTS)], *of_cuts])
 
 
 if __name__ == "__main__":

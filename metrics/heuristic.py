@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 CROSS_LANGUAGE: Final = "cross_language"
 _SAME, _DIFFERENT, _OTHER = 3, 2, 1
 
-MEANING_WEIGHT: Final = 0.25
-"""Of the encoder's cosine in the similarity, where there is one; the rest is likeness. It helps where prompts
-are worded anew; among answers to one question all cosines are near 1, and more would hide what differs."""
+MEANING_WEIGHT: Final = 0.15
+"""Share of the distance between two answers that an encoder can take away. More of it loses where one
+question is answered by changed models, which mean much the same: `python -m benchmarks.similarity`."""
+
+_MEANING_STEEPNESS: Final = 4
+"""Power of the cosine: answers to one question have cosines near 1, and 0.9 is far from 0.97 there."""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
@@ -60,7 +63,7 @@ class HeuristicRater:
     """
 
     name = "heuristic_rater"
-    version = 4
+    version = 5
 
     def __init__(
         self,
@@ -155,7 +158,7 @@ class HeuristicRater:
                 self._count(meaning)
             else:
                 scores[Embeddings.name] = meaning
-                closeness = (1 - MEANING_WEIGHT) * closeness + MEANING_WEIGHT * meaning
+                closeness = nearer_by_meaning(closeness, meaning)
         if ToolCalls.name in scores:
             closeness = (
                 (closeness + scores[ToolCalls.name]) / 2 if _have_text(wording) else scores[ToolCalls.name]
@@ -179,6 +182,16 @@ class HeuristicRater:
         if proof is not None:
             return _proven(proof)
         return _of_texts(pair, are_one_language=languages.are_one)
+
+
+def nearer_by_meaning(closeness: float, cosine: float) -> float:
+    """Closeness in words, raised by closeness in meaning: never lower, and at most 1.
+
+    Args:
+        closeness: Of the words, in [0, 1].
+        cosine: Of the encoder, in [0, 1].
+    """
+    return closeness + (1 - closeness) * MEANING_WEIGHT * float(cosine**_MEANING_STEEPNESS)
 
 
 @dataclass(frozen=True, slots=True)

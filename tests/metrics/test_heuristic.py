@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, stage_of
-from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater
+from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater, nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.tool_calls import ToolCalls
 
@@ -211,9 +211,17 @@ def test_meaning_counts_in_the_similarity_and_proves_nothing() -> None:
     pair = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
     with_meaning, without = rater.rate_now(pair), HeuristicRater().rate_now(pair)
     assert (with_meaning.outcome, without.outcome) == (None, None)
+    assert without.similarity is not None
     assert with_meaning.similarity == pytest.approx(
-        (1 - MEANING_WEIGHT) * without.similarity + MEANING_WEIGHT
+        without.similarity + (1 - without.similarity) * MEANING_WEIGHT
     )
+
+
+def test_a_high_cosine_counts_far_more_than_a_middling_one() -> None:
+    """From 0.4 in words, a cosine of 1 takes 15 % of the 0.6 to 1 away, one of a half a sixteenth of that."""
+    assert nearer_by_meaning(0.4, 1) == pytest.approx(0.49)
+    assert nearer_by_meaning(0.4, 0.5) == pytest.approx(0.405625)
+    assert (nearer_by_meaning(0.4, 0), nearer_by_meaning(1, 0.3)) == (0.4, 1)
 
 
 def test_an_encoder_that_fails_leaves_likeness_alone() -> None:

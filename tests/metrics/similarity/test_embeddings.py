@@ -13,7 +13,7 @@ import pytest
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Pair, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater
+from evenkeel.metrics.heuristic import HeuristicRater, nearer_by_meaning
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.similarity import bert_score, embeddings
@@ -190,9 +190,7 @@ def test_the_endpoints_score_counts_in_the_similarity_and_its_price_is_the_ratin
     rating = rate(HeuristicRater(Planted(0.95)))
     assert (rating.outcome, rating.tokens, rating.cost_usd) == (None, 5, 0.05)
     assert rating.details["embeddings"] == 0.95
-    assert rating.similarity == pytest.approx(
-        MEANING_WEIGHT * 0.95 + (1 - MEANING_WEIGHT) * rating.details["likeness"]
-    )
+    assert rating.similarity == nearer_by_meaning(rating.details["likeness"], 0.95)
 
 
 def test_a_failure_is_counted_and_likeness_stays() -> None:
