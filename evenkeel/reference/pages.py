@@ -159,6 +159,8 @@ def _commands(group: click.Context) -> Iterator[click.Context]:
             continue
         context = click.Context(command, parent=group, info_name=name, terminal_width=_COLUMNS)
         context.help_option_names = ["-h", "--help"]
+        # A command keeps the help option of whoever asked first, who may have asked under other names.
+        command._help_option = None  # noqa: SLF001 - there is no other way to make it ask again
         yield context
         if isinstance(command, click.Group):
             yield from _commands(context)
