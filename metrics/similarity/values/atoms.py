@@ -234,7 +234,8 @@ class Scan:
             self._found.append(Number(match.start(), match.end(), (part,), Fraction(1, 100)))
 
     def _kanji(self, match: re.Match[str]) -> None:
-        amount = kanji_amount(match[0]) if len(match[0]) <= _LONGEST_NUMBER else None
+        is_chinese = self._words.language != "ja"
+        amount = kanji_amount(match[0], is_chinese=is_chinese) if len(match[0]) <= _LONGEST_NUMBER else None
         if amount is None:
             self._hide(match)
             return

@@ -40,12 +40,15 @@ def canonical(text: str, language: str | None = None) -> str:
         kind = value.readings[0].kind
         gap = text[place : value.start]
         if kind in ("date", "time"):
-            gap = _without_last(gap, words.before)
-            if index + 1 < len(values) and len(value.readings) == 1:
-                other = values[index + 1]
-                if moment := _moment(value, other, text[value.end : other.start], words):
-                    spelled, end = moment, other.end
-                    index += 1
+            other = values[index + 1] if index + 1 < len(values) else None
+            gap = _without_last(gap, _neutral(value, other, text, words))
+            if (
+                other
+                and len(value.readings) == 1
+                and (moment := _moment(value, other, text[value.end : other.start], words))
+            ):
+                spelled, end = moment, other.end
+                index += 1
         if gap.endswith(" ") and words.language in ("ja", "zh") and _CJK_END.search(gap):
             gap = gap.rstrip(" ")
         pieces += (gap, spelled)
@@ -74,15 +77,34 @@ def _without_last(gap: str, words: Iterable[str]) -> str:
     return gap
 
 
+def _neutral(value: Value, following: Value | None, text: str, words: Lexicon) -> frozenset[str]:
+    """The words that say nothing before a date or time.
+
+    An article may make it recur: "le lundi" is every Monday, "le midi" is lunchtime.
+    """
+    reading = value.readings[0]
+    if reading.unit.startswith("W-"):
+        is_dated = (
+            following is not None
+            and following.readings[0].kind == "date"
+            and text[value.end : following.start].strip(" ,.\u00a0") == ""
+        )
+        return words.before if is_dated else words.before_weekday
+    if reading.kind == "time" and value.text.isalpha():
+        return words.before & words.joint
+    return words.before
+
+
 def _moment(value: Value, other: Value, gap: str, words: Lexicon) -> str | None:
     """A date and a time side by side as one, None if they do not belong together."""
     kinds = value.readings[0].kind, other.readings[0].kind
     if len(gap) > _LONGEST_JOINT or len(other.readings) != 1 or "\n" in gap:
         return None
     between = gap.casefold().strip(" ,").strip()
-    if kinds == ("date", "time") and between in {"", "t", *words.joint, *words.before}:
+    neutral = _neutral(other, None, "", words)
+    if kinds == ("date", "time") and between in {"", "t", *words.joint, *neutral}:
         return f"{value.canonical}T{other.canonical}"
-    if kinds == ("time", "date") and between in {"", *words.before, *words.of}:
+    if kinds == ("time", "date") and between in {"", *neutral, *words.of}:
         return f"{other.canonical}T{value.canonical}"
     return None
 

@@ -79,6 +79,8 @@ class Lexicon:
     joins: frozenset[str]
     of: frozenset[str]
     before: frozenset[str]
+    before_weekday: frozenset[str]
+    """Those of them that do not make a weekday every such day."""
     joint: frozenset[str]
     mornings: frozenset[str]
     evenings: frozenset[str]
@@ -161,6 +163,7 @@ def _lexicon(language: str) -> Lexicon:
         joins=frozenset(own.get("and", ())),
         of=frozenset(own.get("of", ())),
         before=frozenset(own.get("before", ())),
+        before_weekday=frozenset(own.get("before_weekday", ())),
         joint=frozenset(own.get("joint", ())),
         mornings=frozenset(own.get("am", ())),
         evenings=frozenset(own.get("pm", ())),

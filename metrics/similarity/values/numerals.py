@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
+from math import prod
 from typing import Final
 
 KANJI: Final = "〇零一二三四五六七八九十百千万萬億亿兆两兩壱弐参"
@@ -84,30 +86,106 @@ _KANJI_DIGITS: Final = dict(
 )
 _KANJI_SMALL: Final = {"十": 10, "百": 100, "千": 1000}
 _KANJI_LARGE: Final = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_KANJI_PIECE: Final = re.compile(r"\d+(?:[.,]\d+)*|.")
+_KANJI_GROUP: Final = re.compile(r"([^万萬億亿兆]*)([万萬億亿兆]*)")
+_PART: Final = re.compile(r"([〇零]?)(\d+(?:[.,]\d+)*|[一二三四五六七八九壱弐参两兩])?([千百十]|\Z)")
+_WITH_DECIMALS: Final = re.compile(r"[\d.,]+[十百千]?[万萬億亿兆]*")
+_ZEROS: Final = frozenset("〇零")
+_TWOS: Final = frozenset("两兩")
+"""Two of something: never a digit among digits, nor the last one."""
+_PAIR: Final = 2
+_TEN: Final = 10
+_HUNDRED: Final = 100
+_THOUSAND: Final = 1000
 
 
-def kanji_amount(written: str) -> Fraction | None:
-    """What kanji numerals, with digits among them or without, amount to; None if they make no number."""
+def kanji_amount(written: str, *, is_chinese: bool) -> Fraction | None:
+    """What kanji numerals, digits among them or not, amount to; None if they make no certain number.
+
+    Two digits before one unit count roughly: 一二千 is one or two thousand. 一百五 is 150 in Chinese and 105
+    in Japanese. 兆 is a million in mainland China and a million millions in Taiwan and Japan.
+
+    Args:
+        written: Characters of `KANJI`, and digits with their marks.
+        is_chinese: Whether the text is Chinese rather than Japanese.
+    """
     if all(mark in _KANJI_DIGITS for mark in written):
-        return Fraction(int("".join(str(_KANJI_DIGITS[mark]) for mark in written)))
-    total = section = Fraction(0)
-    digit: Fraction | None = None
-    for piece in _KANJI_PIECE.findall(written):
-        if piece[0].isdigit() and piece[0] not in _KANJI_DIGITS:
-            amounts, _ = amounts_of(piece, ".")
-            if not amounts or digit:
-                return None
-            digit = amounts[0]
-        elif piece in _KANJI_DIGITS:
-            digit = (digit or 0) * 10 + Fraction(_KANJI_DIGITS[piece])
-        elif piece in _KANJI_SMALL:
-            section += (1 if digit is None or digit == 0 else digit) * _KANJI_SMALL[piece]
-            digit = None
-        else:
-            total += (section + (digit or 0) or 1) * _KANJI_LARGE[piece]
-            section, digit = Fraction(0), None
-    return total + section + (digit or 0)
+        return _digit_by_digit(written, is_chinese=is_chinese)
+    if (
+        written[-1] in _TWOS
+        or (is_chinese and "兆" in written)
+        or ("." in written and not _WITH_DECIMALS.fullmatch(written))
+    ):
+        return None
+    total, last = Fraction(0), 0
+    for section, larges in _KANJI_GROUP.findall(written):
+        if not section and not larges:
+            break
+        # 万亿 is the only large unit of two.
+        if len(larges) > 1 and larges not in ("万亿", "万億", "萬億"):
+            return None
+        unit = prod(_KANJI_LARGE[large] for large in larges)
+        amount = _section_amount(section, last, is_chinese=is_chinese)
+        if amount is None or (larges and not amount) or 0 < last <= amount * unit:
+            return None
+        total, last = total + amount * unit, unit
+    return total
+
+
+def _digit_by_digit(written: str, *, is_chinese: bool) -> Fraction | None:
+    """Digits side by side, as in 二〇二四; None if they count roughly, as in 二三, or begin with zeros."""
+    figures = [_KANJI_DIGITS[mark] for mark in written]
+    if len(figures) > 1:
+        is_rough = figures[0] > 0 and all(right - left == 1 for left, right in pairwise(figures))
+        is_pair = len(figures) == _PAIR
+        is_certain = 0 in figures if is_chinese and is_pair else figures[0] > 0 or is_pair
+        if is_rough or not is_certain or not _TWOS.isdisjoint(written):
+            return None
+    return Fraction(int("".join(map(str, figures))))
+
+
+def _section_amount(written: str, above: int, *, is_chinese: bool) -> Fraction | None:
+    """What stands before a large unit, or behind all of them; None if it is no certain number.
+
+    Args:
+        written: A number whose units go down from 千, or digits with zeros among them, as in 一二〇万.
+        above: The large unit before it, 0 if there is none.
+        is_chinese: Whether a last digit without a unit counts the unit below that of the one before.
+    """
+    if len(written) > 1 and not above and all(mark in _KANJI_DIGITS for mark in written):
+        has_zero = _KANJI_DIGITS[written[0]] > 0 and not _ZEROS.isdisjoint(written)
+        return _digit_by_digit(written, is_chinese=is_chinese) if has_zero else None
+    total, last, place = Fraction(0), above, 0
+    while place < len(written):
+        match = _PART.match(written, place)
+        amount = match and _part_amount(match, last, is_chinese=is_chinese)
+        if not match or not amount:
+            return None
+        total, last, place = total + amount, _KANJI_SMALL.get(match[3], 1), match.end()
+    return total
+
+
+def _part_amount(match: re.Match[str], above: int, *, is_chinese: bool) -> Fraction | None:
+    """What a digit and its unit amount to behind a larger unit `above`; None if they cannot stand there."""
+    zero, count, mark = match.groups()
+    unit = _KANJI_SMALL.get(mark, 1)
+    amount = Fraction(1)
+    if count:
+        amount = (
+            next(iter(amounts_of(count, ".")[0]), Fraction(0))
+            if count[0].isdecimal()
+            else Fraction(_KANJI_DIGITS[count])
+        )
+    is_single = amount < _TEN
+    if zero:
+        # A zero stands for units that are left out.
+        is_possible = above > _THOUSAND or unit * _TEN < above
+    else:
+        is_possible = not (is_chinese and not mark and is_single and above >= _HUNDRED)
+    if above:
+        is_possible = is_possible and amount * unit < above and (is_single or not mark)
+    return (
+        amount * unit if is_possible and (count or mark) and not (count in _TWOS and mark == "十") else None
+    )
 
 
 def kanji_step(written: str) -> Fraction:

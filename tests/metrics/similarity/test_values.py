@@ -147,6 +147,15 @@ from evenkeel.metrics.similarity.values import canonical, differing_values, read
         ("zh", "零下五度", "-5度"),
         ("zh", "人民币4000元", "4,000元"),
         ("zh", "第三步", "第3步"),
+        ("zh", "一千零二十五人", "1025人"),
+        ("zh", "一万零五百元", "10500元"),
+        ("zh", "三万亿元", "3000000000000元"),
+        ("zh", "一二〇万元", "1200000元"),
+        ("ja", "百五人", "105人"),
+        ("ja", "25百万円", "25000000円"),
+        ("fr", "le lundi 4 mars", "lundi 4 mars"),
+        ("de", "am Montag", "Montag"),
+        ("en", "on Monday", "Monday"),
     ],
 )
 def test_values_written_differently_are_one_spelling(language: str, left: str, right: str) -> None:
@@ -238,6 +247,43 @@ def test_near_misses_differ(language: str, left: str, right: str) -> None:
     """One digit, mark, unit, half of the day or month less is another value, and is proven to be."""
     assert canonical(left, language) != canonical(right, language)
     assert all(differing_values(left, right, language))
+
+
+@pytest.mark.parametrize(
+    ("language", "left", "right"),
+    [
+        ("fr", "fermé le lundi", "fermé lundi"),
+        ("fr", "15:00 le lundi", "15:00 lundi"),
+        ("fr", "ouvert le midi", "ouvert à midi"),
+        ("it", "chiuso il lunedì", "chiuso lunedì"),
+        ("pt", "fechado à segunda-feira", "fechado segunda-feira"),
+        ("pt", "fechado às segundas-feiras", "fechado segunda-feira"),
+        ("es", "cerrado los lunes", "cerrado el lunes"),
+        ("nl", "op maandag gesloten", "maandag gesloten"),
+        ("de", "montags geschlossen", "am Montag geschlossen"),
+        ("en", "closed on Mondays", "closed on Monday"),
+    ],
+)
+def test_every_monday_is_not_this_monday(language: str, left: str, right: str) -> None:
+    """An article or plural that makes a day recur stays in the text."""
+    assert canonical(left, language) != canonical(right, language)
+
+
+@pytest.mark.parametrize(
+    "numeral", ["一二千", "二三百", "十七八", "两三", "二百三百", "百百", "十百", "三2", "2三", "万"]
+)
+@pytest.mark.parametrize("language", ["ja", "zh"])
+def test_a_numeral_without_a_certain_amount_is_opaque(language: str, numeral: str) -> None:
+    """Rough and broken numerals are no values and stay as they are written."""
+    read = read_values(f"共{numeral}元", language)
+    assert not read.values
+    assert [span.text for span in read.opaque] == [numeral]
+
+
+@pytest.mark.parametrize("numeral", ["一百五", "两万五", "三兆"])
+def test_a_numeral_that_chinese_readers_take_otherwise_is_opaque(numeral: str) -> None:
+    """一百五 is 150 in Chinese, not 105; 兆 is a million in one country and a million millions in another."""
+    assert not read_values(f"共{numeral}元", "zh").values
 
 
 @pytest.mark.parametrize(
