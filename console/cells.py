@@ -28,6 +28,7 @@ _ESTIMATES: Final = (
     "robustness",
     "unsure",
     "invalid",
+    "free_delta",
     "noise_floor",
     "excess",
     "judge_noise",

@@ -156,6 +156,10 @@ class TrialView(NamedTuple):
             for name, words in wording.SECOND_RATINGS.items()
             if name in given
         ]
+        if self.verdict.free_similarity is not None:
+            rating, near = self.verdict.free_rating, figures.number(self.verdict.free_similarity, 2)
+            words = "unsure" if rating is None else wording.rating_words(rating)
+            others.append(("against the free answer", f"{words}, similarity {near}"))
         return scores + others
 
 

@@ -291,6 +291,8 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     "similarity",
     "baseline_rating",
     "baseline_similarity",
+    "free_rating",
+    "free_similarity",
     ("invalid", lambda verdict: " ".join(verdict.invalid)),
     ("quality", _quality),
     ("failure", lambda verdict: verdict.failure.reason if verdict.failure else None),

@@ -69,6 +69,9 @@ def doubts(report: CellReport) -> str:
         parts.append(f"{figures.percent(report.unsure.value)} unsure")
     if report.invalid and report.invalid.value:
         parts.append(f"{figures.percent(report.invalid.value)} invalid")
+    if report.free_delta:
+        share = figures.percent(report.free_delta.value)
+        parts.append(f"{share} of {report.free_delta.n} shifted against the free answer")
     if report.similarity is not None:
         beside = "" if report.control_similarity is None else f", control {report.control_similarity:.2f}"
         parts.append(f"similarity {report.similarity:.2f}{beside}")

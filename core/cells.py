@@ -187,6 +187,8 @@ class CellReport:
     """P(the answer ignores the format or language asked for)."""
     invalids: dict[str, int] = field(default_factory=dict)
     """Such answers by what they ignore: format, language."""
+    free_delta: Estimate | None = None
+    """P(content shifted against the free answer of the same exchange); n counts trials compared with one."""
     similarity: float | None = None
     """Mean similarity of the trials that have one, in [0, 1]."""
     similarity_trials: int = 0

@@ -198,6 +198,10 @@ class Verdict:
     """The same of the identical resend of the same exchange."""
     invalid: tuple[Obligation, ...] = ()
     """What the variant asked of the answer's form and did not get."""
+    free_rating: int | None = None
+    """Rating against the answer in plain prose to the same exchange; None if there is none."""
+    free_similarity: float | None = None
+    """How near the answer is to that one; None exactly if the two were not compared."""
 
     @property
     def shifted(self) -> bool | None:
@@ -211,6 +215,13 @@ class Verdict:
     def baseline_shifted(self) -> bool | None:
         """The same for the identical resend of the same exchange."""
         return content_shifted(self.baseline_rating, self.baseline_similarity)
+
+    @property
+    def free_shifted(self) -> bool | None:
+        """Whether the content moved against the free answer; None if the two were not compared."""
+        if self.free_similarity is None:
+            return None
+        return content_shifted(self.free_rating, self.free_similarity, self.invalid)
 
     @property
     def quality_changed(self) -> bool | None:

@@ -91,8 +91,12 @@ class TwoStageScorer:
         """
         return self._estimate(answers_chars, context_chars, find_task(task))
 
-    async def score(self, pair: Pair) -> Judgement:
+    async def score(self, pair: Pair, *, qualities: bool = True) -> Judgement:
         """Score a pair. Work on the CPU is done in threads.
+
+        Args:
+            pair: What is scored.
+            qualities: Whether a shifted pair goes through the qualities of its task.
 
         Returns: a `Judgement`. If similarity failed it has neither a rating nor is it unsure, with the reason
             as the only failure: "no_text" if neither side has text or a tool call, else the rater's.
@@ -113,7 +117,8 @@ class TwoStageScorer:
             )
         near = await asyncio.to_thread(_similarity, rated, pair)
         same = rated.outcome == _SAME or (rated.outcome is None and near >= SHIFTED_BELOW)
-        found = await measure_all(() if same else self._measures.get(find_task(pair.task), ()), pair)
+        measures = self._measures.get(find_task(pair.task), ()) if qualities and not same else ()
+        found = await measure_all(measures, pair)
         return Judgement(
             self._scorer,
             rated.outcome,

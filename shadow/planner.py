@@ -25,7 +25,7 @@ _UNDER_FLOOR: Final = 8.0
 """Weight of a cell below its floor: so many times that of one about which nothing is certain."""
 _LEAST: Final = 0.02
 """Weight of a cell about which everything is certain: it is still looked at now and then."""
-_ALL: Final = 1.0
+WHOLE: Final = 1.0
 """Severity of kinds that have no degrees."""
 
 
@@ -121,7 +121,7 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) ->
     draw = random.Random(seed_for(exchange_id, "plan", 0.0, _PLAN_VERSION))
     keyed: list[tuple[float, Trial]] = []
     for perturbation in route.perturbations:
-        severity = draw.choice(route.severities) if perturbation.graded else _ALL
+        severity = draw.choice(route.severities) if perturbation.graded else WHOLE
         key = draw.random() ** (1 / needs.get(perturbation.name, UNKNOWN).weight)
         keyed.append((key, _trial(exchange_id, perturbation, severity)))
     keyed.sort(key=lambda one: -one[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, RouteBudget, Spend
@@ -119,7 +119,12 @@ class TrialMaker:
         self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
 
     async def make(
-        self, original: Original, trial: Trial, outcome: PromptView | Draft, control: Verdict | None
+        self,
+        original: Original,
+        trial: Trial,
+        outcome: PromptView | Draft,
+        control: Verdict | None,
+        free: Answer | None = None,
     ) -> Verdict | None:
         """Make one trial and log its verdict; None if it was skipped, for a reason that is counted.
 
@@ -128,10 +133,11 @@ class TrialMaker:
             trial: How.
             outcome: What the perturbation made of it.
             control: Verdict of the identical resend, None if there is none.
+            free: Answer in plain prose, with which this one's is compared too; None if there is none.
         """
         async with self._slots:
             with self._observer.trial(trial) as report:
-                return await self._make(original, trial, outcome, control, report)
+                return await self._make(original, trial, outcome, control, free, report)
 
     async def _make(
         self,
@@ -139,11 +145,12 @@ class TrialMaker:
         trial: Trial,
         outcome: PromptView | Draft,
         control: Verdict | None,
+        free: Answer | None,
         report: TrialReport,
     ) -> Verdict | None:
         route = original.exchange.route
         # In a thread as a whole: the first price of a process loads the list of them.
-        estimate, refused = await asyncio.to_thread(self._reserved, original)
+        estimate, refused = await asyncio.to_thread(self._reserved, original, free)
         if refused is not None:
             self.skip(trial, route, refused)
             report.skipped(refused)
@@ -157,13 +164,18 @@ class TrialMaker:
                 return None
             replay = await self._replay(original, variant)
             candidate = replay.answer if isinstance(replay, Replay) else None
-            judgement = None
+            judgement, freely = None, None
             if candidate is not None:
                 replayed = self._spent(original, candidate)
                 judgement = await self._judge(original, trial, candidate)
                 judged = Spend(judgement.tokens, judgement.cost_usd)
+            if candidate is not None and free is not None and judgement and judgement.shifted is not None:
+                freely = await self._judge(original, trial, candidate, free)
+                judged = judged.plus(Spend(freely.tokens, freely.cost_usd))
             spent = replayed.plus(judged)
             verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
+            if freely is not None:
+                verdict = replace(verdict, free_rating=freely.rating, free_similarity=freely.similarity)
             evidence = Evidence(original.view.text, variant.text, original.answer, candidate)
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             report.logged(verdict)
@@ -213,8 +225,11 @@ class TrialMaker:
             target, variant.for_replay(), api=variant.api, observed=lambda: self._observer.call(call)
         )
 
-    async def _judge(self, original: Original, trial: Trial, candidate: Answer) -> Judgement:
-        answer = original.answer
+    async def _judge(
+        self, original: Original, trial: Trial, candidate: Answer, free: Answer | None = None
+    ) -> Judgement:
+        """Score the answer against the original's, or only rate it against the free one."""
+        answer = free or original.answer
         if answer.model and candidate.model and answer.model != candidate.model:
             # The model was swapped between the two answers: the pair compares models, not prompts.
             changed = Failure(
@@ -222,7 +237,7 @@ class TrialMaker:
             )
             return Judgement(self._scorer.scorer, None, failures=(changed,))
         pair = Pair(answer, candidate, original.view.text, original.task, trial.perturbation.wanted)
-        return await self._scorer.score(pair)
+        return await self._scorer.score(pair, qualities=free is None)
 
     def _verdict(
         self,
@@ -282,17 +297,23 @@ class TrialMaker:
             settings=self._stamp.settings.get(original.exchange.route, ""),
         )
 
-    def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:
+    def _reserved(self, original: Original, free: Answer | None) -> tuple[Spend, Refused | None]:
         """What is set aside for a trial; nothing is, if a budget refuses it."""
-        estimate = self._estimate(original)
+        estimate = self._estimate(original, free)
         return estimate, self._costs.reserve(estimate, original.exchange.route)
 
-    def _estimate(self, original: Original) -> Spend:
-        """What a trial may cost: the original's size again, and the scoring of such a pair."""
-        replay = self._spent(original, original.answer)
-        scoring = self._scorer.estimate(2 * len(original.answer.text), len(original.view.text), original.task)
+    def _estimate(self, original: Original, free: Answer | None) -> Spend:
+        """What a trial may cost: the original's size again, and the scoring of such a pair.
+
+        A second rating, against the free answer, is taken to cost as much again.
+        """
+        estimate = self._spent(original, original.answer)
         share = _USUAL_SHARE_OF_CEILING
-        return replay.plus(Spend(round(scoring.tokens * share), scoring.usd * share))
+        for answer in filter(None, (original.answer, free)):
+            chars = len(original.answer.text) + len(answer.text)
+            scoring = self._scorer.estimate(chars, len(original.view.text), original.task)
+            estimate = estimate.plus(Spend(round(scoring.tokens * share), scoring.usd * share))
+        return estimate
 
     def _spent(self, original: Original, answer: Answer) -> Spend:
         prompt = answer.prompt_tokens or estimate_tokens(original.view.text)

@@ -18,13 +18,17 @@ from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import Control
-from evenkeel.shadow.planner import candidates, control_trial
+from evenkeel.shadow.perturbations.format.forms import FREE
+from evenkeel.shadow.planner import WHOLE, candidates, control_trial, trial_id
 from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Verdict
     from evenkeel.shadow.observer import ExchangeReport, ShadowObserver
     from evenkeel.shadow.original import Original, Reader
     from evenkeel.shadow.perturbations import Draft
@@ -220,10 +224,31 @@ class Worker:
             return len(known)
         count = original.route.trials_per_exchange - len(known.keys() - {control.id})
         planned = await asyncio.to_thread(self._plan, original, count, known)
+        free_id = trial_id(exchange.id, FREE.name, WHOLE)
+        with_free = free_id in known or any(one.trial.id == free_id for one in planned)
+        formats: list[_Planned] = []
+        others: list[_Planned] = []
+        for one in planned:
+            # Answers in a format wait for the free one, with which they are compared.
+            waits = with_free and one.trial.perturbation.wanted.format not in {None, FREE.format}
+            (formats if waits else others).append(one)
         made = await asyncio.gather(
-            *(self._trials.make(original, one.trial, one.outcome, noise) for one in planned)
+            *(self._trials.make(original, one.trial, one.outcome, noise) for one in others)
         )
+        if formats:
+            found = [known.get(free_id), *made]
+            free = await self._free_answer(next((one for one in found if one and one.id == free_id), None))
+            made += await asyncio.gather(
+                *(self._trials.make(original, one.trial, one.outcome, noise, free) for one in formats)
+            )
         return len(known.keys() | {control.id}) + sum(verdict is not None for verdict in made)
+
+    async def _free_answer(self, verdict: Verdict | None) -> Answer | None:
+        """The answer in plain prose; None if there is none, if it is no prose, or if it is no longer kept."""
+        if verdict is None or verdict.invalid:
+            return None
+        evidence = await asyncio.to_thread(readable_evidence, self._verdicts, verdict.id)
+        return evidence.candidate if evidence else None
 
     def _plan(self, original: Original, count: int, known: Container[str]) -> list[_Planned]:
         """The next `count` trials that can be made; one whose kind does not apply costs nothing."""

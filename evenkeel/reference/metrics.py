@@ -75,6 +75,7 @@ _ABSENT: Final = (
     (r"evenkeel_invalid_answers_total", "until the first of its kind"),
     (r"evenkeel_(control_)?similarity.*", "before the cell's first similarity"),
     (r"evenkeel_(unsure|invalid)_share.*", _ESTIMATE),
+    (r"evenkeel_free_content_delta.*", f"{_ESTIMATE}; without `format.free` among the route's perturbations"),
     (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the cell's first rating"),
     (r"evenkeel_change_.*", "until the route's first change"),
     (r"evenkeel_goldens?_.*", "until goldens of the route were asked again"),

@@ -105,6 +105,7 @@ class CellEstimates:
     excess: Estimate | None
     unsure: Estimate | None
     invalid: Estimate | None
+    free_delta: Estimate | None
 
 
 @dataclass(slots=True)
@@ -119,6 +120,10 @@ class Counts:
     """How often an answer ignored what was asked of its form, by what that was."""
     invalid_trials: int = 0
     """Trials whose answer ignored anything."""
+    free_trials: int = 0
+    """Trials compared with the free answer of the same exchange."""
+    free_shifted: int = 0
+    """Those of them whose content moved against it."""
     similarity: float = 0.0
     """Sum over the trials that have one."""
     similarity_trials: int = 0
@@ -211,6 +216,9 @@ class Counts:
         self.invalid_trials += bool(verdict.invalid)
         for what in verdict.invalid:
             self.invalid[what] = self.invalid.get(what, 0) + 1
+        if verdict.free_shifted is not None:
+            self.free_trials += 1
+            self.free_shifted += verdict.free_shifted
         if verdict.similarity is not None:
             self.similarity += verdict.similarity
             self.similarity_trials += 1
@@ -269,6 +277,7 @@ class Counts:
             excess=self.excess(**rules),
             unsure=proportion(self.unsure, self.trials, **rules),
             invalid=proportion(self.invalid_trials, self.trials, **rules),
+            free_delta=proportion(self.free_shifted, self.free_trials, **rules),
         )
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:

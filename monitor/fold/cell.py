@@ -234,6 +234,7 @@ def cell_report(
         robustness=estimates.robustness,
         unsure=estimates.unsure,
         invalid=estimates.invalid,
+        free_delta=estimates.free_delta,
         invalids=dict(cell.counts.invalid),
         similarity=_mean(cell.counts.similarity, cell.counts.similarity_trials),
         similarity_trials=cell.counts.similarity_trials,

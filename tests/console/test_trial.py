@@ -23,10 +23,10 @@ TRACE = "9f3c2ab45d6e7f8091a2b3c4d5e6f708"
 def page(make_scene, make_verdict, console_client):
     """The page of a trial with this trace id, in a console that knows this place for traces."""
 
-    def get(trace_id, trace_url):
+    def get(trace_id, trace_url, **changes):
         scene = make_scene("empty")
         verdict, evidence = make_verdict(1)
-        scene.log.append(replace(verdict, trace_id=trace_id), evidence)
+        scene.log.append(replace(verdict, trace_id=trace_id, **changes), evidence)
         return console_client(scene, trace_url=trace_url).get(f"/verdicts/{verdict.id}").text
 
     return get
@@ -42,6 +42,14 @@ def test_an_id_is_shown_where_nobody_said_where_traces_are(page):
     """It can be pasted into any tool; a trial without a trace has neither a row nor a link."""
     assert f"<dd><code>{TRACE}</code></dd>" in page(TRACE, None)
     assert "<dt>Trace</dt>" not in page("", "https://tempo.example/{trace_id}")
+
+
+@pytest.mark.parametrize(("rating", "words"), [(2, "some details differ"), (None, "unsure")])
+def test_the_comparison_with_the_free_answer_stands_among_the_facts(page, rating, words):
+    """Its rating in words and its similarity; a trial without one has no such row."""
+    shown = page(TRACE, None, free_rating=rating, free_similarity=0.634)
+    assert f"<dt>against the free answer</dt><dd>{words}, similarity 0.63</dd>" in shown
+    assert "against the free answer" not in page(TRACE, None)
 
 
 KEY = base64.b64encode(bytes(32)).decode()

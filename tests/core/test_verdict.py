@@ -90,8 +90,9 @@ def test_a_rating_decides_and_where_there_is_none_similarity_does(changes, shift
 def test_a_verdict_from_before_similarity_is_read():
     """It is neither unsure nor invalid, and has no similarity."""
     stored = json.loads(VERDICT.to_json())
-    for name in ("unsure", "similarity", "baseline_similarity", "invalid"):
+    for name in ("unsure", "similarity", "baseline_similarity", "invalid", "free_rating", "free_similarity"):
         del stored[name]
     read = Verdict.from_json(json.dumps(stored))
+    assert read.free_shifted is None
     assert (read.unsure, read.similarity, read.baseline_similarity, read.invalid) == (False, None, None, ())
     assert Verdict.from_json(read.to_json()) == read

@@ -78,6 +78,15 @@ def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
     assert judgement.cost_usd == pytest.approx(0.23)
 
 
+def test_a_rating_alone_asks_for_no_quality() -> None:
+    """Where only the rating is wanted, a shifted pair costs no more than that."""
+    quality = Planted({})
+    scorer = TwoStageScorer("judge", Planted({"b": 1}), {Task.CHAT: (EachSide(quality),)})
+    judgement = asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context"), qualities=False))
+    assert (judgement.rating, judgement.quality, judgement.tokens) == (1, (), 10)
+    assert quality.seen == []
+
+
 @pytest.mark.parametrize(
     "outcomes", [{"a": "timeout", "b": 3}, {"a": 3, "b": "timeout"}, {"a": "timeout", "b": "timeout"}]
 )

@@ -306,3 +306,26 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
     estimates = counts.estimates(alpha=ALPHA, min_trials=1)
     assert (estimates.unsure.value, estimates.invalid.value) == (0.5, 0.25)
     assert Counts.from_json(counts.to_json()) == counts
+
+
+def test_shifts_against_the_free_answer_are_counted_on_their_own():
+    """Of five trials four were compared: same, other, unsure but near, invalid; two of the four shifted."""
+    counts = Counts()
+    same = replace(VERDICT, rating=3, quality=(), free_rating=3, free_similarity=1.0)
+    for verdict in (
+        same,
+        replace(same, free_rating=2, free_similarity=0.7),
+        replace(same, free_rating=None, free_similarity=0.6),
+        replace(
+            same, rating=None, similarity=0.9, free_rating=None, free_similarity=0.9, invalid=("format",)
+        ),
+        replace(same, free_rating=None, free_similarity=None),
+    ):
+        counts.add(verdict)
+    assert (counts.trials, counts.free_trials, counts.free_shifted) == (5, 4, 2)
+    delta = counts.estimates(alpha=ALPHA, min_trials=4).free_delta
+    assert (delta.value, delta.n) == (0.5, 4)
+    assert counts.estimates(alpha=ALPHA, min_trials=5).free_delta is None
+    assert counts.shifted == 1  # only the invalid one against the original
+    old = {name: value for name, value in counts.to_json().items() if not name.startswith("free_")}
+    assert Counts.from_json(old).free_trials == 0
