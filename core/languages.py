@@ -27,6 +27,9 @@ _LEAST_CONFIDENCE: Final = 0.5
 _READ_CHARACTERS: Final = 2000
 """What stands behind them hardly ever changes the answer, and it costs time."""
 
+_READ_AS: Final = {"wuu": "zh"}
+"""Languages that short texts of another one are taken for: Wu Chinese is rarely written."""
+
 _loading: Final = threading.Lock()
 
 
@@ -41,7 +44,7 @@ def language_of(text: str) -> str | None:
 
 def identifiable() -> frozenset[str]:
     """The tags that `language_of` can give."""
-    return frozenset(map(str, _identifier().labels))
+    return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
 
 
 @lru_cache(maxsize=256)  # several kinds ask about the same text
@@ -49,7 +52,7 @@ def _language_of(text: str) -> str | None:
     if not any(map(str.isalpha, text)):
         return None
     language, confidence = _identifier().classify(text)
-    return str(language) if confidence >= _LEAST_CONFIDENCE else None
+    return _READ_AS.get(language, str(language)) if confidence >= _LEAST_CONFIDENCE else None
 
 
 def _identifier() -> LanguageIdentifier:

@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.core.languages import english_name, language_of
+from evenkeel.core.languages import english_name, english_request, language_of
 from evenkeel.shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ class _Wording(NamedTuple):
     tag: str
     names: dict[str, str]
     """What languages are called, by tag; of English, every language has a name."""
+    request: str | None
+    """Asks for the answer in a language; None of English."""
     orders: tuple[re.Pattern[str], ...]
     """Orders to write in a language."""
     language: re.Pattern[str]
@@ -39,6 +41,7 @@ def _wording(table: dict[str, Any]) -> _Wording:
     return _Wording(
         table["tag"],
         table.get("names", {}),
+        table.get("request"),
         tuple(re.compile(order, re.IGNORECASE) for order in orders),
         re.compile(rf"{edge}(?:{table['before']})(?P<name>(?:{languages}){after}){edge}", re.IGNORECASE),
     )
@@ -59,7 +62,7 @@ _LONGEST_KEYS: Final = 30
 def prescribes(text: str) -> bool:
     """Whether a text says in which language to write, or asks for a translation.
 
-    Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese and Japanese are known.
+    Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese are known.
     """
     lowered = text.lower()
     return any(name in lowered for name in _NAMES_BEGIN) and any(
@@ -136,6 +139,29 @@ def _renamed(line: str, target: str) -> _Line | None:
             named = True
             line = line[: match.start("name")] + name + line[match.end("name") :]
     return _Line(line, named)
+
+
+def answer_request(target: str, language: str) -> str:
+    """A sentence that asks for the whole answer in a language.
+
+    Args:
+        target: Tag of the language wanted.
+        language: Base tag of the language to ask in. English stands in for one without a wording, or without
+            a word for the target.
+    """
+    own = next((one for one in _WORDINGS if one.tag == language), None)
+    if own is None or own.request is None or target not in own.names:
+        return english_request(target)
+    return own.request.format(language=own.names[target])
+
+
+_NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
+"""What an application says to the model without telling it anything to do."""
+
+
+def instructions_of(view: PromptView) -> list[Segment]:
+    """The segments by which an application tells the model what to do."""
+    return [one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS]
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, english_request, language_of
+from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.answer_language import may_be_in, readdressed
+from evenkeel.shadow.perturbations.answer_language import (
+    answer_request,
+    instructions_of,
+    language_of_segments,
+    may_be_in,
+    readdressed,
+)
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_PROSE, draft
@@ -21,9 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView, Segment
 
 _ENGLISH: Final = "en"
-_NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
-"""What an application says to the model without telling it anything to do."""
-
 
 _CATEGORY: Final = Category(
     "crosslingual",
@@ -35,10 +38,11 @@ _CATEGORY: Final = Category(
 
 
 class CrossLingual:
-    """Has the input translated into one language and asks, in English, for the answer in another.
+    """Has the input translated into one language and asks for the answer in another.
 
-    Instructions in another language than English are translated into it. What is in its language
-    already stays; so do history and code. All or nothing: severity means nothing to it.
+    Instructions in another language than English are translated into it, and the request is in English.
+    Where no instructions are known, it is in the language of the input, as all of the prompt is. What is in
+    its language already stays; so do history and code. All or nothing: severity means nothing to it.
     """
 
     rewording: Final = Rewording(_CATEGORY)
@@ -67,7 +71,9 @@ class CrossLingual:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """What to translate, as `Perturbation.apply`; the variant itself if nothing need be.
 
-        Not applicable: "no_input"; "language_prescribed", "translation_wanted" as `readdressed`.
+        Not applicable: "no_input"; "already_in_language" if the prompt is wholly in the language wanted;
+            "already_wanted" if it asks for that itself; "language_prescribed", "translation_wanted" as
+            `readdressed`.
         """
         del severity, rng
         inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
@@ -76,20 +82,34 @@ class CrossLingual:
         own = readdressed(view, self._target)
         if isinstance(own, NotApplicable):
             return own
+        if own.view.segments == view.segments and self._changes_nothing(view, inputs):
+            base = base_tag(self._target)
+            return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
+        instructions = instructions_of(own.view)
+        known = language_of_segments(instructions) is not None
+        request = answer_request(self._target, _ENGLISH if known else base_tag(self._source))
 
         def ask(prompt: PromptView) -> PromptView | NotApplicable:
-            return prompt if own.said else with_request(prompt, english_request(self._target))
+            if prompt.segments == view.segments and own.said:
+                return NotApplicable("already_wanted", f"the prompt asks for it in {self._target} as it is")
+            return prompt if own.said else with_request(prompt, request)
 
         def translated(prompt: PromptView) -> Outcome:
             return _into(self._source, prompt, [prompt.segments[one.index] for one in inputs], ask)
 
-        view = own.view
-        instructions = [
-            one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS
-        ]
         if may_be_in("\n\n".join(one.text for one in instructions), _ENGLISH):
-            return translated(view)
-        return _into(_ENGLISH, view, instructions, translated)
+            return translated(own.view)
+        return _into(_ENGLISH, own.view, instructions, translated)
+
+    def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
+        """Whether a prompt is wholly in the language of its input, which is that of the answer as well."""
+        base = base_tag(self._target)
+        instructions = "\n\n".join(one.text for one in instructions_of(view))
+        return (
+            base_tag(self._source) == base
+            and language_of_segments(inputs) == base
+            and may_be_in(instructions, base)
+        )
 
 
 def _into(
@@ -97,9 +117,11 @@ def _into(
 ) -> Outcome:
     """Have segments translated that are not in the language yet, if there are any, and go on."""
     base = base_tag(tag)
+    # A few words among others of the language are in it as well.
+    there = {base, None} if language_of_segments(segments) == base else {base}
 
     def task(text: str) -> RewriteTask | None:
-        return None if language_of(text) == base else RewriteTask("translation", text, tag)
+        return None if language_of(text) in there else RewriteTask("translation", text, tag)
 
     outcome = draft(view, segments, task, then)
     if isinstance(outcome, NotApplicable):

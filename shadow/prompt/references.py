@@ -23,6 +23,8 @@ _NEAR: Final = 40
 """Characters around a pointing word in which what it points at is named."""
 _IN_LINE: Final = re.compile(r"[(`\"“«「<{]|[:\uff1a][ \t]*[^\s*_]")
 """What is pointed at stands in the line itself: "in the following format (id)"."""
+_ENDS: Final = re.compile(r"[\n.!?。:;,\uff0c\u3001]")
+"""Where what stands near a word ends."""
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -89,9 +91,9 @@ def _shown_behind(text: str, end: int) -> bool:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    """What stands near a word in its own line and sentence."""
-    before = re.split(r"[\n.!?。:;]", text[max(0, start - _NEAR) : start])[-1]
-    behind = re.split(r"[\n.!?。:;]", text[end : end + _NEAR], maxsplit=1)[0]
+    """What stands near a word in its own clause."""
+    before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
+    behind = _ENDS.split(text[end : end + _NEAR], maxsplit=1)[0]
     return " ".join((*before.split()[-2:], *behind.split()[:3]))
 
 
@@ -111,36 +113,12 @@ _LONGEST_LEAD: Final = 200
 
 
 def _stems(near: str) -> set[str]:
-    return {word.lower().removesuffix("s") for word in _WORD.findall(near)} - _EVERYDAY
+    """What may be pointed at: no verb of a request, and no word of every other sentence."""
+    words = (word for word in _WORD.findall(near) if not _compiled("request").fullmatch(word))
+    return {word.lower().removesuffix("s") for word in words} - _EVERYDAY
 
 
-_EVERYDAY: Final = frozenset(
-    [
-        "above",
-        "only",
-        "using",
-        "based",
-        "from",
-        "with",
-        "your",
-        "that",
-        "this",
-        "which",
-        "listed",
-        "given",
-        "provided",
-        "answer",
-        "following",
-        "relevant",
-        "must",
-        "should",
-        "oben",
-        "genannten",
-        "alle",
-        "anteriore",
-        "anterior",
-    ]
-)
+_EVERYDAY: Final = frozenset(word for table in _TABLES.values() for word in table.get("everyday", ()))
 
 
 def points_by_order(text: str) -> bool:

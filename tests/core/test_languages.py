@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import identifiable, language_of
 
 SENTENCES = {
     "en": "The printer in the hall has been out of paper since this morning.",
@@ -39,3 +39,9 @@ def test_threads_get_the_same_answers() -> None:
     texts = [sentence + " " * number for number in range(40) for sentence in SENTENCES.values()]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(language_of, texts)) == list(SENTENCES) * 40
+
+
+def test_short_chinese_texts_are_chinese() -> None:
+    """They are often taken for Wu, which is rarely written; no text is said to be in it."""
+    assert language_of("列出三个城市。") == language_of("总结: Kubernetes是一个开源系统") == "zh"
+    assert "wuu" not in identifiable()

@@ -651,3 +651,13 @@ def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():
     text = "Rewrite the paragraph for a child.\n\nThe tram was late, and nobody moved."
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
     assert texts(applied(YAML, PromptView.parse(body))) == [f"{YAML.request}\n\n{text}"]
+
+
+@pytest.mark.parametrize("text", [
+    "以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "如何重置密码?", "列出三个城市。",
+])  # fmt: skip
+def test_chinese_prompts_are_asked_in_chinese(text):
+    """However few their words are."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False).encode()
+    view = PromptView.parse(body, lambda _: [[Block("input", text, "text")]])
+    assert texts(applied(JSON, view)) == [f"{text}\n\n请把整个回答写成一个有效的JSON对象。"]

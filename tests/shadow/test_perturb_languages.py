@@ -8,6 +8,7 @@ import pytest
 
 from evenkeel.core.languages import (
     BUILTIN_TAGS,
+    base_tag,
     canonical_tag,
     english_request,
     native_request,
@@ -187,6 +188,58 @@ def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
     assert outcome.text.endswith(f"{text}\n\nWrite the whole answer in Italian.")
 
 
+@pytest.mark.parametrize(("source", "request_"), [
+    ("en", "Write the whole answer in Japanese."),
+    ("de", "Schreibe die ganze Antwort auf Japanisch."),
+    ("es", "Escribe toda la respuesta en japonés."),
+    ("fr", "Écrivez toute la réponse en japonais."),
+    ("it", "Scrivi l'intera risposta in giapponese."),
+    ("nl", "Schrijf het hele antwoord in het Japans."),
+    ("pt-BR", "Escreva toda a resposta em japonês."),
+])  # fmt: skip
+def test_without_instructions_the_request_is_in_the_language_of_the_prompt(source, request_) -> None:
+    """The whole prompt is in that language then, so an English sentence would mix two."""
+    text = BY_LANGUAGE[base_tag(source)]
+    changed = made(CrossLingual(source, "ja"), view_of(("user", text)))
+    assert changed.text == f"user: {text}\n\n{request_}"
+
+
+@pytest.mark.parametrize(("source", "text", "request_"), [
+    ("ja", BY_LANGUAGE["ja"], "回答全体をフランス語で書いてください。"),
+    ("zh", "以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "请用法文写出整个回答。"),
+    ("pl", "Kiedy wygasa mój klucz API? Wyjaśnij to nowemu klientowi.", "Write the whole answer in French."),
+])  # fmt: skip
+def test_prompts_in_languages_without_a_wording_are_asked_in_english(source, text, request_) -> None:
+    """Japanese and Chinese have one, Polish has none."""
+    assert made(CrossLingual(source, "fr"), view_of(("user", text))).text == f"user: {text}\n\n{request_}"
+
+
+def test_a_language_without_a_name_is_asked_for_in_english() -> None:
+    """The wordings of other languages know the built-in ones and a few more."""
+    text = BY_LANGUAGE["de"]
+    changed = made(CrossLingual("de", "sv"), view_of(("user", text)))
+    assert changed.text.endswith(f"{text}\n\nWrite the whole answer in Swedish.")
+
+
+@pytest.mark.parametrize(("source", "target"), [("fr", "fr"), ("fr-CA", "fr"), ("fr", "fr-CA")])
+def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) -> None:
+    """Unless its instructions are in another language, or it wants its answer in one."""
+    kind, text = CrossLingual(source, target), BY_LANGUAGE["fr"]
+    assert reason(kind, view_of(("user", text))) == "already_in_language"
+    french = "Tu es conseiller client. Sois bref et aimable avec les clients."
+    assert reason(kind, view_of(("system", french), ("user", text))) == "already_in_language"
+    assert made(kind, chat(text)).text.endswith(english_request(target))
+    changed = made(kind, view_of(("user", f"{text} Répondez en anglais.")))
+    assert changed.text.startswith(f"user: {text} Répondez en français")
+
+
+def test_a_few_words_need_no_translation_among_others_of_the_language() -> None:
+    """Alone they could be in any."""
+    changed = made(CrossLingual("en", "de"), view_of(("user", f"{QUESTION} Answer in French.")))
+    assert changed.text == f"user: {QUESTION} Answer in German."
+    assert reason(CrossLingual("en", "de"), changed) == "already_wanted"
+
+
 def test_without_a_users_message_there_is_nowhere_to_ask() -> None:
     """Input that stands in no message of a user (a tool's, a system's) cannot carry the request."""
     block = Block("input", QUESTION, "text")
@@ -239,7 +292,7 @@ def test_a_name_that_comes_back_as_it_was_holds_nothing_up() -> None:
     assert isinstance(outcome, Draft)
     changed = outcome.finish([task.text for task in outcome.tasks])
     assert isinstance(changed, PromptView)
-    assert changed.text == "user: Mara Jonas\n\nWrite the whole answer in German."
+    assert changed.text == "user: Mara Jonas\n\nÉcrivez toute la réponse en allemand."
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])

@@ -11,6 +11,7 @@ import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.references import references
 from evenkeel.shadow.prompt.template import TemplateLearner
 from testing.public import DATA, shared_prompts
 from testing.references import broken_format, broken_positions, unbound
@@ -148,3 +149,37 @@ def test_the_heading_of_documents_stays_above_them(prompt) -> None:
         below = text[text.index(head) + len(head) :].lstrip()
         assert below.startswith(("[", "Document "))
     assert broken(messages) == []
+
+
+@pytest.mark.parametrize("text", [
+    "Using the preceding context, answer the question.",
+    "Usando il contesto precedente, rispondi alla domanda.",
+    "Usando el contexto anterior, responde a la pregunta.",
+    "Avec le contexte précédent, réponds à la question.",
+    "Nutze den vorherigen Kontext, um die Frage zu beantworten.",
+    "Lies den vorigen Text.",
+    "Gebruik de voorgaande context om de vraag te beantwoorden.",
+    "Lees het voorafgaande document.",
+    "Com o contexto anterior, responda à pergunta.",
+    "前述の文脈を使ってください。",
+    "先の文書を参照してください。",
+    "根据上述内容回答。",
+    "根据之前的内容回答。",
+])  # fmt: skip
+def test_words_that_point_back_in_nine_languages(text) -> None:
+    """One reference to a context, also behind a line that says to answer and to use."""
+    for before in ("", "Rispondi solo alla domanda. Responde. Réponds. Responda. Nutze. Gebruik.\n"):
+        assert [(one.direction, one.target) for one in references(before + text)] == [("back", "context")], (
+            before
+        )
+
+
+@pytest.mark.parametrize("text", [
+    "Use the following context.", "Usa il contesto seguente.", "Leggi il prossimo testo.",
+    "Usa el contexto siguiente.", "Utilise le contexte suivant.", "Nutze den folgenden Kontext.",
+    "Gebruik de volgende tekst.", "Use o contexto seguinte.", "次の文書を使ってください。",
+    "続く文章を要約してください。", "请根据以下内容回答。", "请根据后面的内容回答。",
+])  # fmt: skip
+def test_words_that_point_ahead_in_nine_languages(text) -> None:
+    """One reference to a context."""
+    assert [(one.direction, one.target) for one in references(text)] == [("ahead", "context")]

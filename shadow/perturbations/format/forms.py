@@ -237,7 +237,12 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     told = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
     if any(told.values()):
         return max(_TELLS, key=lambda tag: told[tag])
-    return language_of("\n".join(one.text for one in own)) or language_of(view.input_text) or _ENGLISH
+    found = language_of("\n".join(one.text for one in own)) or language_of(view.input_text)
+    return found or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
+
+
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
 
 
 def _words(text: str, named: Format | None) -> str:
