@@ -155,7 +155,7 @@ def _combinations(found: dict[str, _Columns], truths: dict[str, list[float]], se
         3,
         (
             f"Spelling is {', '.join(SPELLING)}.",
-            "A fit learns on one half of a language's pairs and is told on the other, both ways round;",
+            "A fit learns on one half of a language's pairs and is scored on the other, both ways round;",
             "the figure is the mean of the two halves, also where nothing was fitted.",
             gain,
         ),
