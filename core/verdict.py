@@ -37,8 +37,8 @@ SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
 SHIFTED_BELOW: Final = 0.4
-"""Similarity below which the content of an answer that nobody rated counts as shifted. There, content delta
-above the noise floor has the most power on recorded answers: `python -m benchmarks.similarity`."""
+"""Similarity below which the content of an answer that nobody rated counts as shifted. No cut is best
+for all recorded changes; this one has power on most of them: `python -m benchmarks.similarity`."""
 
 Obligation = Literal["format", "language"]
 """What a variant may ask of its answer, and an answer may ignore."""
