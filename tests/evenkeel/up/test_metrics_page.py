@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -70,15 +71,25 @@ def recipes():
 def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, tmp_path):
     """Names, types and labels agree in both directions; each recipe gives the numbers of its gauge."""
     simulation = Simulation(
-        [ModelState("simulated-1", fragility=0.4, noise=0.1)], SimulationSettings(deterministic=True)
+        [ModelState("simulated-1", fragility=0.8, noise=0.1)], SimulationSettings(deterministic=True)
     )
     judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERT__MIN_TRIALS": "10"}
+
+    def settings(url):
+        # The cases are documents: without `inputs` the general kinds would leave them alone. Four kinds share
+        # 120 trials: each has enough for every gauge.
+        kinds = ["general.casing", "general.punctuation", "general.whitespace", "general.spelling"]
+        given = {"perturbations": kinds, "inputs": ["typed", "documents"]}
+        route = {"upstream": url, "sampling_rate": 1, **given}
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(json.dumps({"routes": [route]}))
+        return str(path)
+
     with (
         contextlib.ExitStack() as stack,
         serving(simulation) as url,
         start(
-            *("--upstream", url, "--sampling-rate", "1"),
-            *("--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
+            *("--config", settings(url), "--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
             environment=judge,
         ) as running,
     ):

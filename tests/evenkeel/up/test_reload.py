@@ -57,7 +57,8 @@ def write(tmp_path, upstream):
     """Writes the settings file, as an editor does: in place."""
 
     def write_file(*more_routes, threshold=0.1, poll_s=0.1, text=""):
-        routes = [{"upstream": upstream, "sampling_rate": 0.3, "perturbations": ["general.casing"]}]
+        first = {"upstream": upstream, "sampling_rate": 0.3, "perturbations": ["general.casing"]}
+        routes = [{**first, "inputs": ["typed", "documents"]}]
         routes += [{"name": name, "prefix": f"/{name}", "upstream": upstream} for name in more_routes]
         fields = {
             "routes": routes,
