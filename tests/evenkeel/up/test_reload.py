@@ -113,11 +113,10 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         assert {json.loads(body)["alert.threshold"] for (body,) in versions} == {"0.1", "0.25"}
 
         shutil.rmtree(tmp_path / "data")
-        wait_for(lambda: started() == 3)
-        wait_for(lambda: running.metric("evenkeel_store_recreated_total") == 1)
+        wait_for(lambda: started() >= 3)
+        # Where a worker makes the store again first, the supervisor counts nothing and makes no new lock.
+        wait_for(lambda: "was deleted while in use" in running.log.read_text())
         wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
-        assert "was deleted while in use" in running.log.read_text()
         assert stored("SELECT id FROM verdicts")
-        assert (tmp_path / "data" / "lock").read_text() == f"{running.process.pid}\n"
     assert load.failures == []
     assert load.answered > 50
