@@ -202,6 +202,19 @@ class Verdict:
     """Rating against the answer in plain prose to the same exchange; None if there is none."""
     free_similarity: float | None = None
     """How near the answer is to that one; None exactly if the two were not compared."""
+    cluster: str = ""
+    """Names what near-equal prompts and those of one session have in common: their outcomes are not
+    independent. "" = the exchange is like no other."""
+    parameters: str = ""
+    """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
+    tools=1a2b3c4d"; "" if nothing or not known."""
+    baseline_worse: bool | None = None
+    """Whether a quality of the identical resend of the same exchange got worse; None if that is not known."""
+    audit_share: float = 0.0
+    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
+    or if there is no judge."""
+    label_share: float = 0.0
+    """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
 
     @property
     def shifted(self) -> bool | None:
@@ -215,6 +228,22 @@ class Verdict:
     def baseline_shifted(self) -> bool | None:
         """The same for the identical resend of the same exchange."""
         return content_shifted(self.baseline_rating, self.baseline_similarity)
+
+    @property
+    def graded_loss(self) -> float | None:
+        """How much less the variant's answer is like the original's than the identical resend's, in [−1, 1].
+
+        The difference of two grades in [0, 1], of which each is the mean of similarity and rating (3 = 1,
+        2 = ½, 1 = 0), or similarity alone where either answer has no rating. An invalid answer has grade 0.
+        None without a similarity of both.
+        """
+        if self.baseline_similarity is None or (self.similarity is None and not self.invalid):
+            return None
+        rated = self.rating is not None and self.baseline_rating is not None
+        control = _grade(self.baseline_similarity, self.baseline_rating if rated else None)
+        if self.invalid or self.similarity is None:
+            return control
+        return control - _grade(self.similarity, self.rating if rated else None)
 
     @property
     def free_shifted(self) -> bool | None:
@@ -276,6 +305,12 @@ class Verdict:
 
 
 _DECODER = msgspec.json.Decoder(Verdict)
+
+
+def _grade(similarity: float, rating: int | None) -> float:
+    if rating is None:
+        return similarity
+    return (similarity + (rating - 1) / (SAME_CONTENT - 1)) / 2
 
 
 def content_shifted(
