@@ -99,7 +99,7 @@ def test_a_verdict_from_before_similarity_is_read():
 
 
 def test_the_graded_loss_is_what_the_variant_lost_more_than_the_resend():
-    """By hand: the mean of similarity and rating where both have one, similarity alone where either has none."""
+    """By hand: the mean of similarity and rating, and similarity alone where either answer has no rating."""
     pair = replace(VERDICT, rating=1, similarity=0.2, baseline_rating=2, baseline_similarity=0.7)
     assert pair.graded_loss == pytest.approx((0.7 + 0.5) / 2 - (0.2 + 0.0) / 2)
     assert replace(pair, rating=None).graded_loss == pytest.approx(0.7 - 0.2)
