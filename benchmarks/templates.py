@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     Values = Callable[[random.Random], dict[str, str]]
 
 
+_ARTICLE_SHARE: Final = 0.3
+"""Of the documents, that are known articles."""
+_SMALL_TALK_SHARE: Final = 0.1
+"""Of the questions, that ask nothing."""
 _FIELD: Final = re.compile(r"\{\{(\w+)\}\}")
 _WORD: Final = re.compile(r"\w+")
 
@@ -159,8 +163,10 @@ def made_up(rng: random.Random, articles: Sequence[str] = ()) -> dict[str, str]:
     """
     values = {field: prose(rng) for field in ("issue", "notes", "answer", "letter", "text", "earlier")}
     for field in ("doc1", "doc2", "doc3", "doc4"):
-        values[field] = rng.choice(articles) if articles and rng.random() < 0.3 else prose(rng, 5)  # noqa: PLR2004 - a share
-    values["question"] = rng.choice(("hello", "thanks")) if rng.random() < 0.1 else question(rng)  # noqa: PLR2004
+        values[field] = rng.choice(articles) if articles and rng.random() < _ARTICLE_SHARE else prose(rng, 5)
+    values["question"] = (
+        rng.choice(("hello", "thanks")) if rng.random() < _SMALL_TALK_SHARE else question(rng)
+    )
     values["follow_up"] = question(rng)
     values["name"] = rng.choice(_WORDS["names"])
     values["product"] = rng.choice(_WORDS["products"])

@@ -291,7 +291,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 def _is_inline(text: str) -> bool:
     """Whether a text is one span of inline code."""
-    return len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1] and "\n" not in text  # noqa: PLR2004
+    return len(text) > len("``") and text[0] == text[-1] == "`" and "`" not in text[1:-1] and "\n" not in text
 
 
 def _is_code(text: str) -> bool:

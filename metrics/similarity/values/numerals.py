@@ -16,7 +16,9 @@ GROUP: Final = 3
 """Digits between the marks that group thousands."""
 _HOURS: Final = 24
 _MINUTES: Final = 60
+_SHORT_YEAR_DIGITS: Final = 2
 _LAST_CENTURY: Final = 70
+"""The first year of two digits that is one of the 1900s."""
 
 
 def in_decimals(amount: Fraction) -> str:
@@ -207,7 +209,7 @@ def iso_date(year: int | None, month: int, day: int | None) -> str | None:
 
 def full_year(digits: str) -> int:
     """The year of two digits or four: 69 is 2069, 70 is 1970."""
-    if len(digits) > 2:  # noqa: PLR2004
+    if len(digits) > _SHORT_YEAR_DIGITS:
         return int(digits)
     return int(digits) + (2000 if int(digits) < _LAST_CENTURY else 1900)
 
