@@ -49,6 +49,8 @@ settings_log = logging.getLogger("evenkeel.settings")
 
 _SOURCE: Final = "supervisor"
 """Under this name a supervisor publishes what it counts."""
+_LOCK_FILE: Final = "lock"
+"""In the data folder; locked by who holds it."""
 _PAUSE_S: Final = 5.0
 """Between two attempts to start a role again whose store is in trouble."""
 
@@ -251,7 +253,7 @@ def _up(start: _Start) -> None:
                 Child("monitor", Briefing("monitor", "", settings, admin)),
             ]
         else:
-            folder = opened.enter_context(_Folder.taken(settings.data_dir))
+            folder = opened.enter_context(DataFolder.taken(settings.data_dir))
             counters, counted = folder.counters, folder.counted
             background = [Child("worker", Briefing("back-plane", "", settings, admin))]
         _supervise(
@@ -388,7 +390,7 @@ def _start_from_zero(counters: CounterStore) -> None:
         log.warning("the store cannot be written (%s); requests are forwarded, not scored", error)
 
 
-class _Folder:
+class DataFolder:
     """The data folder, held by this process while it lives."""
 
     def __init__(self, path: Path, held: contextlib.ExitStack) -> None:
@@ -396,8 +398,7 @@ class _Folder:
         self._held = held
         self._database = Database(path / DATABASE_FILE)
         held.callback(self._database.close)
-        held.enter_context(_lock(path))
-        self._locked = 0
+        self._lock = held.enter_context(_lock(path))
         SqliteExchangeQueue(self._database, time.time).check_readable()
         self.counters = SqliteCounterStore(self._database)
         """Where the counters of the children meet, emptied."""
@@ -405,7 +406,7 @@ class _Folder:
 
     @classmethod
     @contextlib.contextmanager
-    def taken(cls, path: Path) -> Iterator[_Folder]:
+    def taken(cls, path: Path) -> Iterator[DataFolder]:
         """The folder, held while the block runs.
 
         Raises:
@@ -416,11 +417,25 @@ class _Folder:
             yield cls(path, held)
 
     def counted(self) -> Snapshot:
-        """How often the store was found deleted and made again. Locks the folder again, too, if so."""
-        if self._locked != self._database.recreated:  # The lock went with the folder.
-            self._held.enter_context(_lock(self._path))
-            self._locked = self._database.recreated
+        """How often the store was found deleted and made again.
+
+        Locks the folder again if its lock file was deleted, with the store or without.
+
+        Raises:
+            SettingsError: another evenkeel has taken the folder since.
+        """
+        self._database.connection()  # Notices a deletion now, and makes the folder again.
+        if not _is_at(self._path / _LOCK_FILE, self._lock):
+            self._lock = self._held.enter_context(_lock(self._path))
         return {"counters": [["store_recreated", {}, self._database.recreated]]}
+
+
+def _is_at(path: Path, file: TextIO) -> bool:
+    """Whether an open file is the one that stands at a path now."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(folder: Path) -> TextIO:
@@ -429,7 +444,7 @@ def _lock(folder: Path) -> TextIO:
     Raises:
         SettingsError: if another process holds it.
     """
-    file = (folder / "lock").open("a+", encoding="ascii")
+    file = (folder / _LOCK_FILE).open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

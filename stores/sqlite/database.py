@@ -121,6 +121,7 @@ class Database:
         return self._open() if connection is None else connection
 
     def _open(self) -> sqlite3.Connection:
+        self._notice_deletion()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._mend()
         opened = self.reopened
@@ -155,16 +156,26 @@ class Database:
         SQLite sees that too, and leaves the write-ahead log of a new file alone.
         """
         self._local.connection = None
-        if self._tell_lost is not None:
-            raise self._gone(f"the store {self.path} was deleted while in use")
+        self._notice_deletion()
         with self._lock:
-            if self._file == self._local.file:  # The first thread that notices.
-                self._file = None
-                self.recreated += 1
-                log.warning("the store %s was deleted while in use; starting an empty one", self.path)
             if connection in self._connections:
                 self._connections.remove(connection)
         connection.close()
+
+    def _notice_deletion(self) -> None:
+        """Count a deletion of the file: whichever thread sees it first, also one that had no connection yet.
+
+        Raises: sqlite3.OperationalError if the owner's memory must agree with the file.
+        """
+        with self._lock:
+            if self._file is None or self._file == _identity(self.path):
+                return
+            if self._tell_lost is None:
+                self._file = None
+                self.recreated += 1
+                log.warning("the store %s was deleted while in use; starting an empty one", self.path)
+                return
+        raise self._gone(f"the store {self.path} was deleted while in use")
 
     def _gone(self, problem: str) -> sqlite3.OperationalError:
         if self._tell_lost is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -63,6 +64,22 @@ def test_a_store_that_was_deleted_is_made_again(database, caplog, how):
     other.close()
 
 
+def test_a_thread_that_opens_the_file_after_it_was_deleted_counts_it(database):
+    """Also where another process has made the file again by then, and no thread that knew it looks first."""
+    log = SqliteVerdictLog(database)
+    fill(log, [1])
+    shutil.rmtree(database.path.parent)
+    other = Database(database.path)
+    thread = threading.Thread(target=fill, args=(log, [2]))
+    thread.start()
+    thread.join()
+    assert database.recreated == 1
+    fill(log, [3])
+    assert database.recreated == 1
+    assert len(log.read_after(0, 9)) == 2
+    other.close()
+
+
 def test_several_processes_that_lost_a_store_meet_in_the_new_one(database):
     """Each brings its own tables; closing what is left of the old file harms nothing of the new one."""
     log = SqliteVerdictLog(database)
@@ -90,6 +107,8 @@ def test_who_must_not_go_on_with_an_empty_store_is_told(tmp_path):
         with pytest.raises(sqlite3.OperationalError, match="was deleted while in use"):
             log.find("v1")
     assert told == [f"the store {database.path} was deleted while in use"]
+    with ThreadPoolExecutor(1) as pool, pytest.raises(sqlite3.OperationalError, match="was deleted"):
+        pool.submit(log.find, "v1").result()
     assert not database.path.exists()
     assert database.recreated == 0
     database.close()

@@ -90,6 +90,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
             return running.log.read_text().count("worker started")
 
         assert not answers("/new")
+        wait_for(lambda: "at most 10 <code>alert.threshold" in running.page("/calibration"))
         write("new", threshold=0.25, poll_s=0)
         wait_for(lambda: answers("/new"))
         wait_for(lambda: started() == 2)
@@ -112,11 +113,13 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         versions = stored("SELECT body FROM settings_versions")
         assert {json.loads(body)["alert.threshold"] for (body,) in versions} == {"0.1", "0.25"}
 
-        shutil.rmtree(tmp_path / "data")
-        wait_for(lambda: started() >= 3)
-        # Where a worker makes the store again first, the supervisor counts nothing and makes no new lock.
-        wait_for(lambda: "was deleted while in use" in running.log.read_text())
+        (tmp_path / "data").rename(tmp_path / "deleted")  # At once: some of it is made again within a second.
+        shutil.rmtree(tmp_path / "deleted")
+        wait_for(lambda: started() == 3)
+        wait_for(lambda: running.metric("evenkeel_store_recreated_total") == 1)
         wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
+        assert "was deleted while in use" in running.log.read_text()
         assert stored("SELECT id FROM verdicts")
+        assert (tmp_path / "data" / "lock").read_text() == f"{running.process.pid}\n"
     assert load.failures == []
     assert load.answered > 50

@@ -1,0 +1,83 @@
+"""The data folder of `evenkeel up`, held from start to end, whatever happens to it between."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from evenkeel.runtime.launcher import DataFolder
+from evenkeel.settings import SettingsError
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of data, which another evenkeel may have."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def held(folder):
+    """The same one, held by this process."""
+    with DataFolder.taken(folder) as taken:
+        yield taken
+
+
+def recreated(held):
+    """What is counted of it."""
+    ((name, _, value),) = held.counted()["counters"]
+    assert name == "store_recreated"
+    return value
+
+
+def assert_held(folder):
+    """The lock file names this process, and nobody else can lock it."""
+    assert (folder / "lock").read_text() == f"{os.getpid()}\n"
+    with (
+        pytest.raises(SettingsError, match=f"in use by another evenkeel .pid {os.getpid()}."),
+        DataFolder.taken(folder),
+    ):
+        pass
+
+
+def test_a_folder_is_held_by_one(folder, held):
+    """A second evenkeel is told who has it; once it is free it can be taken."""
+    assert_held(folder)
+    assert recreated(held) == 0
+
+
+@pytest.mark.parametrize("first", ["the holder", "another process"])
+def test_a_deleted_folder_is_counted_once_and_held_again(folder, held, first):
+    """Whoever makes the store again first."""
+    shutil.rmtree(folder)
+    if first == "another process":
+        Database(folder / DATABASE_FILE).close()
+    assert [recreated(held), recreated(held)] == [1, 1]
+    assert_held(folder)
+    shutil.rmtree(folder)
+    assert recreated(held) == 2
+    assert_held(folder)
+
+
+def test_files_deleted_beside_the_lock_are_counted_too(folder, held):
+    """The lock is this process's own still: it does not mistake itself for another."""
+    for path in folder.glob(f"{DATABASE_FILE}*"):
+        path.unlink()
+    assert [recreated(held), recreated(held)] == [1, 1]
+    assert_held(folder)
+
+
+def test_a_lock_deleted_alone_is_taken_again(folder, held):
+    """The store is the same one, so nothing is counted."""
+    (folder / "lock").unlink()
+    assert recreated(held) == 0
+    assert_held(folder)
+
+
+def test_a_folder_that_somebody_took_meanwhile_is_left_to_them(folder, held):
+    """Both cannot have it; the error says who does."""
+    shutil.rmtree(folder)
+    with DataFolder.taken(folder), pytest.raises(SettingsError, match="in use by another evenkeel"):
+        held.counted()
