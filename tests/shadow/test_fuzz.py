@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.shadow.wild_exchanges import WildExchanges
 from tests.shadow.wild_plane import WildPlane
 
-DRAWN = 200
+DRAWN = 120
 SEEDED = 300
 
 
