@@ -3,14 +3,16 @@
 Everything here follows from the verdicts in their order and from nothing else, so a restart or a clean fold
 of the log finds the same changes at the same places, with the same traffic before and after.
 
-Values of one trait (a model's name, say) are followed:
-a value is *established* while it takes part in the route's traffic; it is forgotten when a hundred exchanges
-have passed without it. A new one makes a change once it holds a fifth of the latest exchanges at the expense
-of an established one that has grown rarer beyond chance, or all of the last twelve; or, where it came so
-slowly that neither shows, once it holds most of them. So a stray request is no change, nor is a template that
-was there all along and is only now learned, nor a rare value that for once is frequent; a rolling deployment
-that goes back and forth between two values is one change and not a storm of them; a value that comes back
-later is one again.
+Values of one trait (a model's name, say) are followed. A new one becomes *known* and makes a change once it
+holds a fifth of the latest exchanges at the expense of a known one that has grown rarer beyond chance, or all
+of the last twelve; or, where it came so slowly that neither shows, once it holds most of them. So a stray
+request is no change, nor is a template that was there all along and is only now learned, nor a rare value
+that for once is frequent; a rolling deployment that goes back and forth between two values is one change and
+not a storm of them.
+
+A known value makes no change when it comes back, however long it was away: a nightly batch on another model
+makes one change in its first night and none from then on, two prompt versions that are both there at the start
+make none at all. The 64 known values that were seen last are remembered.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ MOST: Final = 24
 """So many of them, if it came slowly."""
 KEPT: Final = 120
 """Exchanges that are looked back upon: the latest and those before them."""
-FORGOTTEN_AFTER: Final = 100
-"""Exchanges without it after which a value is new again."""
+REMEMBERED: Final = 64
+"""Values of a kind that stay known; the one that was seen least recently makes room."""
 SETTLING: Final = 20
-"""Exchanges at the start among which every value is taken as given."""
+"""Exchanges at the start among which every value is taken as given, or as a stray if there was only one."""
 _PATIENCE: Final = 60
 """Exchanges in which a new value of some weight has to have taken another's place; else it is one more."""
 _CHANCE: Final = 5e-4
@@ -66,14 +68,14 @@ class Switch(NamedTuple):
 class ValueWatch:
     """The values of one kind on one route."""
 
-    __slots__ = ("_established", "_latest", "_quiet", "_seen", "_since")
+    __slots__ = ("_known", "_latest", "_quiet", "_seen", "_since")
 
     def __init__(self) -> None:
         self._latest: list[str] = []
-        self._established: dict[str, int] = {}
+        self._known: dict[str, int] = {}
         """Value → number of the last exchange that had it."""
         self._quiet: dict[str, None] = {}
-        """Established values that made no change so far, because they came slowly."""
+        """Known values that made no change so far: they came slowly, or once among the first exchanges."""
         self._since: dict[str, int] = {}
         """New values of some weight → number of the exchange that gave them that."""
         self._seen = 0
@@ -90,14 +92,17 @@ class ValueWatch:
         latest.append(value)
         if len(latest) > KEPT:
             del latest[0]
-        last = self._established.get(value)
-        if last is not None and self._seen - last <= FORGOTTEN_AFTER:
-            self._established[value] = self._seen
+        if value in self._known:
+            self._known[value] = self._seen
+            if self._seen <= settling:
+                self._quiet.pop(value, None)
             return self._slow(value) if value in self._quiet else None
         if value == UNKNOWN:
             return None
-        if not self._established or self._seen <= settling:
-            self._established[value] = self._seen
+        if not self._known or self._seen <= settling:
+            if self._known:
+                self._quiet[value] = None
+            self._learn(value)
             return None
         if latest[-LATEST:].count(value) < NEEDED:
             return None
@@ -106,13 +111,15 @@ class ValueWatch:
     def _quick(self, value: str) -> Switch | None:
         """A new value of some weight: a change if another one has made room for it."""
         run = self._latest[-RUN:].count(value) == RUN
-        before = self._most_frequent(value) if run else self._rarer(value)
+        before = self._most_frequent(value) if run else self._rarer()
         if before is not None:
-            self._establish(value)
+            self._learn(value)
             return Switch(before, value)
         if self._seen - self._since.setdefault(value, self._seen) >= _PATIENCE:
-            self._establish(value)
+            self._learn(value)
             self._quiet[value] = None
+        elif len(self._since) > LATEST:
+            self._since = {one: place for one, place in self._since.items() if one in self._latest}
         return None
 
     def _slow(self, value: str) -> Switch | None:
@@ -124,28 +131,22 @@ class ValueWatch:
         return None if before is None else Switch(before, value)
 
     def _most_frequent(self, new: str) -> str | None:
-        """The established value that is seen most often; None without one."""
-        others = [one for one in self._established if one != new]
-        return max(
-            others, key=lambda one: (self._latest.count(one), self._established[one], one), default=None
-        )
+        """The known value that is seen most often; None without one."""
+        others = [one for one in self._known if one != new]
+        return max(others, key=lambda one: (self._latest.count(one), self._known[one], one), default=None)
 
-    def _establish(self, value: str) -> None:
-        kept = {
-            one: place
-            for one, place in self._established.items()
-            if self._seen - place <= FORGOTTEN_AFTER and one != value
-        }
-        self._established = {**kept, value: self._seen}
-        self._quiet = {one: None for one in self._quiet if one in kept}
+    def _learn(self, value: str) -> None:
+        self._known[value] = self._seen
         self._since = {}
+        if len(self._known) > REMEMBERED:
+            least = min(self._known, key=lambda one: self._known[one])
+            del self._known[least]
+            self._quiet.pop(least, None)
 
-    def _rarer(self, new: str) -> str | None:
-        """The established value that has become rarer beyond chance, of several the one that did most."""
-        found = {
-            value: self._chance(value) for value in sorted(self._established) if value not in {new, UNKNOWN}
-        }
-        least = min(found, key=lambda value: found[value], default=None)
+    def _rarer(self) -> str | None:
+        """The known value that has become rarer beyond chance, of several the one that did most."""
+        found = {one: self._chance(one) for one in sorted(set(self._latest)) if one in self._known}
+        least = min(found, key=lambda one: found[one], default=None)
         return least if least is not None and found[least] <= _CHANCE else None
 
     def _chance(self, value: str) -> float:
@@ -162,13 +163,13 @@ class ValueWatch:
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""
-        return [self._latest, self._established, list(self._quiet), self._since, self._seen]
+        return [self._latest, self._known, list(self._quiet), self._since, self._seen]
 
     @classmethod
     def from_json(cls, raw: list[Any]) -> ValueWatch:
         """Read what `to_json` wrote."""
         watch = cls()
-        watch._latest, watch._established, quiet, watch._since, watch._seen = raw
+        watch._latest, watch._known, quiet, watch._since, watch._seen = raw
         watch._quiet = dict.fromkeys(quiet)
         return watch
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 from evenkeel.monitor.changes.route import (
-    FORGOTTEN_AFTER,
+    MOST,
     NEEDED,
+    REMEMBERED,
     RUN,
     UNKNOWN,
     Switch,
@@ -65,12 +66,35 @@ def test_two_values_that_take_turns_for_good_are_one_change():
     assert [switch for _, switch in watched(["a"] * 60 + ["b", "a"] * 500)] == [Switch("a", "b")]
 
 
-def test_a_value_that_comes_back_is_a_change_again_once_it_was_forgotten():
-    """A roll-back after more than a hundred exchanges is one, a quick one is not."""
-    slow = ["a"] * 50 + ["b"] * (FORGOTTEN_AFTER + 5) + ["a"] * 40
-    quick = ["a"] * 50 + ["b"] * 30 + ["a"] * 40
-    assert [switch for _, switch in watched(slow)] == [Switch("a", "b"), Switch("b", "a")]
-    assert [switch for _, switch in watched(quick)] == [Switch("a", "b")]
+def test_a_value_that_comes_back_is_no_change():
+    """A roll-back, quick or after 5,000 exchanges."""
+    for away in (30, 5_000):
+        values = ["a"] * 50 + ["b"] * away + ["a"] * 40 + ["b"] * 40
+        assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
+
+
+def test_a_nightly_batch_on_another_model_is_one_change_in_its_first_night():
+    """Thirty days of 400 exchanges, each with a night of 60."""
+    assert watched((["day"] * 400 + ["night"] * 60) * 30) == [(400 + NEEDED, Switch("day", "night"))]
+
+
+def test_two_versions_in_turn_from_the_start_are_no_change():
+    """Stretches of 100 exchanges; both versions were among the first twenty."""
+    assert watched(["a", "b"] * 10 + (["a"] * 100 + ["b"] * 100) * 20) == []
+
+
+def test_a_stray_among_the_first_exchanges_is_a_change_when_it_takes_over():
+    """One b among the first twenty does not count as there from the start: 24 of the latest 40 are a change."""
+    assert watched(["a"] * 10 + ["b"] + ["a"] * 200 + ["b"] * 60) == [(211 + MOST, Switch("a", "b"))]
+
+
+def test_the_values_seen_last_are_remembered():
+    """A value is new again once 64 others have come and stayed for a while."""
+    others = [f"v{number}" for number in range(REMEMBERED)]
+    values = ["a"] * 50 + [one for one in others[:-1] for _ in range(30)] + ["a"] * 30
+    assert [switch.after for _, switch in watched(values)] == others[:-1]
+    values = ["a"] * 50 + [one for one in others for _ in range(30)] + ["a"] * 30
+    assert [switch.after for _, switch in watched(values)] == [*others, "a"]
 
 
 def test_a_value_that_was_gone_among_nothing_but_strays_comes_back_unnoticed():
