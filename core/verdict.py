@@ -40,6 +40,9 @@ SHIFTED_BELOW: Final = 0.4
 """Similarity below which the content of an answer that nobody rated counts as shifted. No cut is best
 for all recorded changes; this one has power on most of them: `python -m benchmarks.similarity`."""
 
+NO_PARAMETERS: Final = "none"
+"""Parameters of a request that asks for nothing beside its prompt."""
+
 Obligation = Literal["format", "language"]
 """What a variant may ask of its answer, and an answer may ignore."""
 
@@ -207,7 +210,7 @@ class Verdict:
     independent. "" = the exchange is like no other."""
     parameters: str = ""
     """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
-    tools=1a2b3c4d"; "" if nothing or not known."""
+    tools=1a2b3c4d"; `NO_PARAMETERS` if nothing, "" if not known."""
     baseline_worse: bool | None = None
     """Whether a quality of the identical resend of the same exchange got worse; None if that is not known."""
     audit_share: float = 0.0

@@ -12,6 +12,7 @@ from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Original:
     """As the application says, else as the route says, else as the prompt plainly shows."""
     traits: Traits = UNKNOWN_TRAITS
     """What kind of prompt it is."""
+    parameters: str = ""
+    """What the request asks of the model beside its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,17 @@ class Reader:
         model = named(answer.model or view.model or "unknown")
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
         version = named_if(exchange.prompt_version) or version
-        return Original(exchange, view, answer, model, route, version, named_if(task), traits_of(view))
+        return Original(
+            exchange,
+            view,
+            answer,
+            model,
+            route,
+            version,
+            named_if(task),
+            traits_of(view),
+            parameters_of(view),
+        )
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)

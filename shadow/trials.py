@@ -293,6 +293,7 @@ class TrialMaker:
             template_share=original.traits.template_share,
             prompt_language=original.traits.language,
             answer_chars=len(original.answer.text),
+            parameters=original.parameters,
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
             settings=self._stamp.settings.get(original.exchange.route, ""),
         )

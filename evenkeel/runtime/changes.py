@@ -52,9 +52,19 @@ _MINUTE_S: Final = 60.0
 _STALE_S: Final = 3600.0
 """A change that is older is not responded to: the monitor may fold an old log from its start."""
 _BURST_FOR: Final = frozenset(
-    (kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS)
+    (
+        kinds.MODEL,
+        kinds.REQUESTED_MODEL,
+        kinds.PROMPT,
+        kinds.PARAMETERS,
+        kinds.FINGERPRINT,
+        kinds.ANSWERS,
+        kinds.RATINGS,
+    )
 )
 """What asks for more samples; about other traffic, settings and judges the usual ones say enough."""
+_NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
+"""Goldens are asked with parameters of their own, so they say nothing about these."""
 
 
 LEASE_S: Final = 30.0
@@ -119,7 +129,7 @@ class Responder:
                 continue
             if record.kinds & _BURST_FOR:
                 self._burst(record, now)
-            if self._settings.replay_goldens and record.kinds != {kinds.SETTINGS}:
+            if self._settings.replay_goldens and record.kinds - _NOT_FOR_GOLDENS:
                 jobs.append(Job(record.route, "change", record.id))
         self._end_bursts(records, now)
         return jobs + self._canaries(now)

@@ -12,6 +12,8 @@ FINGERPRINT: Final = "system_fingerprint"
 """What the endpoint says about its own build."""
 PROMPT: Final = "prompt_version"
 """As the application says, else the fingerprint of the learned template."""
+PARAMETERS: Final = "parameters"
+"""What requests ask of the model beside the prompt: temperature, most tokens, tools, form of the answer."""
 SETTINGS: Final = "settings"
 """Fingerprint of evenkeel's own settings."""
 JUDGE: Final = "judge"
@@ -27,7 +29,7 @@ JUDGE_DRIFT: Final = "judge_drift"
 GOLDENS: Final = "goldens"
 """Replayed goldens are answered otherwise. Told from their replays, not from the log."""
 
-STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, SETTINGS, JUDGE)
+STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Values that stand in a verdict."""
 TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
 """Shares that are compared with a reference."""
@@ -38,6 +40,7 @@ NAMES: Final = {
     REQUESTED_MODEL: "requested model",
     FINGERPRINT: "system fingerprint",
     PROMPT: "prompt version",
+    PARAMETERS: "request parameters",
     SETTINGS: "settings",
     JUDGE: "judge",
     TRAFFIC: "traffic mix",

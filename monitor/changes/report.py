@@ -226,6 +226,7 @@ class Cause(StrEnum):
 
     PROMPT = "prompt_edited"
     MODEL = "model_swapped"
+    PARAMETERS = "parameters_changed"
     PROVIDER = "provider_changed_silently"
     """Same names, other answers."""
     TRAFFIC = "traffic_moved"
@@ -241,6 +242,7 @@ class Cause(StrEnum):
 SAID: Final = {
     Cause.PROMPT: "the prompt was edited",
     Cause.MODEL: "the model was swapped",
+    Cause.PARAMETERS: "the request parameters were changed",
     Cause.PROVIDER: "the provider changed something silently",
     Cause.TRAFFIC: "the traffic moved",
     Cause.JUDGE: "the judge drifted",
@@ -254,6 +256,7 @@ _SPEAKS_FOR: Final = {
     kinds.PROMPT: Cause.PROMPT,
     kinds.MODEL: Cause.MODEL,
     kinds.REQUESTED_MODEL: Cause.MODEL,
+    kinds.PARAMETERS: Cause.PARAMETERS,
     kinds.TRAFFIC: Cause.TRAFFIC,
     kinds.JUDGE: Cause.JUDGE,
     kinds.JUDGE_DRIFT: Cause.JUDGE,
@@ -264,7 +267,7 @@ _SPEAKS_FOR: Final = {
 }
 """A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
 
-_OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
+_OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 _EXPLAINED_BY: Final = {
     # By rule: another judge does not move them. Other perturbations or rewriters may.
     kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS},

@@ -287,6 +287,17 @@ _LEARNED: Final = re.compile("[0-9a-f]{16}")
 """Fingerprints of templates that evenkeel has learned; what applications say looks otherwise."""
 _LEARNING: Final = 150
 """Exchanges in which templates are still being told apart: one that is new then was there before."""
+_MOVES_ANSWERS: Final = frozenset(
+    (
+        kinds.MODEL,
+        kinds.REQUESTED_MODEL,
+        kinds.PROMPT,
+        kinds.PARAMETERS,
+        kinds.TRAFFIC,
+        kinds.ANSWERS,
+    )
+)
+"""After these, answers are compared with those that come next."""
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
@@ -295,12 +306,58 @@ _BLOCKS_KEPT: Final = 12
 """Blocks that can still be distinguished."""
 
 
+_UNSET: Final = "not set"
+_MOST_PARAMETERS: Final = 24
+"""Names that are followed on a route; there are fewer that verdicts hold."""
+
+
+class ParameterWatch:
+    """The parameters of a route's requests by name: one that is new in every request hides no other."""
+
+    __slots__ = ("_exchanges", "_watches")
+
+    def __init__(self) -> None:
+        self._exchanges = 0
+        self._watches: dict[str, ValueWatch] = {}
+
+    def observe(self, parameters: str) -> list[Switch]:
+        """Take the parameters of the next exchange, as a verdict has them; "" if they are not known."""
+        if not parameters:
+            return []
+        asked = dict(part.split("=", 1) for part in parameters.split() if "=" in part)
+        for name in asked.keys() - self._watches.keys():
+            if len(self._watches) < _MOST_PARAMETERS:
+                watch = self._watches[name] = ValueWatch()
+                for _ in range(min(self._exchanges, KEPT)):
+                    watch.observe(_UNSET)
+        self._exchanges += 1
+        found = []
+        for name, watch in sorted(self._watches.items()):
+            switch = watch.observe(asked.get(name, _UNSET))
+            if switch is not None:
+                found.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
+        return found
+
+    def to_json(self) -> list[Any]:
+        """The state as JSON values."""
+        return [self._exchanges, {name: watch.to_json() for name, watch in self._watches.items()}]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> ParameterWatch:
+        """Read what `to_json` wrote."""
+        watch = cls()
+        watch._exchanges = raw[0]
+        watch._watches = {name: ValueWatch.from_json(one) for name, one in raw[1].items()}
+        return watch
+
+
 class RouteWatch:
     """Values, shares and changes of one route, and the traffic on both sides of its latest changes."""
 
     __slots__ = (
         "_closed",
         "_old",
+        "_parameters",
         "_records",
         "_running",
         "_shares",
@@ -320,6 +377,7 @@ class RouteWatch:
         self.marks: list[ChangeMark] = []
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
+        self._parameters = ParameterWatch()
         self._shares = {name: ShareWatch(rules) for name, rules in _SHARES.items()}
         self._old = Tally()
         self._closed: list[Tally] = []
@@ -351,6 +409,10 @@ class RouteWatch:
         found: list[ChangeMark] = []
         for kind, value in stated_values(model, verdict):
             found += self._switched(kind, value, verdict, offset)
+        found += [
+            ChangeMark(kinds.PARAMETERS, one.before, one.after, verdict.scored_at, offset)
+            for one in self._parameters.observe(verdict.parameters)
+        ]
         return found
 
     def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -436,7 +498,7 @@ class RouteWatch:
         """Begin references anew: what moves with a change that is known is no further change."""
         if kind in {kinds.PROMPT, kinds.TRAFFIC}:
             self._shares["mix"].forget()
-        if kind in {kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.TRAFFIC, kinds.ANSWERS}:
+        if kind in _MOVES_ANSWERS:
             # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
             self._shares["lengths"].forget()
             self._shares["likeness"].forget()
@@ -457,6 +519,7 @@ class RouteWatch:
             "counts": self.counts,
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
+            "parameters": self._parameters.to_json(),
             **{name: watch.to_json() for name, watch in self._shares.items()},
             "old": self._old.to_json(),
             "closed": [tally.to_json() for tally in self._closed],
@@ -471,6 +534,7 @@ class RouteWatch:
         watch.counts = raw["counts"]
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
+        watch._parameters = ParameterWatch.from_json(raw["parameters"])
         watch._shares = {name: ShareWatch.from_json(raw[name], rules) for name, rules in _SHARES.items()}
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]

@@ -72,6 +72,35 @@ def test_a_value_that_changes_is_one_mark_after_eight_exchanges(change, kind, be
     assert watch.counts == {kind: 1}
 
 
+def test_each_parameter_is_followed_by_itself():
+    """Another temperature, and tools that come, are marks though every request has another seed."""
+    watch = RouteWatch("chat")
+    verdicts = [
+        verdict(number, parameters=f"seed={number} temperature={0.2 if number < 100 else 0.9:g}{tools}")
+        for number in range(200)
+        for tools in (" tools=1a2b3c4d" if number >= 100 else "",)
+    ]
+    found = fed(watch, verdicts)
+    assert [(name, mark.kind, mark.before, mark.after) for name, mark in found] == [
+        ("x107", kinds.PARAMETERS, "temperature 0.2", "temperature 0.9"),
+        ("x107", kinds.PARAMETERS, "tools not set", "tools 1a2b3c4d"),
+    ]
+    (record,) = watch.records()
+    assert record.kinds == {kinds.PARAMETERS}
+    again = RouteWatch.from_json("chat", json.loads(json.dumps(watch.to_json())))
+    assert again.to_json() == watch.to_json()
+
+
+def test_parameters_that_become_known_are_no_change():
+    """Verdicts of before the field was there say nothing; a request that asks for nothing says that."""
+    watch = RouteWatch("chat")
+    asked = {"parameters": "temperature=0.2"}
+    assert fed(watch, exchanges(0, 100) + exchanges(100, 200, **asked)) == []
+    watch = RouteWatch("chat")
+    found = fed(watch, exchanges(0, 100, parameters="none") + exchanges(100, 200, **asked))
+    assert [(mark.before, mark.after) for _, mark in found] == [("temperature not set", "temperature 0.2")]
+
+
 def test_templates_that_are_still_being_learned_are_no_edits():
     """A learned version that is new within the first 150 exchanges is given, later ones are edits."""
     first, second, third = ({"prompt_version": digit * 16} for digit in "abc")
