@@ -65,7 +65,7 @@ def project(tmp_path):
 @pytest.fixture
 def run(installed, project):
     """Run a program of the environment in the project; its output if it ends well."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
     def program(name, *arguments, timeout_s=60):
         done = subprocess.run(
