@@ -1,6 +1,6 @@
 """What the cascade saves, and what it must not decide: stages and heuristic ratings by kind of pair.
 
-Run: python -m benchmarks.cascade
+Run: python -m benchmarks.cascade [--most 300]
 
 Reads ../shared/data beside the repository; says so and stops where it is absent. Beside the kinds of
 `testing.recorded` it makes pairs of which the right rating is known: answers misspelt by the product's
@@ -11,6 +11,7 @@ that no judge would see.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import random
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pt")
 _SEVERITIES = (0.1, 0.3)
-_MOST = 300
 
 
 def answers(language: str) -> dict[int, str]:
@@ -98,6 +98,9 @@ def stage(rating: Rating) -> str:
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--most", type=int, default=300, help="pairs of each kind")
+    most = parser.parse_args().most
     if not DATA.is_dir():
         sys.exit("bench/cascade: no data beside the repository (../shared/data); nothing measured")
     rng, rater = random.Random(20), HeuristicRater(language_of=language_of)
@@ -107,7 +110,7 @@ def main() -> None:
     stages, outcomes = ("equality", "heuristic", "judge"), (3, 2, 1, None, "cross_language")
     print(f"{'kind of pair':34}{'n':>5}  {'  '.join(stages)}   heuristics: {', '.join(map(str, outcomes))}")
     for kind, every in kinds.items():
-        ratings = [rater.rate_now(pair) for pair in rng.sample(every, min(_MOST, len(every)))]
+        ratings = [rater.rate_now(pair) for pair in rng.sample(every, min(most, len(every)))]
         decided = Counter(map(stage, ratings))
         given = Counter(
             one.outcome.reason if isinstance(one.outcome, Failure) else one.outcome for one in ratings

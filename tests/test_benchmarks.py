@@ -15,12 +15,12 @@ PUBLIC_DATA = pytest.mark.shared_data
 # or minutes whatever they are given (`crowd`, `chaos`, `live_changes`,
 # `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`).
 BENCHMARKS = (
-    pytest.param("cascade", marks=PUBLIC_DATA),
+    pytest.param("cascade --most 10", marks=PUBLIC_DATA),
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),
     "detection --runs 100 --nominal 300",
     "gate --runs 1 --goldens 8 --decisions",
     "reload --rounds 2 --live 1",
-    "report --verdicts 500",
+    "report --verdicts 100",
     "scaling --seconds 2",
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
     "templates --edits 1 --requests 20",

@@ -98,9 +98,9 @@ def gauges(exported, without=()):
 
 @pytest.mark.timeout(600)
 def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
-    """Two proxies, four workers, two monitors on one Redis: the gauges of one process on the same traffic."""
+    """Two proxies, two workers, two monitors on one Redis: the gauges of one process on the same traffic."""
     shared = on_redis(config, store)
-    workers = [Role(tmp_path, "worker", shared) for _ in range(4)]
+    workers = [Role(tmp_path, "worker", shared) for _ in range(2)]
     roles = list(workers)
     with stopping(roles):
         for worker in workers:
@@ -109,8 +109,8 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         proxies = [Role(tmp_path, "proxy", shared) for _ in range(2)]
         roles += proxies
         for place, proxy in enumerate(proxies):
-            ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 40, place * 40 + 40))
-        wait_for(lambda: store.client.xlen(store.key("main", "exchanges")) == 80, what="80 exchanges queued")
+            ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 20, place * 20 + 20))
+        wait_for(lambda: store.client.xlen(store.key("main", "exchanges")) == 40, what="40 exchanges queued")
         exchanges = queued(store)
         watching = [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
         roles += watching
@@ -121,32 +121,32 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         queue = RedisExchangeQueue(store, time.time)
         wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
         logged = [found.verdict for found in verdicts.read_after(0, 1000)]
-        assert len(logged) == 320
-        wait_for(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 320 for url in monitors))
+        assert len(logged) == 160
+        wait_for(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 160 for url in monitors))
         # Requests are counted by proxies and verdicts by workers; both monitors put them together.
         wait_for(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
         one, two = (series(url) for url in monitors)
         pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", timeout=10).json()
-        assert pipeline["routes"][0]["queued"] == 80
+        assert pipeline["routes"][0]["queued"] == 40
     shares = [
         sum(number for name, _, number in snapshot["counters"] if name == "exchanges_scored")
         for snapshot in RedisCounterStore(store, time.time).read()
     ]
-    assert sum(shares) == 80
-    assert sum(share > 0 for share in shares) == 4
+    assert sum(shares) == 40
+    assert sum(share > 0 for share in shares) == 2
 
     # Whatever the two export of the same log is the same; only their clocks differ.
     assert gauges(one, OF_ITS_OWN) == gauges(two, OF_ITS_OWN)
     assert any("robustness_score" in name for name in one)
 
     database = Database(tmp_path / "data" / "evenkeel.db")
-    assert SqliteExchangeQueue(database, time.time).put(exchanges) == 80
+    assert SqliteExchangeQueue(database, time.time).put(exchanges) == 40
     alone = [Role(tmp_path, "up", config("alone"))]
     with stopping(alone):
         console = alone[0].find(r"console +(http://\S+?)/\n")
         log = SqliteVerdictLog(database)
-        wait_for(lambda: len(log.read_after(0, 1000)) >= 320, what="320 verdicts in one process")
-        wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 320)
+        wait_for(lambda: len(log.read_after(0, 1000)) >= 160, what="160 verdicts in one process")
+        wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 160)
         single = series(console)
         expected = {essence(found.verdict) for found in log.read_after(0, 1000)}
     database.close()
