@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "check-config": "Check settings, credentials and upstreams without starting.",
     "perturb": "Show what each perturbation would do to a prompt.",
     "score": "Score pairs of answers in a file.",
+    "backtest": "Run verdicts of the past through the monitor: which alerts would there have been?",
     "goldens": "Approve exchanges as goldens, the measure of what comes later.",
     "changes": "Show what changed on a route, its effect, and the likely cause.",
     "baseline": "Approve what a cell's share of shifted answers is compared with.",

@@ -63,8 +63,8 @@ def period_of(since: str | None, until: str | None, now: float) -> Period:
 
     Raises: InputError if one cannot be read, or the end is not after the start.
     """
-    start = _moment("--since", since or _DEFAULT, now, whole_day=False)
-    end = now if until is None else _moment("--until", until, now, whole_day=True)
+    start = moment("--since", since or _DEFAULT, now, whole_day=False)
+    end = now if until is None else moment("--until", until, now, whole_day=True)
     if end <= start:
         raise InputError(
             f"the period ends before it starts: --since is {_iso(start)}, --until is {_iso(end)}"
@@ -72,14 +72,18 @@ def period_of(since: str | None, until: str | None, now: float) -> Period:
     return Period(start, end)
 
 
-def _moment(option: str, text: str, now: float, *, whole_day: bool) -> float:
+def moment(option: str, text: str, now: float, *, whole_day: bool) -> float:
+    """The moment that an option names, in Unix seconds; of a whole day its end.
+
+    Raises: InputError if it cannot be read.
+    """
     ago = _AGO.fullmatch(text.strip())
     if ago:
         return now - int(ago[1]) * _UNITS[ago[2]]
     try:
-        moment = datetime.fromisoformat(text.strip())
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        at = moment.timestamp()
+        read = datetime.fromisoformat(text.strip())
+        read = read if read.tzinfo else read.replace(tzinfo=UTC)
+        at = read.timestamp()
     except (ValueError, OverflowError):
         raise InputError(
             f'{option} "{text}" is no date: give one as 2026-11-20, one with a time as 2026-11-20T14:30, or '

@@ -118,11 +118,30 @@ def test_changes_are_those_of_all_monitors(run, stores, config):
     assert "model" in run("changes", "list", "--route", "chat")
 
 
+def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, stores, config, tmp_path):
+    """All figures are equal, and the store is as it was."""
+    path = tmp_path / "verdicts.jsonl"
+    ratings = [3] * 60 + [1, 3] * 60
+    for place, rating in enumerate(ratings):
+        one = replace(VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating)
+        stores.verdicts.append(one, None)
+        with path.open("a") as file:
+            file.write(one.to_json() + "\n")
+    stored = json.loads(run("backtest", "--intervals", 50, "--json", "-"))
+    read = json.loads(run("backtest", path, "--intervals", 50, "--json", "-"))
+    assert stored.pop("source") == stores.place
+    assert read.pop("source") == path.name
+    assert stored == read
+    assert stored["trials"] == len(ratings)
+    assert stores.monitor.load() == (None, 0)
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [
         ("goldens list", 2),
         ("changes list", 2),
+        ("backtest", 2),
         ("calibrate --from-store", 2),
         ("gate --model m --yes", 2),
         ("check-config", 1),

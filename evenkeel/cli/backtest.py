@@ -1,0 +1,194 @@
+"""`backtest`."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.cli.options import PIPED_WIDTH, file_option
+from evenkeel.core.errors import UserError
+from evenkeel.core.figures import number
+from evenkeel.experiments.backtest import Variant, grid, read_log, read_store, sweep
+from evenkeel.experiments.backtest.report import as_json, document
+from evenkeel.experiments.kit.arguments import check_writable, words
+from evenkeel.experiments.kit.renderings import html, json_text, show
+from evenkeel.experiments.kit.terminal import consoles, plain_console
+from evenkeel.experiments.report.period import moment
+from evenkeel.monitor.fold import MonitorSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from evenkeel.experiments.backtest import Backtest, Entry
+
+_RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("file", required=False, metavar="[FILE]")
+@file_option("--config", "Settings file of `evenkeel up`: its limits, and where the store is.")
+@file_option("--data-dir", "Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR")
+@click.option(
+    "--threshold",
+    "thresholds",
+    type=_RATE,
+    multiple=True,
+    metavar="SHARE",
+    help="Limit of the points above noise, as alert.threshold; may be given several times.  [0.1]",
+)
+@click.option(
+    "--mean-trials",
+    "mean_trials",
+    type=click.FloatRange(1, min_open=True),
+    multiple=True,
+    metavar="N",
+    help="Trials of all cells between false alarms; may be given several times.  [10000]",
+)
+@click.option(
+    "--tolerance",
+    "tolerances",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    metavar="SHARE",
+    help="Tolerance of drift; may be given several times.  [0.05]",
+)
+@click.option(
+    "--sample",
+    "shares",
+    type=click.FloatRange(0, 1, min_open=True),
+    multiple=True,
+    metavar="SHARE",
+    help="Take this share of the exchanges only; may be given several times.  [1]",
+)
+@click.option(
+    "--only",
+    "families",
+    multiple=True,
+    metavar="LIST",
+    help="Perturbations with commas between, * stands for anything; may be given several times.  [all]",
+)
+@click.option("--route", "routes", multiple=True, metavar="NAME", help="Only these routes.  [all]")
+@click.option("--from", "since", metavar="TIME", help="Start: 2026-11-01, 2026-11-01T14:30, or 7d ago.")
+@click.option("--to", "until", metavar="TIME", help="End, written the same way; a date includes that day.")
+@click.option(
+    "--intervals",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Put every cell's figures at every K-th trial into the JSON.",
+)
+@click.option("--json", "json_to", metavar="FILE", help="Write everything as JSON; - is standard output.")
+@file_option("--plot", "Write a page with plots of the cells.")
+def backtest(
+    file: str | None, config: Path | None, data_dir: Path | None, json_to: str | None, plot: Path | None,
+    **given: Any,
+) -> None:  # fmt: skip
+    """Run verdicts of the past through the monitor: which alerts would there have been?
+
+    FILE holds JSON lines (docs/backtest.md), may be compressed by gzip, and is standard input if it is "-".
+    Without FILE the verdicts of the store are taken, which is only read; `evenkeel up` may be running.
+    Estimates and alerts are those of the live monitor, trial by trial.
+
+    An option that may be given several times makes a variant of each value, and a table compares them. All
+    else is said of the first variant.
+
+    \b
+      evenkeel backtest verdicts.jsonl
+      evenkeel backtest verdicts.jsonl.gz --threshold 0.1 --threshold 0.05 --plot backtest.html
+      evenkeel backtest --config evenkeel.yaml --from 30d --sample 1 --sample 0.5 --sample 0.1
+      evenkeel backtest verdicts.jsonl --only general.typos,positional.* --json - | jq .alerts
+
+    \b
+    A log of three lines:
+      {"time": "2026-11-01T10:00:00Z", "perturbation": "general.typos", "rating": 3, "baseline_rating": 3}
+      {"time": "2026-11-01T10:00:09Z", "perturbation": "general.typos", "rating": 1, "baseline_rating": 3}
+      {"time": "2026-11-01T10:00:20Z", "perturbation": "general.typos", "rating": 2, "baseline_rating": 2}
+
+    Exit code: 0, however many alerts there were; 2 if the log or an option cannot be used.
+    """
+    check_writable([plot, Path(json_to) if json_to and json_to != "-" else None])
+    variants = _variants(config, given)
+    with _opened(file, config, data_dir) as (entries, source), _progress() as progress:
+        found = sweep(
+            entries, variants, every=given["intervals"], plotted=plot is not None, progress=progress
+        )
+    _write(found, source, json_to, plot)
+
+
+def _variants(config: Path | None, given: dict[str, Any]) -> list[Variant]:
+    now = time.time()
+    since, until = given["since"], given["until"]
+    within = Variant(
+        routes=given["routes"],
+        since=-inf if since is None else moment("--from", since, now, whole_day=False),
+        until=inf if until is None else moment("--to", until, now, whole_day=True),
+    )
+    return grid(
+        _settings(config),
+        thresholds=given["thresholds"],
+        mean_trials=given["mean_trials"],
+        tolerances=given["tolerances"],
+        shares=given["shares"],
+        families=[words(text) for text in given["families"]],
+        within=within,
+    )
+
+
+def _settings(config: Path | None) -> MonitorSettings:
+    """Those of the monitor of a settings file; its defaults without one."""
+    if config is None:
+        return MonitorSettings()
+    # Loaded on demand: brings the console.
+    from evenkeel.runtime.roles.monitor import monitor_settings
+    from evenkeel.settings import load
+
+    return monitor_settings(load(config, {}, {}))
+
+
+@contextlib.contextmanager
+def _opened(
+    file: str | None, config: Path | None, data_dir: Path | None
+) -> Iterator[tuple[Iterable[Entry], str]]:
+    """The entries of the file or of the store, and where they are.
+
+    Raises: UserError if both are named.
+    """
+    if file is not None:
+        if data_dir is not None:
+            raise UserError("name a file or the folder of a store with --data-dir, not both")
+        yield read_log(file), "standard input" if file == "-" else Path(file).name
+        return
+    # Loaded on demand: a backtest of a file needs no store.
+    from evenkeel.runtime.stores import opened, settings_of_stores
+
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        yield read_store(stores.verdicts), stores.place
+
+
+def _write(found: list[Backtest], source: str, json_to: str | None, plot: Path | None) -> None:
+    shown = document(found, source)
+    if json_to == "-":
+        click.echo(json_text(as_json(found, source)), nl=False)
+    else:
+        show(shown, consoles(PIPED_WIDTH).out)
+        if json_to:
+            Path(json_to).write_text(json_text(as_json(found, source)), encoding="utf-8")
+    if plot is not None:
+        plot.write_bytes(html(shown))
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """How far it is, on a terminal; elsewhere nothing."""
+    err = plain_console(stderr=True)
+    with err.status("reading verdicts") if err.is_terminal else contextlib.nullcontext() as status:
+
+        def show_progress(trials: int, alerts: int) -> None:
+            if status is not None:
+                status.update(f"{number(trials)} trials, {number(alerts)} alerts")
+
+        yield show_progress

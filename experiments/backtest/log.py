@@ -1,0 +1,373 @@
+"""Verdicts in a file: JSON lines, each a trial in a few words, or a stored verdict as it is.
+
+`docs/backtest.md` describes the members. A line of a trial may name its control in two ways, and both are
+read the same: by `baseline_rating` and the like, or as a line of its own of the same exchange that comes
+before. Either way the fold sees one verdict of the control for each exchange, as it does live.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import gzip
+import re
+import sys
+from collections import OrderedDict
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from evenkeel.core.errors import UserError
+from evenkeel.core.verdict import (
+    BASELINE,
+    DECIDED_BY,
+    HEURISTIC_RATING,
+    SAME_CONTENT,
+    STAGES,
+    Failure,
+    Obligation,
+    QualityScore,
+    Stage,
+    Verdict,
+)
+from evenkeel.stores.verdict_log import LoggedApproval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evenkeel.core.approval import Approval
+    from evenkeel.stores.verdict_log import VerdictLog
+
+CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
+"""Names under which a file may call the identical resend."""
+_REMEMBERED: Final = 4096
+"""Exchanges whose control is remembered, and names of sessions and clusters in use."""
+_AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
+_UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<member>.*)`$")
+_BATCH: Final = 2_000
+_GZIP: Final = b"\x1f\x8b"
+
+Rating: TypeAlias = Annotated[int, Meta(ge=1, le=3)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Quality: TypeAlias = Literal["worse", "better", "mixed", "same"]
+
+_QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
+    "same": (QualityScore("quality", 1, 3, 3),),
+    "worse": (QualityScore("quality", 1, 3, 2),),
+    "better": (QualityScore("quality", 1, 2, 3),),
+    "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
+}
+_OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
+
+
+class LogError(UserError, ValueError):
+    """A file cannot be read as a log. The message says which line, what is wrong, and what to do."""
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """The members of a line; `docs/backtest.md` says what each means."""
+
+    time: float | str
+    perturbation: str
+    route: str = "default"
+    model: str = "model"
+    requested_model: str | None = None
+    system_fingerprint: str | None = None
+    prompt_version: str | None = None
+    task: str | None = None
+    parameters: str = ""
+    settings: str = ""
+    exchange: str | None = None
+    session: str = ""
+    cluster: str = ""
+    rating: Rating | None = None
+    similarity: Share | None = None
+    quality: Quality | None = None
+    invalid: Obligation | list[Obligation] | bool = False
+    baseline_rating: Rating | None = None
+    baseline_similarity: Share | None = None
+    baseline_quality: Quality | None = None
+    failure: str | None = None
+    stage: Stage | None = None
+    judge: str = ""
+    judge_wording: str = "log@1"
+    heuristic_rating: Rating | None = None
+    audit_share: Share = 0.0
+    label_share: Share = 0.0
+    severity: Share = 0.3
+    wanted_format: str | None = None
+    wanted_language: str | None = None
+    prompt_chars: int = 0
+    prompt_language: str | None = None
+    answer_chars: int | None = None
+    template_share: Share | None = None
+    explanation: str = ""
+    id: str = ""
+
+
+_DECODER: Final = msgspec.json.Decoder(Line)
+
+
+def read_log(path: Path | str) -> Iterator[Verdict]:
+    """The verdicts of a file of JSON lines, which may be compressed by gzip; "-" is standard input.
+
+    Raises: LogError if it cannot be read; while iterating, with the number of the first line that is wrong.
+    """
+    if str(path) == "-":
+        yield from read_lines(_plain(sys.stdin.buffer), "standard input")
+        return
+    try:
+        with Path(path).open("rb") as file:
+            yield from read_lines(_plain(file), str(path))
+    except OSError as error:
+        raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except EOFError as error:
+        raise LogError(f"{path}: is cut off in the middle; compress it again") from error
+
+
+def read_store(log: VerdictLog) -> Iterator[Verdict | Approval]:
+    """The verdicts and approvals of a store, oldest first, as far as they are kept. Writes nothing."""
+    after = 0
+    while entries := log.entries_after(after, _BATCH):
+        for entry in entries:
+            yield entry.approval if isinstance(entry, LoggedApproval) else entry.verdict
+        after = entries[-1].offset
+
+
+def _plain(file: IO[bytes]) -> IO[bytes]:
+    """A binary file without its compression, if it has any."""
+    peeked = file.peek(len(_GZIP)) if hasattr(file, "peek") else b""
+    return gzip.open(file) if peeked.startswith(_GZIP) else file  # type: ignore[return-value]
+
+
+def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict]:
+    """The verdicts of JSON lines; empty ones are passed over.
+
+    Args:
+        lines: In the order in which the trials were scored.
+        name: Of the file, for messages.
+
+    Raises: LogError with the number of the first line that is wrong.
+    """
+    reader = _Reader()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield from reader.verdicts(line, number)
+        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+            raise LogError(f"{name}: line {number}: {_advice(error)}") from error
+
+
+def _advice(error: ValueError | msgspec.MsgspecError) -> str:
+    """What is wrong with a line and what to do, in one sentence."""
+    said = str(error)
+    unknown = _UNKNOWN.fullmatch(said.partition(" - at ")[0])
+    if unknown:
+        near = difflib.get_close_matches(unknown["member"], Line.__struct_fields__, n=1)
+        advice = f'did you mean "{near[0]}"?' if near else "leave it out, or see docs/backtest.md"
+        return f'evenkeel knows no "{unknown["member"]}"; {advice}'
+    place = _AT.fullmatch(said)
+    if place:
+        return f'"{place["member"]}": {place["what"].replace("`", "").lower()}'
+    if isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8; save the file as UTF-8"
+    if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
+        return f"is not JSON: {said.removeprefix('JSON is malformed: ')}"
+    return said.replace("`", '"')
+
+
+class _Control(msgspec.Struct, frozen=True):
+    """What an exchange's identical resend gave."""
+
+    rating: int | None
+    similarity: float | None
+    quality: Quality | None
+    written: bool
+    """Whether it has a line of its own."""
+
+
+class _Reader:
+    """What lines have to know of those before them."""
+
+    def __init__(self) -> None:
+        self._controls: OrderedDict[str, _Control] = OrderedDict()
+        self._names = _Belonging()
+
+    def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
+        """The verdicts of a line: its trial, before it maybe its exchange's control."""
+        try:
+            line = _DECODER.decode(text)
+        except msgspec.ValidationError:
+            stored = _stored(text)
+            if stored is None:
+                raise
+            yield stored
+            return
+        _check(line)
+        exchange = line.exchange or f"line-{number}"
+        cluster = self._names.of(line.session, line.cluster)
+        at = _time(line.time)
+        known = self._controls.get(exchange)
+        if line.perturbation in CONTROLS:
+            if known is None:
+                self._remember(exchange, _Control(line.rating, line.similarity, line.quality, written=True))
+            if known is None or known.written:
+                yield _control(line, exchange, cluster, at, line.id or f"line-{number}")
+            return
+        own = _Control(line.baseline_rating, line.baseline_similarity, line.baseline_quality, written=False)
+        if own.rating is None and own.similarity is None:
+            own = known or own
+        elif known is None:
+            self._remember(exchange, own)
+            resend = msgspec.structs.replace(
+                line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
+                failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
+                heuristic_rating=None,
+            )  # fmt: skip
+            yield _control(resend, exchange, cluster, at, f"line-{number}.control")
+        yield _variant(line, own, exchange, cluster, at, line.id or f"line-{number}")
+
+    def _remember(self, exchange: str, control: _Control) -> None:
+        self._controls[exchange] = control
+        if len(self._controls) > _REMEMBERED:
+            self._controls.popitem(last=False)
+
+
+class _Belonging:
+    """One name for everything that shares a session or a cluster."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def of(self, session: str, cluster: str) -> str:
+        """The name of what belongs together; "" without either."""
+        keys = [(kind, value) for kind, value in (("session", session), ("cluster", cluster)) if value]
+        if not keys:
+            return ""
+        known = (self._names[key] for key in keys if key in self._names)
+        name = next(known, cluster or session)
+        for key in keys:
+            self._names[key] = name
+            self._names.move_to_end(key)
+        while len(self._names) > _REMEMBERED:
+            self._names.popitem(last=False)
+        return name
+
+
+def _stored(text: bytes | str) -> Verdict | None:
+    """The verdict that `Verdict.to_json` wrote; None if the line does not look like one."""
+    raw = msgspec.json.decode(text)
+    if not isinstance(raw, dict) or not {"exchange_id", "scored_at"} <= raw.keys():
+        return None
+    try:
+        return Verdict.from_json(text if isinstance(text, str) else text.decode())
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"looks like a stored verdict, but is none: {error}") from error
+
+
+def _check(line: Line) -> None:
+    """Raise ValueError unless the line has an outcome and does not contradict itself."""
+    if line.rating is None and line.similarity is None and not line.invalid and line.failure is None:
+        raise ValueError('has no outcome; give "rating", "similarity", "invalid" or "failure"')
+    if line.failure is not None and line.rating is not None:
+        raise ValueError('has a rating and a failure; leave "failure" out if the trial was rated')
+    if not line.perturbation.strip():
+        raise ValueError('"perturbation" is empty; name what was done to the prompt')
+    if line.rating == SAME_CONTENT and line.quality not in {None, "same"}:
+        raise ValueError(f'a rating of 3 says the same as before; leave quality "{line.quality}" out')
+
+
+def _time(said: float | str) -> float:
+    """Unix seconds.
+
+    Raises: ValueError if that is no time.
+    """
+    at = said
+    if isinstance(said, str):
+        try:
+            moment = datetime.fromisoformat(said.strip())
+        except ValueError as error:
+            with contextlib.suppress(ValueError):
+                return _time(float(said))
+            raise ValueError(
+                f'"time": "{said}" is no time; write Unix seconds, or 2026-11-01T14:30:00Z'
+            ) from error
+        at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if not isinstance(at, float | int) or not isfinite(at):
+        raise ValueError('"time" is not finite; write Unix seconds, or 2026-11-01T14:30:00Z')
+    return float(at)
+
+
+def _control(line: Line, exchange: str, cluster: str, at: float, name: str) -> Verdict:
+    """The verdict of the identical resend that a line describes."""
+    nothing = _Control(None, None, None, written=False)
+    plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0)
+    return _variant(plain, nothing, exchange, cluster, at, name)
+
+
+def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: float, name: str) -> Verdict:
+    rated = line.rating is not None
+    unsure = not rated and line.failure is None
+    stage = line.stage or ("judge" if line.judge or rated else "unsure")
+    details = {DECIDED_BY: float(STAGES.index(stage))} if rated or unsure else {}
+    if line.heuristic_rating is not None:
+        details[HEURISTIC_RATING] = float(line.heuristic_rating)
+    judged = rated and stage == "judge"
+    return Verdict(
+        id=name,
+        exchange_id=exchange,
+        scored_at=at,
+        route=line.route,
+        model=line.model,
+        perturbation=line.perturbation,
+        perturbation_version=1,
+        severity=line.severity,
+        seed=0,
+        scorer="judge" if judged else "metrics",
+        rating=line.rating,
+        baseline_rating=control.rating,
+        quality=() if line.rating == SAME_CONTENT or line.quality is None else _QUALITIES[line.quality],
+        failure=None if line.failure is None else Failure("log", 1, line.failure),
+        explanation=line.explanation,
+        details=details,
+        rated_by=line.judge_wording if judged and line.judge else "",
+        judge_model=line.judge if judged else "",
+        task=line.task,
+        prompt_version=line.prompt_version,
+        wanted_format=line.wanted_format,
+        wanted_language=line.wanted_language,
+        requested_model=line.requested_model,
+        system_fingerprint=line.system_fingerprint,
+        prompt_chars=line.prompt_chars,
+        template_share=line.template_share,
+        prompt_language=line.prompt_language,
+        answer_chars=line.answer_chars,
+        settings=line.settings,
+        unsure=unsure and not line.invalid,
+        similarity=line.similarity,
+        baseline_similarity=control.similarity,
+        invalid=_obligations(line.invalid),
+        cluster=cluster,
+        parameters=line.parameters,
+        baseline_worse=_worse(control),
+        audit_share=line.audit_share,
+        label_share=line.label_share,
+    )
+
+
+def _worse(control: _Control) -> bool | None:
+    """Whether the control's quality got worse; an answer that did not shift did not get worse."""
+    if control.quality is not None:
+        return control.quality == "worse"
+    return False if control.rating == SAME_CONTENT else None
+
+
+def _obligations(said: Obligation | list[Obligation] | bool) -> tuple[Obligation, ...]:  # noqa: FBT001 - as in the file
+    if isinstance(said, bool):
+        return _OBLIGATIONS[:1] if said else ()
+    return (said,) if isinstance(said, str) else tuple(said)

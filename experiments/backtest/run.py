@@ -1,0 +1,201 @@
+"""A backtest: verdicts in their order, through the monitor's own fold.
+
+Nothing here estimates or detects anything: `MonitorState.apply` does, as it does live. What is added is
+memory: every alert, every change that was noticed, and how the cells stood on the way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from evenkeel.core.approval import Approval
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.cells import CellReport, ChangeMark
+    from evenkeel.stores.monitor_state import AlertEvent
+
+
+Entry: TypeAlias = Verdict | Approval
+"""What a log consists of."""
+
+_LOOKED_AFTER: Final = 100
+"""Entries after which the marks of changes are read: a route remembers the latest eight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a backtest is made with: the settings of the monitor, and a part of the traffic."""
+
+    settings: MonitorSettings = field(default_factory=MonitorSettings)
+    share: float = 1.0
+    """Of the exchanges, in (0, 1]: what a lower sampling share would have left. Chosen by the exchange's id,
+    so that a smaller share is a part of a larger one."""
+    only: tuple[str, ...] = ()
+    """Perturbations, as patterns ("general.*"); () = all. Controls are always taken."""
+    routes: tuple[str, ...] = ()
+    """Routes, as patterns; () = all."""
+    since: float = -inf
+    """Unix seconds: earlier entries are passed over; likewise those from `until` on."""
+    until: float = inf
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether an entry is a part of this traffic."""
+        if not self.since <= (entry.at if isinstance(entry, Approval) else entry.scored_at) < self.until:
+            return False
+        if self.routes and not any(fnmatchcase(entry.route, one) for one in self.routes):
+            return False
+        if isinstance(entry, Approval):
+            return True
+        kind = entry.perturbation
+        if self.only and kind != BASELINE and not any(fnmatchcase(kind, one) for one in self.only):
+            return False
+        return self.share >= 1 or _place(entry.exchange_id) < self.share
+
+
+def _place(exchange: str) -> float:
+    """A number in [0, 1) that follows from an exchange."""
+    digest = hashlib.blake2b(exchange.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+class RouteChange(NamedTuple):
+    """A change, and on which route it was noticed. `mark.offset` is the trial with which it was."""
+
+    route: str
+    mark: ChangeMark
+
+
+class Snapshot(NamedTuple):
+    """How all cells stood after a trial."""
+
+    trial: int
+    at: float
+    cells: tuple[CellReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """What came of a log under one variant.
+
+    Trials are numbered as they stand in the log, from 1, whether the variant takes them or not.
+    """
+
+    variant: Variant
+    trials: int
+    """Taken, the controls and those without an outcome among them."""
+    first_at: float
+    """Unix seconds of the first trial; likewise the last. 0 without trials."""
+    last_at: float
+    alerts: tuple[AlertEvent, ...]
+    """Raised and resolved, in their order; `offset` is the number of the trial."""
+    cells: tuple[CellReport, ...]
+    """How they stood at the end."""
+    changes: tuple[RouteChange, ...]
+    snapshots: tuple[Snapshot, ...]
+
+    @property
+    def raised(self) -> tuple[AlertEvent, ...]:
+        """The alerts without those that were resolved."""
+        return tuple(alert for alert in self.alerts if alert.kind == "raised")
+
+    @property
+    def trials_between_alerts(self) -> float | None:
+        """Trials of all cells for each alert that was raised; None without an alert."""
+        return self.trials / len(self.raised) if self.raised else None
+
+
+class Run:
+    """One variant's fold of a log that is read once for all of them."""
+
+    def __init__(self, variant: Variant, *, every: int | None = None, most: int | None = None) -> None:
+        """Begin with nothing.
+
+        Args:
+            variant: Settings and traffic.
+            every: Make a snapshot at every so many trials of the log; None = none.
+            most: Keep at most about so many: when there are more, every second one is dropped and they are
+                made half as often. None = all.
+        """
+        self._variant = variant
+        self._state = MonitorState(variant.settings)
+        self._every, self._most = every, most
+        self._trials = 0
+        self._first_at = self._last_at = 0.0
+        self._alerts: list[AlertEvent] = []
+        self._marks: dict[tuple[str, str, int], RouteChange] = {}
+        self._snapshots: list[Snapshot] = []
+
+    def add(self, number: int, entry: Entry) -> list[AlertEvent]:
+        """Take the entry with this number; returns the alerts it gave rise to."""
+        events: list[AlertEvent] = []
+        if self._variant.takes(entry):
+            if isinstance(entry, Approval):
+                events = self._state.apply(LoggedApproval(number, entry)).events
+            else:
+                events = self._state.apply(LoggedVerdict(number, entry)).events
+                self._first_at = self._first_at if self._trials else entry.scored_at
+                self._last_at = entry.scored_at
+                self._trials += 1
+            self._alerts += events
+        if number % _LOOKED_AFTER == 0:
+            self._look()
+        if self._every is not None and number % self._every == 0:
+            self._snapshot(number)
+        return events
+
+    def _look(self) -> None:
+        for route in self._state.changes():
+            for mark in route.latest:
+                key = (route.route, mark.kind, mark.offset)
+                self._marks.setdefault(key, RouteChange(route.route, mark))
+
+    def _snapshot(self, number: int) -> None:
+        assert self._every is not None
+        self._snapshots.append(Snapshot(number, self._last_at, tuple(self._state.reports())))
+        if self._most is not None and len(self._snapshots) > self._most:
+            self._snapshots = self._snapshots[1::2]
+            self._every *= 2
+
+    def finish(self) -> Backtest:
+        """What came of it."""
+        self._look()
+        return Backtest(
+            variant=self._variant,
+            trials=self._trials,
+            first_at=self._first_at,
+            last_at=self._last_at,
+            alerts=tuple(self._alerts),
+            cells=tuple(self._state.reports()),
+            changes=tuple(sorted(self._marks.values(), key=lambda one: (one.mark.offset, one.route))),
+            snapshots=tuple(self._snapshots),
+        )
+
+
+def backtest(
+    entries: Iterable[Entry],
+    settings: MonitorSettings | None = None,
+    *,
+    variant: Variant | None = None,
+    every: int | None = None,
+) -> Backtest:
+    """Fold a log and say what came of it.
+
+    Args:
+        entries: In the order of the log.
+        settings: Of the monitor; its defaults if there are none.
+        variant: Settings and a part of the traffic, in place of `settings`.
+        every: Keep how the cells stood at every so many trials.
+    """
+    run = Run(variant or Variant(settings or MonitorSettings()), every=every)
+    for number, entry in enumerate(entries, start=1):
+        run.add(number, entry)
+    return run.finish()
