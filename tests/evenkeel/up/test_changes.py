@@ -116,10 +116,10 @@ def test_an_edited_prompt_is_named(start, upstream, tmp_path):
 def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
     """The same name, the same fingerprint, and answers that move far more often."""
     with start("--config", config(tmp_path, upstream)) as running:
-        ask(running, range(130))
+        ask(running, range(100))
         running.settle()
         simulation.change(MODEL, {"fragility": 0.6, "noise": 0.3})
-        ask(running, range(200, 320))
+        ask(running, range(200, 280))
         running.settle()
         reports = noticed(running)
         assert [report["cause"] for report in reports] == ["provider_changed_silently"]
@@ -149,10 +149,10 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
             *("--config", path, "--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
             environment={"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_JUDGE__AUDIT_SHARE": "1"},
         ) as running:
-            ask(running, range(200))
+            ask(running, range(140))
             running.settle(120)
             simulation.change(JUDGE_MODEL, {"judge_noise": 0.9})
-            ask(running, range(300, 420))
+            ask(running, range(300, 380))
             running.settle(120)
             reports = noticed(running)
             assert [report["cause"] for report in reports] == ["judge_drifted"]
