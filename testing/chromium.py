@@ -44,7 +44,7 @@ def served(app, port=0):
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    started.wait(10)
+    started.wait(60)
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:

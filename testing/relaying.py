@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-START_S = 30.0
+START_S = 90.0
 STOP_S = 40.0
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Running:
 
     def page(self, path: str) -> str:
         """What the admin port shows at a path."""
-        return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=10).raise_for_status().text
+        return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=PATIENCE_S).raise_for_status().text
 
     def get(self, path: str) -> Any:
         """What its API says at a path."""

@@ -49,7 +49,7 @@ def service(folder, command, *arguments):
             yield url
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @contextlib.contextmanager

@@ -119,14 +119,14 @@ def clients(paths):
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(
-                openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=10)
+                openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=60)
             )
             for port in (paths.upstream.port, paths.proxy.port)
         ]
 
 
 def async_client(port):
-    return openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=10)
+    return openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=60)
 
 
 def same_request(upstream):

@@ -62,7 +62,7 @@ def _seen(response):
 
 
 def with_http_client(url):
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     seen = []
     for method, target, headers, body in CALLS:
         connection.request(method, target, body, headers)
@@ -77,7 +77,7 @@ def with_urllib(url):
     for method, target, headers, body in CALLS:
         request = urllib.request.Request(url + target, body, headers, method=method)
         try:
-            response = urllib.request.urlopen(request, timeout=10)
+            response = urllib.request.urlopen(request, timeout=60)
         except urllib.error.HTTPError as error:
             response = error
         with response:

@@ -27,13 +27,13 @@ class ScriptedChat:
         started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)))
         self._thread.start()
-        assert started.wait(10)
+        assert started.wait(60)
         return self
 
     def __exit__(self, *_):
         self.release.set()
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     async def _serve(self, started):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -127,7 +127,7 @@ def test_an_upstream_that_goes_away_during_an_upload(faulty, upstream, end):
         getattr(wire, end)()
 
     upstream.handler = handler
-    connection = http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=60)
     connection.request("POST", "/v1/files", bytes(8 << 20))
     answer = connection.getresponse()
     error = json.loads(answer.read())["error"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.exchange import Exchange
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
 
 

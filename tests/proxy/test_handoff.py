@@ -29,7 +29,7 @@ def test_full_buffer_refuses_and_counts_by_route(queue):
     handoff = HandOff(queue, Counters(), max_bytes=30)
     handoff.start()
     assert [handoff.offer(exchange(number)) for number in range(4)] == [True, True, True, False]
-    assert queue.entered.wait(5)
+    assert queue.entered.wait(60)
     assert not handoff.offer(exchange(5, route="s"))
     assert handoff.size_bytes == 30
     queue.gate.set()
@@ -54,7 +54,7 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
     handoff = HandOff(Flaky(), Counters(), max_bytes=20)
     handoff.start()
     handoff.offer(exchange(1))
-    assert failed.wait(5)
+    assert failed.wait(60)
     while handoff.size_bytes:
         threading.Event().wait(0.001)
     assert handoff.offer(exchange(2, size=20))
@@ -86,7 +86,7 @@ def test_close_does_not_wait_for_a_stuck_queue_for_ever(queue):
     handoff = HandOff(queue, Counters(), max_bytes=100)
     handoff.start()
     handoff.offer(exchange(1))
-    assert queue.entered.wait(5)
+    assert queue.entered.wait(60)
     handoff.close(0.01)
     assert not handoff.offer(exchange(2))
     queue.gate.set()

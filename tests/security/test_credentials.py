@@ -68,7 +68,7 @@ def traffic(tmp_path):
         config.write_text(SETTINGS.format(url=url))
         environment = {**OWN, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with up(tmp_path, "--config", str(config), environment=environment) as running:
-            admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=10)
+            admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=60)
             running.auth = ("ann", OWN["ADMIN_TOKEN"])
             statuses = [
                 httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=30).status_code

@@ -47,7 +47,7 @@ def base():
 @pytest.fixture
 def client(base):
     """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=10) as sdk:
+    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=60) as sdk:
         yield sdk
 
 

@@ -83,7 +83,7 @@ def test_a_full_queue_drops_what_comes_and_keeps_what_waits(queue):
     exporter = Scripted("hang")
     made, tracer, counted = queue(exporter, room=4)
     end_spans(tracer, 4)  # as many as make a batch
-    assert exporter.entered.wait(10)
+    assert exporter.entered.wait(60)
     end_spans(tracer, 7)
     assert counted == {"queue_full": 7}
     made.close(0.05)

@@ -169,7 +169,7 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         wait_for(lambda: "cannot be used" in running.log.read_text())
         running.ask(range(6))
         wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
-        probe = httpx2.get(f"{running.admin}/readyz", timeout=10)
+        probe = httpx2.get(f"{running.admin}/readyz", timeout=60)
         assert probe.status_code == 503
         assert problem in probe.json()["missing"]["judge"]
         (line,) = [line for line in running.log.read_text().splitlines() if "cannot be used" in line]
@@ -243,7 +243,7 @@ def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream, mo
 def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
     """Evenkeel starts all the same: the upstream may come later."""
     with start("--upstream", "http://127.0.0.1:9/v1") as running:
-        answer = httpx2.get(f"{running.url}/v1/models", timeout=10)
+        answer = httpx2.get(f"{running.url}/v1/models", timeout=60)
         assert answer.status_code == 502
         assert "127.0.0.1:9" in answer.json()["error"]["message"]
         assert "cannot be reached" in running.log.read_text()
