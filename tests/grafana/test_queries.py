@@ -20,7 +20,6 @@ NEED_MORE = {
 
 
 @pytest.mark.service("prometheus")
-@pytest.mark.timeout(300)
 def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
     """After traffic, a model swap and some faults, no panel but those listed is empty."""
     empty, answered = {}, set()

@@ -84,7 +84,7 @@ def test_other_apis_are_replayed_too(start, upstream):
     }
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
         for number, (path, body) in enumerate(bodies.items(), 1):
-            answer = httpx2.post(f"{running.url}/v1/{path}", json=body, timeout=30)
+            answer = httpx2.post(f"{running.url}/v1/{path}", json=body, timeout=120)
             assert answer.status_code == 200
             running.settle()
             assert running.metric("evenkeel_exchanges_scored_total", route="default") == number, path

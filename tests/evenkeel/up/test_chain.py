@@ -141,7 +141,6 @@ def chain(start, tmp_path):
         assert "secret-token" not in running.log.read_text()
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.service("prometheus", "prometheus-alertmanager")
 def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_between(chain):
     """A fragile model is told once, muted while the judge is broken, and resolved after the fix."""

@@ -47,7 +47,7 @@ def ask(client, seed, **options):
 
 def send(url, seeds, workers=4):
     """Requests on parallel connections; returns how many failed."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=30)
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=120)
 
     def one(seed):
         try:
@@ -207,7 +207,7 @@ def run(*arguments, **options):
         [os.sys.executable, "-m", "evenkeel", *arguments],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
         **options,
     )
