@@ -111,6 +111,9 @@ class Judgement:
     """How near the answers are, in [0, 1]; None if that could not be measured."""
     invalid: tuple[Obligation, ...] = ()
     """What the variant asked of the answer's form and did not get."""
+    audit_share: float = 0.0
+    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
+    or if there is no judge."""
 
     @property
     def shifted(self) -> bool | None:
@@ -269,6 +272,20 @@ class Verdict:
         if any(score.changed for score in self.quality):
             return True
         return None if self.quality_failures else False
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether a quality got worse; None if that is not known.
+
+        An answer whose content did not move did not get worse; an invalid one did.
+        """
+        if self.invalid:
+            return True
+        if not self.shifted:
+            return self.shifted
+        if any(score.direction == "worse" for score in self.quality):
+            return True
+        return None if self.quality_failures or not self.quality else False
 
     @property
     def direction(self) -> Direction | None:

@@ -61,7 +61,8 @@ class CascadeRater:
         """The rating, and in its details who decided it.
 
         Returns: a `Rating`. Its details hold the heuristic scores, whatever the judge's rating holds,
-            `DECIDED_BY`, and for an audited pair `HEURISTIC_RATING`. A `Failure` "no_text" if neither
+            `DECIDED_BY`, and for an audited pair `HEURISTIC_RATING`. What the heuristics decided carries
+            the probability of an audit, audited or not. A `Failure` "no_text" if neither
             side has text or a tool call, else those of the judge. If the judge fails on an audited
             pair, the heuristics' rating stands, as it would have without the audit.
         """
@@ -71,6 +72,7 @@ class CascadeRater:
             return heuristic
         if not isinstance(found, int) or stage_of(heuristic.details) not in _DECIDES:
             return _judged(heuristic, await self._judge.rate(pair))
+        heuristic = replace(heuristic, audit_share=self._audit_share)
         if draw(pair, _AUDIT) >= self._audit_share:
             return heuristic
         judged = await self._judge.rate(pair)
@@ -82,7 +84,13 @@ class CascadeRater:
 
 def _judged(heuristic: Rating, judged: Rating) -> Rating:
     details = heuristic.details | judged.details | {DECIDED_BY: float(STAGES.index("judge"))}
-    return replace(judged, details=details, similarity=heuristic.similarity, **_price(heuristic, judged))
+    return replace(
+        judged,
+        details=details,
+        similarity=heuristic.similarity,
+        audit_share=heuristic.audit_share,
+        **_price(heuristic, judged),
+    )
 
 
 def _price(heuristic: Rating, judged: Rating) -> dict[str, Any]:

@@ -131,6 +131,7 @@ class TwoStageScorer:
             rated_by=rated.prompt_version,
             unsure=rated.outcome is None,
             similarity=near,
+            audit_share=rated.audit_share,
         )
 
 

@@ -10,6 +10,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.clusters import Clusters
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
@@ -66,6 +67,8 @@ class Original:
     """What kind of prompt it is."""
     parameters: str = ""
     """What the request asks of the model beside its prompt."""
+    cluster: str = ""
+    """Names what it has in common with near-equal prompts and those of its session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Reader:
     learner: TemplateLearner = field(default_factory=TemplateLearner)
     stated: Mapping[str, StatedTemplate] = field(default_factory=dict)
     """Templates from the settings, by route."""
+    clusters: Clusters = field(default_factory=Clusters)
 
     def read(self, exchange: Exchange) -> Original | Left:
         """An exchange's prompt and answer, or why it is not tried. Work for the processor, no I/O."""
@@ -123,21 +127,22 @@ class Reader:
             answer = read_answer(dict(exchange.response_headers), exchange.response_body, api=api)
         except (UnreadablePrompt, UnreadableBody) as error:
             return Left(error.reason, dead=True)
-        view, version = self._classified(exchange, view)
+        view, template = self._classified(exchange, view)
         view = view.changing(route.inputs)
+        cluster = self.clusters.of(exchange.route, template, view, answer.text, exchange.session)
         model = named(answer.model or view.model or "unknown")
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
-        version = named_if(exchange.prompt_version) or version
         return Original(
             exchange,
             view,
             answer,
             model,
             route,
-            version,
+            named_if(exchange.prompt_version) or template,
             named_if(task),
             traits_of(view),
             parameters_of(view),
+            cluster,
         )
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:

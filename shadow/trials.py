@@ -296,6 +296,9 @@ class TrialMaker:
             parameters=original.parameters,
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
             settings=self._stamp.settings.get(original.exchange.route, ""),
+            cluster=original.cluster,
+            baseline_worse=control.worse if control else None,
+            audit_share=judgement.audit_share if judgement else 0.0,
         )
 
     def _reserved(self, original: Original, free: Answer | None) -> tuple[Spend, Refused | None]:

@@ -107,3 +107,24 @@ def test_the_graded_loss_is_what_the_variant_lost_more_than_the_resend():
     assert replace(pair, invalid=("format",)).graded_loss == pytest.approx((0.7 + 0.5) / 2)
     assert replace(pair, baseline_similarity=None).graded_loss is None
     assert replace(pair, similarity=None).graded_loss is None
+
+
+WORSE = QualityScore("faithfulness", 1, 3, 2)
+BETTER = QualityScore("fluency", 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "worse"),
+    [
+        ({"rating": 3}, False),
+        ({"rating": None, "similarity": None}, None),
+        ({"rating": 2}, None),
+        ({"rating": 2, "quality": (BETTER,)}, False),
+        ({"rating": 2, "quality": (BETTER, WORSE)}, True),
+        ({"rating": 2, "quality": (BETTER,), "quality_failures": (Failure("tone", 1, "timeout"),)}, None),
+        ({"rating": None, "invalid": ("format",)}, True),
+    ],
+)
+def test_an_answer_got_worse_if_a_quality_did(changes, worse):
+    """What did not move is not worse; what was not measured is not known; an invalid answer is worse."""
+    assert replace(VERDICT, **changes).worse is worse

@@ -168,6 +168,15 @@ def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outco
     assert (rating.tokens, rating.cost_usd) == (tokens, usd)
 
 
+def test_what_heuristics_decide_carries_the_probability_of_an_audit():
+    """Audited, not audited or audited in vain; what the judge decides anyway carries none."""
+    down = Script(Failure("similarity", 1, "timeout"))
+    assert rated(pair_of(SAME, NEAR), Script(), share=1.0).audit_share == 1
+    assert rated(pair_of(SAME, NEAR), down, share=1.0).audit_share == 1
+    assert rated(pair_of(SAME, NEAR), Script(), share=1e-9).audit_share == 1e-9
+    assert rated(pair_of(SAME, SAME.replace("4711", "4712")), Script(), share=1.0).audit_share == 0
+
+
 def test_nothing_to_compare_is_nobodys_case():
     """Two empty answers are a failure, and no call."""
     judge = Script()

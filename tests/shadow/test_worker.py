@@ -124,9 +124,12 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
     for verdict in verdicts:
         if verdict.perturbation != BASELINE:
             assert verdict.baseline_rating == baseline[verdict.exchange_id]
+            assert verdict.baseline_worse is False
             assert verdict.unsure or verdict.rating in {1, 2, 3}
             assert (verdict.severity, verdict.task, verdict.model) == (0.3, "case_summary", "simulated-1")
             assert bool(verdict.quality) == verdict.shifted
+    assert len({verdict.cluster for verdict in verdicts} - {""}) == 6
+    assert len({(verdict.cluster, verdict.exchange_id) for verdict in verdicts}) == 6
     lag = plane.queue.lag()
     assert (lag.waiting, lag.leased, lag.dead) == (0, 0, 0)
     assert plane.tally.value("exchanges_scored", route="default") == 6
