@@ -17,8 +17,8 @@ how many runs ended with which exit code, how many were settled before the last 
 the calls that stopping early saved.
 
 With --decisions no model is asked: answers are drawn with the stated rates, half of the breaches of the first
-measure are breaches of the second, and the table shows by noise and excess how the gate decides and
-after how many goldens.
+measure are breaches of the second, and the table shows by number of goldens, noise and excess how the gate
+decides, how often the last look did, and after how many goldens.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
+from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
@@ -49,6 +50,9 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FRAGILITY, _NOISE = 0.02, 0.03
 _MODEL = "in-use"
@@ -133,7 +137,7 @@ def unreachable(count: int) -> Tally:
     return tally
 
 
-def drawn(rng: random.Random, goldens: int, noise: float, excess: float) -> GateReport:
+def drawn(rng: random.Random, goldens: int, noise: float, excess: float, repeats: int) -> GateReport:
     """A gate on answers that are drawn, over two measures."""
     measures = (Measure(name="first"), Measure(name="second"))
     # What noise breaches anyway is no excess.
@@ -143,32 +147,40 @@ def drawn(rng: random.Random, goldens: int, noise: float, excess: float) -> Gate
         prompt = rng.random()
         first, second = [], []
         for share in (_FRAGILITY + planted, _FRAGILITY):
-            breached = prompt < share or rng.random() < noise
-            first.append(float(breached))
-            second.append(float(breached and rng.random() < _HALF))
-        found.take({"first": Shares(*first), "second": Shares(*second)})
+            breached = [prompt < share or rng.random() < noise for _ in range(repeats)]
+            first.append(sum(breached) / repeats)
+            second.append(sum(one and rng.random() < _HALF for one in breached) / repeats)
+        draws = (repeats, repeats)
+        found.take({"first": Shares(*first, draws), "second": Shares(*second, draws)})
     return found.report()
 
 
-def decisions(runs: int, goldens: int) -> None:
+def decisions(runs: int, numbers: Sequence[int], noises: Sequence[float], repeats: int) -> None:
     """Print how gates decide on drawn answers."""
-    print(f"{runs} runs, {goldens} goldens")
+    print(f"{runs} runs, {repeats} calls a golden and side")
     print(
-        f"{'noise':>6}{'excess':>8}{'pass':>7}{'regr.':>7}{'open':>7}{'goldens asked: mean':>21}{'90 %':>6}"
+        f"{'goldens':>8}{'noise':>6}{'excess':>8}{'pass':>7}{'regr.':>7}{'open':>7}{'last look':>11}"
+        f"{'asked: mean':>13}{'90 %':>6}"
     )
-    for noise in (0.0, 0.03, 0.1, 0.2):
-        for excess in (0.0, 0.05, 0.1, 0.15, 0.3):
-            rng = random.Random(f"{noise}:{excess}")
-            reports = [drawn(rng, goldens, noise, excess) for _ in range(runs)]
-            states = Counter(report.verdict if report.settled else "open" for report in reports)
-            asked = sorted(report.asked for report in reports)
-            shares = "".join(f"{states[state] / runs:>7.1%}" for state in (*_SETTLED, "open"))
-            print(f"{noise:>6.0%}{excess:>8.0%}{shares}{mean(asked):>21.0f}{asked[int(0.9 * runs)]:>6}")
+    for goldens in numbers:
+        for noise in noises:
+            for excess in (0.0, 0.05, 0.1, 0.15, 0.3):
+                rng = random.Random(f"{noise}:{excess}")
+                reports = [drawn(rng, goldens, noise, excess, repeats) for _ in range(runs)]
+                states = Counter(report.verdict if report.settled else "open" for report in reports)
+                last = sum(any(found.p_value is not None for found in report.findings) for report in reports)
+                asked = sorted(report.asked for report in reports)
+                shares = "".join(f"{states[state] / runs:>7.1%}" for state in (*_SETTLED, "open"))
+                print(
+                    f"{goldens:>8}{noise:>6.0%}{excess:>8.0%}{shares}{last / runs:>11.1%}"
+                    f"{mean(asked):>13.0f}{asked[int(0.9 * runs)]:>6}",
+                    flush=True,
+                )
 
 
 def row(name: str, tally: Tally) -> str:
     """A line of the table."""
-    exits = " ".join(f"{tally.exits[code]:>5}" for code in (0, 1, 2))
+    exits = " ".join(f"{tally.exits[code]:>5}" for code in (0, 1, 3, 2))
     return (
         f"{name:<22}{exits}{tally.settled:>9}{mean(tally.saved):>8.0%}{min(tally.saved):>8.0%}"
         f"{mean(tally.calls):>7.0f}{mean(tally.took_s):>7.1f}"
@@ -179,20 +191,28 @@ def run() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--goldens", type=int, default=200)
+    parser.add_argument(
+        "--goldens", type=int, nargs="+", default=[200], help="one number, or several of --decisions"
+    )
+    parser.add_argument(
+        "--noise", type=float, nargs="+", default=[0.0, 0.03, 0.1, 0.3], help="of --decisions"
+    )
+    parser.add_argument("--repeats", type=int, default=1, help="of --decisions: calls a golden and side")
     parser.add_argument("--decisions", action="store_true", help="draw answers instead of asking a model")
     given = parser.parse_args()
     if given.decisions:
-        decisions(given.runs, given.goldens)
+        decisions(given.runs, given.goldens, given.noise, given.repeats)
         return
-    print(f"{given.runs} runs, {given.goldens} goldens, {2 * given.goldens} calls at most")
+    goldens = given.goldens[0]
+    print(f"{given.runs} runs, {goldens} goldens, {2 * goldens} calls at most")
     print(
-        f"{'candidate':<22}{'pass':>5}{'regr.':>6}{'none':>6}{'settled':>9}{'saved':>8}{'least':>8}", end=""
+        f"{'candidate':<22}{'pass':>5}{'regr.':>6}{'open':>6}{'none':>6}{'settled':>9}{'saved':>8}{'least':>8}",
+        end="",
     )
     print(f"{'calls':>7}{'s':>7}")
-    print(row("equal", measured(given.runs, given.goldens, 0.0)))
-    print(row("15 points more fragile", measured(given.runs, given.goldens, 0.15)))
-    print(row("unreachable", unreachable(given.goldens)))
+    print(row("equal", measured(given.runs, goldens, 0.0)))
+    print(row("15 points more fragile", measured(given.runs, goldens, 0.15)))
+    print(row("unreachable", unreachable(goldens)))
 
 
 if __name__ == "__main__":

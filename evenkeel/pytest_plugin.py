@@ -3,8 +3,8 @@
     def test_the_new_model_may_ship(evenkeel_gate):
         evenkeel_gate("goldens.jsonl", base_url="https://api.openai.com/v1", model="gpt-4.1-mini")
 
-A regression fails the test with the report. What could not be measured is an error, or skips the test if
-`--evenkeel-unmeasured=skip` says so; it never passes.
+A regression fails the test with the report, and so does a gate that its goldens leave undecided. What could
+not be measured is an error, or skips the test if `--evenkeel-unmeasured=skip` says so; it never passes.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class EvenkeelGate:
                 and these over the nearest marker's.
 
         Returns: the verdict and the reports, for further assertions.
-        Raises: pytest's failure for a regression, or if nothing could be measured, or its skip, as
-            `--evenkeel-unmeasured` says; TypeError for an unknown option.
+        Raises: pytest's failure for a regression, if all goldens settle nothing, or if nothing could be
+            measured, or its skip, as `--evenkeel-unmeasured` says; TypeError for an unknown option.
         """
         # Every run of pytest loads this module: what only gates need is loaded by the first of them.
         from evenkeel.core.errors import UserError  # noqa: PLC0415
@@ -147,7 +147,7 @@ class EvenkeelGate:
             self._item.stash[_UNMEASURED] = True
             raise
         self._item.user_properties.append((_NAME, found.headline))
-        if found.verdict is Verdict.REGRESSION:
+        if found.verdict in {Verdict.REGRESSION, Verdict.UNDECIDED}:
             pytest.fail(found.page, pytrace=False)
         if found.verdict is Verdict.COULD_NOT_MEASURE:
             if config.getoption("--evenkeel-unmeasured") == "skip":

@@ -76,7 +76,7 @@ log = logging.getLogger("evenkeel")
 
 COULD_NOT_MEASURE: Final = 2
 """Exit code of a gate that says nothing about the candidate; 1 would read as a verdict."""
-_EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE}
+_EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
 _PIPED_WIDTH: Final = 140
 """Columns of the table where the output is not a terminal."""
 
@@ -115,7 +115,7 @@ class GateKeywords(TypedDict, total=False):
     margin: Annotated[float, "SHARE", "Smallest regression the gate must detect.", 0.1]
     alpha: Annotated[float, "P", "Largest probability of a false regression.", 0.05]
     beta: Annotated[float, "P", "Largest probability of a false pass.", 0.05]
-    undecided: Annotated[Literal["pass", "fail"], "", "Verdict if all goldens settle nothing.", "pass"]
+    undecided: Annotated[Literal["pass", "fail"], "", "Verdict if all goldens settle nothing.", "fail"]
     max_failures: Annotated[float, "SHARE", "Largest share of goldens that may fail to be measured.", 0.1]
     repeats: Annotated[int, "", "Calls per golden and side.", 1]
     seed: Annotated[int, "", "Seed of the order of the goldens.", 0]
@@ -167,7 +167,8 @@ def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     approved one. What the reference gets wrong, too, is noise and is taken off. The run stops as soon as the
     difference is statistically settled.
 
-    Exit code: 0 pass, 1 regression, 2 could not measure (or wrong options).
+    Exit code: 0 pass, 1 regression, 2 could not measure (or wrong options), 3 undecided: all goldens were
+    asked and settle nothing either way.
 
     \b
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --model gpt-4.1-mini

@@ -23,7 +23,7 @@ from evenkeel.experiments.kit.renderings import JUnitCase, json_text, junit, pla
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.run import Fallen, Outcome
@@ -37,8 +37,14 @@ MOST_LINES: Final = 12
 """Of a diff."""
 MOST_CHARS: Final = 200
 """Of a diff's line."""
+_SMALLEST_P: Final = 0.0001
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
-_MARKS: Final = {Verdict.PASS: "✅", Verdict.REGRESSION: "❌", Verdict.COULD_NOT_MEASURE: "⚠️"}
+_MARKS: Final = {
+    Verdict.PASS: "✅",
+    Verdict.REGRESSION: "❌",
+    Verdict.UNDECIDED: "⚠️",
+    Verdict.COULD_NOT_MEASURE: "⚠️",
+}
 _UNDECIDED: Final = "⚠️"
 """A pass that nothing proves must not look like one that something does."""
 _TONES: Final[Mapping[Verdict, Tone]] = {Verdict.PASS: "better", Verdict.REGRESSION: "worse"}
@@ -47,6 +53,7 @@ _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
 VERDICTS: Final = {
     Verdict.PASS: "PASS",
     Verdict.REGRESSION: "REGRESSION",
+    Verdict.UNDECIDED: "UNDECIDED",
     Verdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
 }
 STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
@@ -60,17 +67,30 @@ def headline(report: GateReport) -> str:
         return f"{word}: {report.reason}."
     if not report.settled:
         which = [finding for finding in deciding if finding.state == "not_settled"]
-        said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
-        deed = "passes" if report.verdict is Verdict.PASS else "fails"
-        return f"{word} only because what is undecided {deed} (--undecided). Not settled: {said}."
+        said = "; ".join(f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which)
+        if report.verdict is Verdict.PASS:
+            return f"{word} only because what is undecided passes (--undecided). Not settled: {said}."
+        return f"{word}: {number(report.measured)} goldens settle nothing. Not settled: {said}."
     if report.verdict is Verdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
-        return f"{word}: {said} over {_beside(report)}."
+        return f"{word}: {said} over {_beside(report)}{_look(which)}."
     return (
         f"{word}: an excess of {percent(report.rules.limit)} or more over {_beside(report)} is ruled out for "
-        f"{', '.join(finding.measure.name for finding in deciding)}."
+        f"{', '.join(finding.measure.name for finding in deciding)}{_look(deciding)}."
     )
+
+
+def _look(findings: Sequence[Finding]) -> str:
+    """Which look decided: nothing for evidence on the way, else the exact test and its p-value."""
+    tested = [finding.p_value for finding in findings if finding.p_value is not None]
+    if not tested:
+        return ""
+    return f"; decided by the last look, an exact test of all goldens ({_p(max(tested))})"
+
+
+def _p(value: float) -> str:
+    return f"p = {value:.2g}" if value >= _SMALLEST_P else f"p < {_SMALLEST_P:g}"
 
 
 def _beside(report: GateReport) -> str:
@@ -89,6 +109,8 @@ def settled(finding: Finding) -> str:
     """When it was settled, or how many goldens are lacking."""
     if finding.n == 0:
         return "not measured"
+    if finding.p_value is not None:
+        return f"last look, {_p(finding.p_value)}"
     if finding.settled_after is not None:
         return f"after {number(finding.settled_after)}"
     if finding.needed is None:
@@ -145,7 +167,7 @@ def rule(report: GateReport) -> str:
         f"If no measure is really more than {percent(rules.tolerance)} above the reference, the evidence "
         f"settles on a regression with probability {percent(rules.alpha)} at most. If one is "
         f"{percent(rules.limit)} above it, it settles on a pass with probability {percent(rules.beta)} at "
-        "most."
+        f"most. {percent(rules.last_look)} of both is kept for an exact test after the last golden."
     )
 
 
@@ -294,7 +316,7 @@ def _case(finding: Finding, outcome: Outcome) -> JUnitCase:
     # Where evidence settled the gate, what is still open has not failed.
     still_open = finding.state == "not_settled" and not report.settled
     failed = finding.state == "regression" or still_open
-    if not failed or report.verdict is not Verdict.REGRESSION:
+    if not failed or report.verdict is Verdict.PASS:
         return JUnitCase(name=name, output=said)
     named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
     text = f"worse than by the reference: {named}" if named else ""

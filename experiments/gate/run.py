@@ -303,7 +303,8 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
         shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
         failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
         known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
-        measured[name] = failure or Shares(known["candidate"], known.get("reference"))
+        numbers = len(found["candidate"]), len(found.get("reference", ()))
+        measured[name] = failure or Shares(known["candidate"], known.get("reference"), numbers)
     differences = {
         name: shares.difference
         for name, shares in measured.items()

@@ -17,7 +17,8 @@ from math import exp
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares, log_evidence
+from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares
+from evenkeel.monitor.detect.gate_evidence import log_evidence
 from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:

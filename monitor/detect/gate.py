@@ -1,13 +1,7 @@
 """The gate: compares a candidate with a reference, golden by golden, and stops once the evidence settles it.
 
-The evidence is about a mean difference, as a function of how often each difference was seen. The bets are
-those of the detector (`evenkeel.monitor.detect.e_detector`), but each gambler plays from the first golden
-on and never starts again: a change is not looked for, the candidate stays the same. Their mean wealth is a
-test supermartingale while the mean difference is at most the threshold, so it reaches 1/alpha at any time
-with probability alpha at most (Ville), however often one looks. A wealth does not depend on the order of
-the differences, so a count of each is all that has to be kept.
-
-Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting".
+Most of alpha and beta is kept for a last look: an exact test of all goldens (`last_look`) where the evidence
+that may be looked at after every one of them (`gate_evidence`) settled nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import ceil, exp, log, log1p
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from math import ceil, log
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import Failure
+from evenkeel.monitor.detect.gate_evidence import (
+    Bounds,
+    bounds,
+    log_evidence,
+    log_evidence_below,
+    mirrored,
+    needed,
+)
+from evenkeel.monitor.detect.last_look import Draws, Pairs, excluded, p_value, score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 Undecided = Literal["pass", "fail"]
@@ -40,8 +44,10 @@ class GateRules:
     """Excess share of goldens that is no regression, in [0, 1)."""
     margin: float = 0.1
     """How much above the tolerance an excess must not be overlooked; `tolerance + margin` is below 1."""
-    undecided: Undecided = "pass"
+    undecided: Undecided = "fail"
     """What it comes to if all goldens were asked and neither is settled."""
+    last_look: float = 0.8
+    """Share of alpha and of beta kept for the exact test after the last golden, in [0, 1)."""
     most_unmeasured: float = 0.1
     """Share of goldens beyond which too many could not be measured for any verdict, in [0, 1]."""
 
@@ -57,11 +63,18 @@ class GateRules:
             )
         if not 0 <= self.most_unmeasured <= 1:
             raise ValueError(f"the share that may fail is between 0 and 1, not {self.most_unmeasured:g}")
+        if not 0 <= self.last_look < 1:
+            raise ValueError(f"the last look's share is from 0 to below 1, not {self.last_look:g}")
 
     @property
     def limit(self) -> float:
         """The excess from which on a pass would be an error."""
         return self.tolerance + self.margin
+
+    @property
+    def sequential(self) -> float:
+        """Share of alpha and of beta that is spent while goldens are asked."""
+        return 1 - self.last_look
 
 
 class Verdict(StrEnum):
@@ -69,6 +82,8 @@ class Verdict(StrEnum):
 
     PASS = "pass"  # noqa: S105 - a word of the domain
     REGRESSION = "regression"
+    UNDECIDED = "undecided"
+    """All goldens were asked and settle nothing."""
     COULD_NOT_MEASURE = "could_not_measure"
 
 
@@ -103,10 +118,12 @@ class Finding:
     """Candidate minus reference, in [−1, 1]."""
     lower: float
     upper: float
-    """Ends of the excess's interval. They hold at any time of looking together: the lower one at the level
+    """Ends of the excess's interval. They hold at all looks together: the lower one at the level
     of the gate's alpha, shared among the measures that decide, the upper one at that of beta."""
     settled_after: int | None = None
     """Goldens after which it was settled; None if it is not."""
+    p_value: float | None = None
+    """Of the exact test after the last golden, if that settled it; else None."""
     needed: int | None = None
     """Goldens that would settle it if they go on as so far; None if it is settled or never will be."""
     unmeasured: Mapping[str, int]
@@ -138,109 +155,6 @@ class GateReport:
     """Whether the noise floor was taken off."""
 
 
-SHARES: Final = (0.25, 0.55, 0.9)
-"""Bets as shares of the largest that cannot go broke, 1/(1 + threshold).
-
-Fewer than the detector's, because the sizes that matter are known beforehand: an excess of a tenth or so,
-beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 0.9 took 3 to 18 % more
-goldens, and two bets 30 % more at a noise of 20 %.
-"""
-_END = 1 - 1e-6
-"""Bounds are looked for in ±this: a threshold of −1 or 1 cannot be bet against."""
-_STEPS = 40
-_MOST_NEEDED = 1_000_000
-
-
-class Bounds(NamedTuple):
-    """What is not ruled out of a mean difference, in [−1, 1]."""
-
-    lower: float
-    upper: float
-
-
-def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at most `threshold`".
-
-    Args:
-        counts: How often each difference in [−1, 1] was seen; need not be whole.
-        threshold: In (−1, 1).
-    """
-    stakes = [share / (1 + threshold) for share in SHARES]
-    wealths = [
-        sum(count * log1p(stake * (difference - threshold)) for difference, count in counts.items())
-        for stake in stakes
-    ]
-    most = max(wealths)
-    return most + log(sum(exp(wealth - most) for wealth in wealths) / len(stakes))
-
-
-def log_evidence_below(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at least `threshold`"."""
-    return log_evidence(mirrored(counts), -threshold)
-
-
-def mirrored(counts: Mapping[float, float]) -> dict[float, float]:
-    """The counts with the signs of all differences turned."""
-    return {-difference: count for difference, count in counts.items()}
-
-
-def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
-    """The mean differences that the evidence does not rule out.
-
-    Each side is a confidence sequence: the lower bound is ever above the truth with probability at most
-    `alpha`, the upper ever below it with at most `beta`. A bound is on the far side of a threshold exactly
-    if the evidence against that threshold has reached 1/alpha or 1/beta.
-
-    Returns: (−1, 1) without differences.
-    """
-    return Bounds(_lower(counts, alpha), -_lower(mirrored(counts), beta))
-
-
-def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int | None:
-    """How many differences rule out "at most `threshold`" if they go on in the proportions seen so far.
-
-    Returns: the number from the first one on, or None if such evidence never grows (or not within a
-        million differences).
-    """
-    n = sum(counts.values())
-    if not n:
-        return None
-    goal = log(1 / alpha)
-
-    def reached(number: float) -> bool:
-        scaled = {difference: count * number / n for difference, count in counts.items()}
-        return log_evidence(scaled, threshold) >= goal
-
-    if not reached(_MOST_NEEDED):
-        return None
-    return ceil(_boundary(lambda number: not reached(number), 0.0, float(_MOST_NEEDED)) - _STEP_LOSS)
-
-
-_STEP_LOSS = 1e-5
-"""More than what bisection leaves open of a number up to a million."""
-
-
-def _lower(counts: Mapping[float, float], alpha: float) -> float:
-    if not counts:
-        return -1.0
-    goal = log(1 / alpha)
-    # A wealth falls with the threshold, so what is ruled out is everything up to one place.
-    if log_evidence(counts, -_END) < goal:
-        return -1.0
-    return _boundary(lambda threshold: log_evidence(counts, threshold) >= goal, -_END, _END)
-
-
-def _boundary(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where a property that holds at `inside` ends on the way to `outside`; errs inwards."""
-    for _ in range(_STEPS):
-        middle = (inside + outside) / 2
-        if holds(middle):
-            inside = middle
-        else:
-            outside = middle
-    return inside
-
-
 @dataclass(frozen=True, slots=True)
 class Shares:
     """How many of the answers to one golden breach a measure: 0 or 1, or between them with repeats."""
@@ -248,6 +162,8 @@ class Shares:
     candidate: float
     reference: float | None
     """None where no reference is asked."""
+    draws: tuple[int, int] | None = None
+    """Answers behind each share, where the exact test may count them; None = unknown."""
 
     @property
     def difference(self) -> float:
@@ -267,24 +183,28 @@ class _Run:
     """One measure so far."""
 
     counts: Counter[float] = field(default_factory=Counter)
+    draws: Counter[Draws] | None = field(default_factory=Counter)
+    """None once a golden's are unknown."""
     candidate: float = 0.0
     reference: float = 0.0
     n: int = 0
     unmeasured: Counter[str] = field(default_factory=Counter)
     state: State = "not_settled"
     settled_after: int | None = None
+    p_value: float | None = None
     at_settling: Bounds = _UNKNOWN
 
 
 class Gate:
     """Compares a candidate with a reference, golden by golden, in an order drawn beforehand.
 
-    For each golden the difference is how much more often the candidate's answers breach a measure than
-    the reference's do. A measure is settled as a regression once the evidence against "the mean difference
-    is at most the tolerance" reaches m/alpha, m being the number of measures that decide (Bonferroni), and
-    as a pass once that against "it is at least the limit" reaches 1/beta. One regression settles the gate;
-    a pass needs them all. The goldens stand for the requests they were taken from: each is one draw, and
-    repeats of it only make its difference sharper.
+    For each golden the difference is how much more often the candidate's answers breach a measure than the
+    reference's do. A measure is settled as a regression once the evidence against "the mean difference is
+    at most the tolerance" reaches m/alpha₁, m being the number of measures that decide (Bonferroni), and as
+    a pass once that against "it is at least the limit" reaches 1/beta₁. If neither happens until the last
+    golden, exact tests decide at alpha₂ (Holm) and beta₂; alpha = alpha₁ + alpha₂, beta likewise. One
+    regression settles the gate; a pass needs them all. The goldens stand for the requests they were taken
+    from: each is one draw, and repeats of it only make its difference sharper.
     """
 
     def __init__(
@@ -308,7 +228,8 @@ class Gate:
         self._goldens = goldens
         self._with_reference = with_reference
         self._deciding = [measure.name for measure in deciding]
-        self._alpha = rules.alpha / len(deciding)
+        self._alpha = rules.alpha * rules.sequential / len(deciding)
+        self._beta = rules.beta * rules.sequential
         self._runs = {measure.name: _Run() for measure in measures}
         self._unmeasured: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
@@ -360,6 +281,8 @@ class Gate:
         Args:
             cut_short: Why the gate had to stop before it was settled, if it had to.
         """
+        if not cut_short:
+            self._look_last()
         measured = self._asked - self._unmeasured.total()
         verdict, settled, reason = self._verdict(measured, cut_short)
         return GateReport(
@@ -388,16 +311,49 @@ class Gate:
         run.candidate += shares.candidate
         run.reference += shares.reference or 0.0
         run.counts[shares.difference] += 1
+        if run.draws is not None:
+            found = _draws(shares)
+            run.draws = run.draws + Counter([found]) if found else None
         if run.state != "not_settled":
             return
         if log_evidence(run.counts, self.rules.tolerance) >= log(1 / self._alpha):
             run.state = "regression"
-        elif log_evidence_below(run.counts, self.rules.limit) >= log(1 / self.rules.beta):
+        elif log_evidence_below(run.counts, self.rules.limit) >= log(1 / self._beta):
             run.state = "pass"
         else:
             return
         run.settled_after = run.n
-        run.at_settling = bounds(run.counts, self._alpha, self.rules.beta)
+        run.at_settling = bounds(run.counts, self._alpha, self._beta)
+
+    def _look_last(self) -> None:
+        """Settle by exact tests what evidence has not, once all goldens were asked."""
+        if not self.rules.last_look or self.settled or self._asked + self._left_out.total() < self._goldens:
+            return
+        runs = [run for run in self._runs.values() if run.state == "not_settled" and run.n]
+        alpha, beta = self._at_last
+        deciding = [self._runs[name] for name in self._deciding if self._runs[name] in runs]
+        worse = {id(run): p_value(run.counts, self.rules.tolerance, run.draws) for run in runs}
+        # Holm: those that passed before count among the hypotheses, so the first bar is that of them all.
+        for place, run in enumerate(sorted(deciding, key=lambda run: worse[id(run)])):
+            if worse[id(run)] > alpha * len(self._deciding) / (len(self._deciding) - place):
+                break
+            _settle(run, "regression", worse[id(run)])
+        for run in runs:
+            if run not in deciding and worse[id(run)] <= alpha:
+                _settle(run, "regression", worse[id(run)])
+            harmless = p_value(mirrored(run.counts), -self.rules.limit, _mirrored(run.draws))
+            if run.state == "not_settled" and harmless <= beta:
+                _settle(run, "pass", harmless)
+            lower = excluded(run.counts, alpha)
+            upper = -excluded(mirrored(run.counts), beta)
+            run.at_settling = Bounds(max(lower, run.at_settling.lower), min(upper, run.at_settling.upper))
+
+    @property
+    def _at_last(self) -> tuple[float, float]:
+        """Levels of the last look: of one measure's regression, and of a pass."""
+        return self.rules.alpha * self.rules.last_look / len(
+            self._deciding
+        ), self.rules.beta * self.rules.last_look
 
     def _verdict(self, measured: int, cut_short: str) -> tuple[Verdict, bool, str]:
         """The verdict, whether evidence settled it, and why nothing was measured."""
@@ -408,7 +364,7 @@ class Gate:
             return Verdict.COULD_NOT_MEASURE, False, trouble
         if all(self._runs[name].state == "pass" for name in self._deciding):
             return Verdict.PASS, True, ""
-        return (Verdict.PASS if self.rules.undecided == "pass" else Verdict.REGRESSION), False, ""
+        return (Verdict.PASS if self.rules.undecided == "pass" else Verdict.UNDECIDED), False, ""
 
     def _trouble(self, measured: int) -> str:
         """Why the goldens allow no verdict; "" if they do."""
@@ -426,7 +382,7 @@ class Gate:
 
     def _finding(self, measure: Measure) -> Finding:
         run = self._runs[measure.name]
-        now = bounds(run.counts, self._alpha, self.rules.beta)
+        now = bounds(run.counts, self._alpha, self._beta)
         at = run.at_settling
         n = max(run.n, 1)
         return Finding(
@@ -439,17 +395,47 @@ class Gate:
             lower=max(now.lower, at.lower),
             upper=min(now.upper, at.upper),
             settled_after=run.settled_after,
+            p_value=run.p_value,
             needed=self._needed(run.counts) if run.state == "not_settled" else None,
             unmeasured=dict(run.unmeasured.most_common()),
         )
 
     def _needed(self, counts: Mapping[float, float]) -> int | None:
-        """Goldens until one side or the other would be settled."""
+        """Goldens until one side or the other would be settled, by evidence or by the last look."""
+        alpha, beta = self._at_last
         ways = (
             needed(counts, self.rules.tolerance, self._alpha),
-            needed(mirrored(counts), -self.rules.limit, self.rules.beta),
+            needed(mirrored(counts), -self.rules.limit, self._beta),
+            _needed_at_last(counts, self.rules.tolerance, alpha),
+            _needed_at_last(mirrored(counts), -self.rules.limit, beta),
         )
         return min((way for way in ways if way is not None), default=None)
+
+
+def _settle(run: _Run, state: State, p: float) -> None:
+    run.state, run.settled_after, run.p_value = state, run.n, p
+
+
+def _draws(shares: Shares) -> Draws | None:
+    """A golden's answers as whole numbers; None if they are unknown."""
+    if shares.draws is None or shares.reference is None:
+        return None
+    mine, theirs = shares.draws
+    return Draws(round(shares.candidate * mine), mine, round(shares.reference * theirs), theirs)
+
+
+def _mirrored(draws: Mapping[Draws, int] | None) -> Mapping[Draws, int] | None:
+    return None if draws is None else {one.mirrored: count for one, count in draws.items()}
+
+
+def _needed_at_last(counts: Mapping[float, float], threshold: float, level: float) -> int | None:
+    """Goldens with which the last look would roughly rule out "at most `threshold`", going on like this."""
+    pairs = Pairs.of(counts)
+    standing = score(pairs, threshold) if pairs is not None and pairs.n else 0.0
+    if pairs is None or not level or standing <= 0:
+        return None
+    # The score grows with the root of the number.
+    return max(pairs.n + 1, ceil(pairs.n * (NormalDist().inv_cdf(1 - level) / standing) ** 2))
 
 
 def _listed(reasons: Counter[str], what: str) -> str:
@@ -459,6 +445,7 @@ def _listed(reasons: Counter[str], what: str) -> str:
 
 def least_goldens(rules: GateRules) -> int:
     """The fewest goldens that can settle a pass: as many as are needed if no answer ever differs."""
-    found = needed({0.0: 1.0}, -rules.limit, rules.beta)
+    found = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
     assert found is not None, "evidence of no difference at all grows with every golden"
-    return found
+    level = rules.beta * rules.last_look
+    return next((n for n in range(1, found) if p_value({0.0: n}, -rules.limit) <= level), found)

@@ -119,9 +119,9 @@ def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gat
 def test_a_cache_makes_the_second_run_free_and_equal(planted, gate, calls, tmp_path):
     """Every answer is remembered, so that a stopped run goes on and a finished one costs nothing."""
     planted(30)
-    _, first = gate("equal", "--cache", tmp_path / "answers", code=0)
+    _, first = gate("equal", "--cache", tmp_path / "answers", code=3)
     before = calls("equal") + calls("in-use")
-    output, second = gate("equal", "--cache", tmp_path / "answers", code=0, yes=False)
+    output, second = gate("equal", "--cache", tmp_path / "answers", code=3, yes=False)
     assert calls("equal") + calls("in-use") == before
     assert second["ledger"]["remembered"] == 60
     assert second["report"] == first["report"]
@@ -142,7 +142,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     assert "at most $0.01. Go ahead?" in output.replace("<$", "$")
     assert "nothing was asked" in output
     assert calls("equal") == before
-    gate("equal", "--price", "1/2", code=0, yes=False, typed="y\n")
+    gate("equal", "--price", "1/2", code=3, yes=False, typed="y\n")
     assert calls("equal") == before + 3
 
 
@@ -153,15 +153,15 @@ def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(planted, gate,
     assert gate("equal", code=2)[1] is None
 
 
-def test_undecided_goldens_pass_or_fail_as_asked_for(planted, gate):
+def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(planted, gate):
     """Ten goldens settle nothing about an equal model; how many would is told."""
     planted(10)
-    output, found = gate("equal", code=0)
-    assert not found["report"]["settled"]
-    assert "Not settled: content_shift" in output
-    assert "10 goldens cannot settle a pass: it takes" in output
-    output, _ = gate("equal", "--undecided", "fail", code=1)
-    assert "REGRESSION only because what is undecided fails (--undecided)." in output
+    output, found = gate("equal", code=3)
+    assert (found["verdict"], found["report"]["settled"]) == ("undecided", False)
+    assert "UNDECIDED: 10 goldens settle nothing. Not settled: content_shift" in output
+    assert "10 goldens cannot settle a pass: it takes 31 even if no answer differs" in output
+    output, _ = gate("equal", "--undecided", "pass", code=0)
+    assert "PASS only because what is undecided passes (--undecided)." in output
 
 
 def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, monkeypatch):
@@ -223,7 +223,7 @@ def test_a_new_system_prompt_reaches_the_candidate_alone(planted, gate, tmp_path
     prompt = tmp_path / "system.txt"
     prompt.write_text("You answer in the format JSON.\nRespond as JSON.", encoding="utf-8")
     with serving(Simulation([ModelState("in-use")], SimulationSettings(deterministic=True))) as url:
-        output, found = gate("", "--base-url", url, "--prompt", prompt, code=0)
+        output, found = gate("", "--base-url", url, "--prompt", prompt, code=3)
     assert found["ledger"]["calls"] == 4
     assert "system prompt of system.txt" in output
     assert found["candidate"] != found["reference"]
@@ -237,7 +237,7 @@ def test_a_template_edit_takes_the_inputs_over(planted, gate, tmp_path):
     old.write_text(head + "\n\n{case}\n", encoding="utf-8")
     new.write_text("Summarise this case in a few sentences.\n\n{case}\n", encoding="utf-8")
     with serving(Simulation([ModelState("in-use")])) as url:
-        output, found = gate("", "--base-url", url, "--template", old, "--new-template", new, code=0)
+        output, found = gate("", "--base-url", url, "--template", old, "--new-template", new, code=3)
     assert (found["report"]["left_out"], found["report"]["measured"]) == ({"does_not_fit": 1}, 20)
     assert "1 of 21 goldens cannot be asked (does_not_fit 1); does_not_fit: no message" in output
 
@@ -246,7 +246,7 @@ def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
     """Neither retired goldens nor older versions; three calls a side and golden, each a draw of its own."""
     first, second = planted(2)
     planted(2, {**first, "version": 2}, {**second, "version": 2, "retired_at": 1_900_000_000})
-    _, found = gate("equal", "--repeats", 3, code=0)
+    _, found = gate("equal", "--repeats", 3, code=3)
     assert (found["report"]["goldens"], found["ledger"]["calls"]) == (1, 6)
 
 
@@ -345,10 +345,10 @@ def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
     planted(10, route="support")
     config = tmp_path / "evenkeel.yaml"
     config.write_text(f"routes: [{{name: support, prefix: /support, upstream: '{model[1]}'}}]\n", "utf-8")
-    output, found = gate("", "--config", config, "--model", "equal", code=0)
+    output, found = gate("", "--config", config, "--model", "equal", code=3)
     assert found["report"]["measured"] == 10
     assert "upstreams of 1 route(s)" in output
-    assert gate("equal", "--config", config, code=0)[1]["report"]["measured"] == 10
+    assert gate("equal", "--config", config, code=3)[1]["report"]["measured"] == 10
 
 
 def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
@@ -358,5 +358,5 @@ def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     store = GoldenStore(SqliteDocuments(database))
     store.add(load_goldens(tmp_path / "goldens.jsonl"), by="ana", at=1_900_000_000.0)
     database.close()
-    _, found = gate("equal", "--data-dir", tmp_path, code=0, files=())
+    _, found = gate("equal", "--data-dir", tmp_path, code=3, files=())
     assert found["report"]["goldens"] == 6

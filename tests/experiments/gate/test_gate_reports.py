@@ -63,8 +63,9 @@ def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), 
 KINDS = {
     "regression": lambda: outcome(1.0, fall=[fallen(f"case-{n}") for n in range(9)]),
     "pass": lambda: outcome(0.0),
-    "undecided": lambda: outcome(0.0, goldens=10),
-    "undecided, fails": lambda: outcome(0.0, goldens=10, undecided="fail"),
+    "undecided": lambda: outcome(0.0, goldens=10, undecided="pass"),
+    "undecided, fails": lambda: outcome(0.0, goldens=10),
+    "last look": lambda: outcome(0.0, goldens=40),
     "not measured": lambda: outcome(failing=7),
     "without reference": lambda: outcome(0.0, with_reference=False),
 }
@@ -84,8 +85,10 @@ def test_the_headline_says_verdict_and_reason():
         "PASS only because what is undecided passes (--undecided). Not settled: content_shift 0 % ["
     )
     assert said["undecided, fails"].startswith(
-        "REGRESSION only because what is undecided fails (--undecided)"
+        "UNDECIDED: 10 goldens settle nothing. Not settled: content_shift 0 %"
     )
+    assert "about 28 needed" in said["undecided, fails"]
+    assert said["last look"].endswith("decided by the last look, an exact test of all goldens (p = 0.02).")
     assert said["not measured"] == "COULD NOT MEASURE: 7 of 7 asked could not be measured (timeout: 7)."
     assert "no reference was asked" in said["without reference"]
 
@@ -94,7 +97,7 @@ def test_junit_fails_exactly_if_the_gate_does(any_outcome):
     """A harmless measure is skipped; what could not be measured is an error, not a failure."""
     suites = ET.fromstring(as_junit(any_outcome))
     verdict = any_outcome.report.verdict
-    assert (int(suites.get("failures")) > 0) == (verdict is Verdict.REGRESSION)
+    assert (int(suites.get("failures")) > 0) == (verdict in {Verdict.REGRESSION, Verdict.UNDECIDED})
     assert (int(suites.get("errors")) > 0) == (verdict is Verdict.COULD_NOT_MEASURE)
     assert (int(suites.get("skipped")) > 0) == (verdict is not Verdict.COULD_NOT_MEASURE)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.monitor.detect import Bets
-from evenkeel.monitor.detect.gate import (
+from evenkeel.monitor.detect.gate_evidence import (
     SHARES,
     bounds,
     log_evidence,

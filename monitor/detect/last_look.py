@@ -1,0 +1,193 @@
+"""The gate's last look: an exact test of all differences, once no golden is left to ask.
+
+Evidence that may be looked at after every golden pays for that freedom. Where the goldens ran out and nothing
+is settled, the number of goldens is known, and a test made for exactly that number finds much more.
+
+Differences of −1, 0 and 1 follow from two probabilities. Outcomes are ordered by the score statistic, and
+the p-value is the largest probability, over all that the hypothesis leaves open, of an outcome at least as
+extreme. Where a side answered a golden several times, the answers of both sides are dealt out anew in every
+way; that is exact if both answer each golden alike.
+
+Source: Suissa, Shuster 1991, "The 2 × 2 matched-pairs trial: exact unconditional design and analysis";
+Tango 1998, "Equivalence test and confidence interval for the difference in proportions for the
+paired-sample design".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import exp, pi
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, gammaln, xlog1py, xlogy
+
+from evenkeel.monitor.detect.gate_evidence import log_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+_GRID: Final = 48
+"""Values of the open probability that are tried, denser at both ends, before the best is refined."""
+_REFINED: Final = 16
+_SLACK: Final = 1e-9
+_STEPS: Final = 12
+"""Halvings of the range in which an end of an interval is looked for."""
+
+
+class Pairs(NamedTuple):
+    """Goldens by their difference, where that is −1, 0 or 1."""
+
+    worse: int
+    """Only the candidate's answer breaches the measure."""
+    better: int
+    """Only the reference's does."""
+    n: int
+    """All goldens."""
+
+    @classmethod
+    def of(cls, counts: Mapping[float, float]) -> Pairs | None:
+        """The pairs behind counts of differences; None if some differences are fractions."""
+        if not set(counts) <= {-1.0, 0.0, 1.0}:
+            return None
+        return cls(round(counts.get(1.0, 0)), round(counts.get(-1.0, 0)), round(sum(counts.values())))
+
+
+class Draws(NamedTuple):
+    """The answers to one golden that breach a measure, of how many."""
+
+    candidate: int
+    candidate_of: int
+    reference: int
+    reference_of: int
+
+    @property
+    def mirrored(self) -> Draws:
+        """The sides exchanged."""
+        return Draws(self.reference, self.reference_of, self.candidate, self.candidate_of)
+
+
+def p_value(
+    counts: Mapping[float, float], threshold: float, draws: Mapping[Draws, int] | None = None
+) -> float:
+    """P-value of "the mean difference is at most `threshold`" against "it is above".
+
+    Args:
+        counts: How often each difference in [−1, 1] was seen; whole numbers.
+        threshold: In (−1, 1).
+        draws: The answers behind the differences, where they are known; tests fractions against 0.
+
+    Returns: in [0, 1]; 1 without differences. Other fractions have no exact test: their p-value is
+        1/evidence, which is conservative.
+    """
+    pairs = Pairs.of(counts)
+    if pairs is not None:
+        return _unconditional(pairs, threshold)
+    if threshold == 0 and draws is not None:
+        return _dealt_anew(draws)
+    return min(1.0, exp(-log_evidence(counts, threshold)))
+
+
+def score(pairs: Pairs, threshold: float) -> float:
+    """The score statistic: how many standard errors the mean difference is above the threshold."""
+    worse, better = np.array([pairs.worse]), np.array([pairs.better])
+    return float(_scores(worse, better, pairs.n, threshold)[0])
+
+
+def _scores(
+    worse: NDArray[np.int64], better: NDArray[np.int64], n: int, threshold: float
+) -> NDArray[np.float64]:
+    # The probability of "better" that fits best where the mean is the threshold: a quadratic equation.
+    linear = (2 * n - worse + better) * threshold - worse - better
+    constant = -better * threshold * (1 - threshold)
+    fitted = (np.sqrt(np.maximum(linear * linear - 8 * n * constant, 0.0)) - linear) / (4 * n)
+    fitted = np.clip(fitted, max(0.0, -threshold), (1 - threshold) / 2)
+    deviation = np.sqrt(np.maximum(n * (2 * fitted + threshold * (1 - threshold)), 0.0))
+    distance = worse - better - n * threshold
+    certain = np.where(distance > _SLACK, np.inf, 0.0)
+    scores: NDArray[np.float64] = np.divide(distance, deviation, out=certain, where=deviation > _SLACK)
+    return scores
+
+
+@lru_cache(maxsize=4096)
+def _unconditional(pairs: Pairs, threshold: float) -> float:
+    """The largest probability, over that of "better", of a score at least as high."""
+    n = pairs.n
+    if not n:
+        return 1.0
+    fewest = _fewest_worse(score(pairs, threshold), n, threshold)
+    low, high = max(0.0, -threshold), (1 - threshold) / 2
+    places = (np.arange(_GRID) + 0.5) / _GRID
+    found = _tails(fewest, n, threshold, low + (high - low) * np.sin(places * pi / 2) ** 2)
+    best = int(found.argmax())
+    near = np.linspace(max(best - 1, 0), min(best + 1, _GRID - 1), _REFINED)
+    refined = low + (high - low) * np.sin((near + 0.5) / _GRID * pi / 2) ** 2
+    return min(1.0, float(max(found.max(), _tails(fewest, n, threshold, refined).max())))
+
+
+def _fewest_worse(least: float, n: int, threshold: float) -> NDArray[np.int64]:
+    """For each number of "better" the fewest "worse" that make the score; one too many if none do."""
+    better = np.arange(n + 1)
+    low, high = np.zeros(n + 1, dtype=np.int64), n - better + 1
+    while (low < high).any():
+        middle = (low + high) // 2
+        enough = (middle > n - better) | (_scores(middle, better, n, threshold) >= least - _SLACK)
+        high, low = np.where(enough, middle, high), np.where(enough, low, np.minimum(middle + 1, high))
+    return low
+
+
+def _tails(
+    fewest: NDArray[np.int64], n: int, threshold: float, better: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Probability of the outcomes from `fewest` on, for each probability of "better"."""
+    numbers = np.arange(n + 1)
+    left = n - numbers
+    share = better[:, None]
+    among_rest = np.clip((share + threshold) / (1 - share), 0.0, 1.0)
+    chance = np.exp(_log_ways(n, numbers) + xlogy(numbers, share) + xlog1py(left, -share))
+    possible = np.clip(fewest, 1, np.maximum(left, 1))
+    reached = betainc(possible, np.maximum(left - possible + 1, 1), among_rest)
+    reached = np.where(fewest < 1, 1.0, np.where(fewest > left, 0.0, reached))
+    tails: NDArray[np.float64] = (chance * reached).sum(axis=1)
+    return tails
+
+
+def _log_ways(n: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Logarithm of the number of ways to choose so many of n; −inf for more than there are."""
+    inside = np.clip(numbers, 0, n)
+    ways = gammaln(n + 1) - gammaln(inside + 1) - gammaln(n - inside + 1)
+    logs: NDArray[np.float64] = np.where(inside == numbers, ways, -np.inf)
+    return logs
+
+
+def _dealt_anew(draws: Mapping[Draws, int]) -> float:
+    """Share of the ways to deal the answers to the sides that give the candidate so many breaches."""
+    seen = 0
+    ways = np.ones(1)
+    for one, count in draws.items():
+        seen += one.candidate * count
+        numbers = np.arange(one.candidate_of + 1)
+        every = one.candidate_of + one.reference_of
+        breached = one.candidate + one.reference
+        ways_here = _log_ways(one.candidate_of, numbers) + _log_ways(one.reference_of, breached - numbers)
+        dealt = np.exp(ways_here - _log_ways(every, np.array([breached])))
+        for _ in range(count):
+            ways = np.convolve(ways, dealt)
+    return min(1.0, float(ways[seen:].sum()))
+
+
+def excluded(counts: Mapping[float, float], level: float) -> float:
+    """The largest threshold that the mean difference is shown to be above; −1 if none, or for fractions."""
+    pairs = Pairs.of(counts)
+    if pairs is None or not pairs.n:
+        return -1.0
+    inside, outside = -1.0, (pairs.worse - pairs.better) / pairs.n
+    for _ in range(_STEPS):
+        middle = (inside + outside) / 2
+        if _unconditional(pairs, middle) <= level:
+            inside = middle
+        else:
+            outside = middle
+    return inside

@@ -1,0 +1,97 @@
+"""The exact tests of the last look: hand-worked values, a brute-force count, and their error rate."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb
+
+import pytest
+
+from evenkeel.monitor.detect.last_look import Draws, Pairs, excluded, p_value, score
+
+
+def test_the_score_counts_standard_errors():
+    """Eight worse and one better against 0: (8 − 1) / √(8 + 1)."""
+    assert score(Pairs(8, 1, 50), 0.0) == pytest.approx(7 / 3)
+    assert score(Pairs(0, 0, 50), 0.0) == 0.0
+
+
+def test_one_golden_is_a_coin_toss():
+    """That the candidate is worse on the only golden has a probability of ½ at most."""
+    assert p_value({1.0: 1}, 0.0) == pytest.approx(0.5, abs=0.01)
+    assert p_value({-1.0: 1}, 0.0) == pytest.approx(1.0, abs=0.01)
+    assert p_value({}, 0.0) == 1.0
+
+
+def brute(worse, better, n, threshold):
+    """The same by adding up every outcome, over a fine grid of what is left open."""
+    seen = score(Pairs(worse, better, n), threshold)
+    extreme = [
+        (b, c)
+        for b, c in product(range(n + 1), repeat=2)
+        if b + c <= n and score(Pairs(b, c, n), threshold) >= seen - 1e-9
+    ]
+    low, high = max(0.0, -threshold), (1 - threshold) / 2
+    found = 0.0
+    for place in range(401):
+        q = low + (high - low) * place / 400
+        p, rest = q + threshold, max(0.0, 1 - 2 * q - threshold)
+        chance = sum(comb(n, b) * comb(n - b, c) * p**b * q**c * rest ** (n - b - c) for b, c in extreme)
+        found = max(found, chance)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "n", "threshold"),
+    [(4, 0, 10, 0.0), (5, 1, 12, 0.0), (0, 0, 10, -0.3), (1, 2, 11, -0.4), (6, 1, 12, 0.2)],
+)
+def test_the_p_value_is_the_largest_probability_of_an_outcome_as_extreme(worse, better, n, threshold):
+    """Counted by hand, golden by golden, against thresholds on both sides of 0."""
+    counts = {1.0: worse, -1.0: better, 0.0: n - worse - better}
+    assert p_value(counts, threshold) == pytest.approx(brute(worse, better, n, threshold), rel=0.01)
+
+
+@pytest.mark.parametrize(("n", "level"), [(20, 0.05), (50, 0.02)])
+def test_false_alarms_stay_below_the_level_whatever_the_noise(n, level):
+    """Exact: the probability of all rejected outcomes, for 12 rates of noise that both sides share."""
+    rejected = [
+        (b, c)
+        for b in range(n + 1)
+        for c in range(min(b, n - b) + 1)
+        if p_value({1.0: b, -1.0: c, 0.0: n - b - c}, 0.0) <= level
+    ]
+    for place in range(12):
+        q = 0.5 * (place + 0.5) / 12
+        chance = sum(
+            comb(n, b) * comb(n - b, c) * q ** (b + c) * (1 - 2 * q) ** (n - b - c) for b, c in rejected
+        )
+        assert chance <= level + 1e-4
+
+
+def test_answers_dealt_out_anew():
+    """Breaches 1, 1 and 2 of six, all the candidate's: ½ · ½ · (3·2)/(6·5) = 0.05."""
+    draws = {Draws(1, 3, 0, 3): 2, Draws(2, 3, 0, 3): 1, Draws(0, 3, 0, 3): 4}
+    assert p_value({1 / 3: 2, 2 / 3: 1, 0.0: 4}, 0.0, draws) == pytest.approx(0.05)
+    assert Draws(1, 3, 0, 2).mirrored == Draws(0, 2, 1, 3)
+
+
+def test_sides_with_unequal_numbers_of_answers():
+    """One breach among the candidate's answer and three of the reference is its own with probability ¼."""
+    assert p_value({1.0: 1, -1 / 3: 3}, 0.0, {Draws(1, 1, 0, 3): 1, Draws(0, 1, 1, 3): 3}) == pytest.approx(
+        1 - 0.75**4
+    )
+
+
+def test_fractions_without_an_exact_test_take_what_evidence_says():
+    """The p-value is 1/evidence, and 1 where the evidence is below 1."""
+    assert p_value({0.5: 1}, -0.1) < 1.0
+    assert p_value({-0.5: 5}, -0.1) == 1.0
+
+
+def test_what_is_excluded_is_where_the_test_ends():
+    """Just below the bound the p-value is within the level, just above it is not."""
+    counts = {1.0: 12, -1.0: 1, 0.0: 37}
+    bound = excluded(counts, 0.02)
+    assert 0.0 < bound < 0.22
+    assert p_value(counts, bound) <= 0.02 < p_value(counts, bound + 0.01)
+    assert excluded({0.5: 3}, 0.02) == -1.0
