@@ -29,9 +29,7 @@ from math import log10
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.monitor.detect.e_detector import Watch
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.monitor.estimate.excess import paired_excess
-from evenkeel.monitor.estimate.proportion import proportion
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,16 +1,14 @@
 """Rates with intervals that hold at any time of looking.
 
-`proportion` (one rate), `excess` (difference of two paired rates), `bounded_mean` (a mean of bounded
-observations), `counts` (a cell's running counts, and the estimates that follow from them), `exchanges`
-(rates over several cells), `windows` (sliding ones) and `agreement` (of raters). Everything here is a
+`bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
+running counts, and the estimates that follow from them), `exchanges` (rates over several cells), `windows`
+(sliding ones) and `agreement` (of raters). Everything here is a
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
 from evenkeel.monitor.estimate.counts import OUTCOMES, CellEstimates, Counts, Outcome, outcome_of
-from evenkeel.monitor.estimate.excess import paired_excess
 from evenkeel.monitor.estimate.exchanges import ExchangeTally, OpenExchange, OpenExchanges, rollup_estimates
-from evenkeel.monitor.estimate.proportion import proportion
 from evenkeel.monitor.estimate.windows import Occurrences, Windows
 
 __all__ = [

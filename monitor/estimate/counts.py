@@ -11,8 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.estimate.excess import paired_excess
-from evenkeel.monitor.estimate.proportion import proportion
+from evenkeel.monitor.estimate.bounded_mean import paired_excess, proportion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -286,9 +285,7 @@ class Counts:
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The paired excess; None with fewer than `min_trials` pairs."""
-        if self.plus + self.minus + self.zero < min_trials:
-            return None
-        return paired_excess(self.plus, self.minus, self.zero, alpha=alpha)
+        return paired_excess(self.plus, self.minus, self.zero, alpha=alpha, min_pairs=min_trials)
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from evenkeel.core.cells import Estimate, RollupEstimates
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.monitor.estimate.proportion import proportion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -192,13 +191,7 @@ def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: i
         histograms.setdefault(word[0], {})[float(word[1:])] = count
 
     def rate(kind: str) -> Estimate | None:
-        histogram = histograms.get(kind, {})
-        if sum(histogram.values()) < max(min_exchanges, 1):
-            return None
-        if histogram.keys() <= {0.0, 1.0} and kind == _NOISE:
-            # One resend an exchange: a plain rate.
-            return proportion(histogram.get(1.0, 0), sum(histogram.values()), alpha=alpha)
-        return bounded_mean(histogram, alpha=alpha)
+        return bounded_mean(histograms.get(kind, {}), alpha=alpha, min_observations=min_exchanges)
 
     excess = rate(_EXCESS)
     return RollupEstimates(

@@ -1,19 +1,15 @@
-"""Estimates: hand-worked intervals, coverage at all times, and the identity of robustness."""
+"""A cell's counts, the estimates that follow from them, and the identity of robustness."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from math import exp, log, sqrt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.monitor.estimate import Counts, excess, paired_excess, proportion
-from evenkeel.monitor.estimate.excess import log_evidence as excess_evidence
-from evenkeel.monitor.estimate.proportion import log_evidence as rate_evidence
+from evenkeel.monitor.estimate import Counts, paired_excess, proportion
 from tests.monitor.planted_verdicts import VERDICT
 
 ALPHA = 0.05
@@ -21,135 +17,6 @@ ALPHA = 0.05
 
 def quality(reference: int, candidate: int) -> QualityScore:
     return QualityScore("faithfulness", 1, reference, candidate)
-
-
-def test_rate_intervals_agree_with_hand_worked_ones():
-    """With one or two trials the confidence set can be solved by hand."""
-    # One success: the mixture gives 1/2, so p is kept while (1/2)/p < 20, that is p > 1/40.
-    one = proportion(1, 1, alpha=ALPHA)
-    assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
-    assert one.lower == pytest.approx(1 / 40, abs=1e-9)
-    # Two successes: mixture (1/2 · 3/2)/(1 · 2) = 3/8, so p² > 3/160.
-    two = proportion(2, 2, alpha=ALPHA)
-    assert two.lower == pytest.approx(sqrt(3 / 160), abs=1e-9)
-    # One of two: mixture (1/2 · 1/2)/2 = 1/8, so p(1 − p) > 1/160.
-    half = proportion(1, 2, alpha=ALPHA)
-    assert half.value == 0.5
-    assert half.lower == pytest.approx((1 - sqrt(1 - 4 / 160)) / 2, abs=1e-9)
-    assert half.upper == pytest.approx((1 + sqrt(1 - 4 / 160)) / 2, abs=1e-9)
-
-
-def test_no_trials_give_no_estimate():
-    """Nothing observed is None, never a number."""
-    assert proportion(0, 0) is None
-    assert paired_excess(0, 0, 0) is None
-
-
-@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_rate_interval_holds_its_value_and_ends_where_the_evidence_reaches_the_limit(counts):
-    """The ends are the rates whose e-value is 1/alpha, and the value lies between them."""
-    successes, trials = counts
-    estimate = proportion(successes, trials, alpha=ALPHA)
-    assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
-    for end in (estimate.lower, estimate.upper):
-        if 0 < end < 1:
-            assert rate_evidence(end, successes, trials) == pytest.approx(log(1 / ALPHA), abs=1e-5)
-
-
-@given(st.integers(2, 400).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))))
-def test_rate_interval_moves_up_with_successes(counts):
-    """One more success among the same trials never lowers an end."""
-    successes, trials = counts
-    fewer, more = proportion(successes, trials), proportion(successes + 1, trials)
-    assert fewer.lower <= more.lower + 1e-9
-    assert fewer.upper <= more.upper + 1e-9
-
-
-def test_rate_interval_of_a_million_trials_is_exact_and_narrow():
-    """Large counts lose no precision and the interval shrinks like the square root of log n over n."""
-    estimate = proportion(50_000, 1_000_000, alpha=ALPHA)
-    assert 0.0008 < estimate.value - estimate.lower < 0.0011
-    assert rate_evidence(estimate.upper, 50_000, 1_000_000) == pytest.approx(log(20), abs=1e-4)
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5])
-def test_rate_interval_covers_the_truth_at_all_times_together(rate):
-    """Over 500 looks the true rate is outside the interval at any time in at most 5 % of runs."""
-    choice = random.Random(f"coverage {rate}")
-    missed = 0
-    for _ in range(400):
-        successes = 0
-        for trials in range(1, 501):
-            successes += choice.random() < rate
-            if rate_evidence(rate, successes, trials) >= log(1 / ALPHA):
-                missed += 1
-                break
-    assert missed <= 0.05 * 400
-    assert missed > 0, "an interval that never misses in 400 runs is too wide to be this one"
-
-
-def test_excess_intervals_agree_with_hand_worked_ones():
-    """With one pair the projected confidence set can be solved by hand."""
-    # One pair that shifted only in the variant: the mixture gives 1/3. For p₊ − p₋ = x the
-    # likeliest p₊ is (1 + x)/2, so x is kept while (1/3)/((1 + x)/2) < 20: x > 1/30 − 1.
-    plus = paired_excess(1, 0, 0, alpha=ALPHA)
-    assert (plus.value, plus.upper, plus.n) == (1.0, 1.0, 1)
-    assert plus.lower == pytest.approx(1 / 30 - 1, abs=1e-9)
-    # One pair without a difference: the likeliest p₀ is 1 − |x|, so 1 − |x| > 1/60.
-    zero = paired_excess(0, 0, 1, alpha=ALPHA)
-    assert zero.value == 0.0
-    assert (zero.lower, zero.upper) == (pytest.approx(-59 / 60, abs=1e-9), pytest.approx(59 / 60, abs=1e-9))
-
-
-pairs = st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200)).filter(any)
-
-
-@given(pairs, st.floats(-0.98, 0.98))
-def test_excess_profile_is_the_highest_likelihood_on_the_line(counts, difference):
-    """No split of the probabilities with the same difference is likelier than the profile says."""
-    plus, minus, zero = counts
-    best = excess._profile(difference, *counts).value
-    low = max(0.0, -difference)
-    high = (1 - difference) / 2
-    for step in range(201):
-        p_minus = low + (high - low) * step / 200
-        p_plus = min(1.0, p_minus + difference)
-        p_zero = max(0.0, 1 - p_minus - p_plus)
-        probabilities = ((plus, p_plus), (minus, p_minus), (zero, p_zero))
-        if all(p > 0 for count, p in probabilities if count):
-            likelihood = sum(count * log(p) for count, p in probabilities if count)
-            assert likelihood <= best + 1e-7 * (1 + abs(best))
-
-
-@given(pairs)
-def test_excess_interval_holds_its_value_and_mirrors(counts):
-    """The value lies inside, the ends carry evidence 1/alpha, and swapping the arms mirrors all."""
-    plus, minus, zero = counts
-    estimate = paired_excess(plus, minus, zero, alpha=ALPHA)
-    mirrored = paired_excess(minus, plus, zero, alpha=ALPHA)
-    assert -1 <= estimate.lower <= estimate.value <= estimate.upper <= 1
-    assert estimate.value == pytest.approx((plus - minus) / (plus + minus + zero))
-    assert mirrored.value == -estimate.value
-    assert mirrored.lower == pytest.approx(-estimate.upper, abs=1e-8)
-    assert mirrored.upper == pytest.approx(-estimate.lower, abs=1e-8)
-    for end in (estimate.lower, estimate.upper):
-        if -1 < end < 1:
-            assert excess_evidence(end, plus, minus, zero) == pytest.approx(log(1 / ALPHA), abs=1e-4)
-
-
-@pytest.mark.parametrize(("noise", "variant"), [(0.1, 0.1), (0.05, 0.35)])
-def test_excess_interval_covers_the_truth_at_all_times_together(noise, variant):
-    """Over 500 looks the true excess is outside the interval at any time in at most 5 % of runs."""
-    choice = random.Random(f"excess {noise} {variant}")
-    missed = 0
-    for _ in range(200):
-        tally = {1: 0, -1: 0, 0: 0}
-        for _ in range(500):
-            tally[(choice.random() < variant) - (choice.random() < noise)] += 1
-            if excess_evidence(variant - noise, tally[1], tally[-1], tally[0]) >= log(1 / ALPHA):
-                missed += 1
-                break
-    assert missed <= 0.05 * 200
 
 
 def test_counts_follow_the_two_stage_score():
@@ -276,14 +143,6 @@ def test_a_rating_off_the_scale_is_a_failure():
     assert counts.add(replace(VERDICT, rating=0)) is None
     assert counts.trials == 0
     assert counts.failures == {"rating_out_of_range": 1}
-
-
-@settings(max_examples=30)
-@given(st.floats(0.001, 0.2))
-def test_a_smaller_error_gives_a_wider_interval(alpha):
-    """Intervals nest by their confidence."""
-    wide, narrow = proportion(7, 50, alpha=alpha), proportion(7, 50, alpha=min(1.0, alpha * exp(1)))
-    assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():

@@ -1,11 +1,10 @@
-"""Rates over exchanges: hand-worked intervals, coverage under dependence, and what an exchange says."""
+"""Rates over exchanges: coverage under dependence, and what an exchange says."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from dataclasses import replace
-from math import log
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +18,6 @@ from evenkeel.monitor.estimate import (
     proportion,
     rollup_estimates,
 )
-from evenkeel.monitor.estimate.bounded_mean import SHARES
-from evenkeel.monitor.estimate.proportion import log_evidence
 from tests.monitor.planted_verdicts import VERDICT
 
 WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
@@ -44,37 +41,6 @@ def words_of(*observations: str) -> Counter[str]:
     return Counter(word for observation in observations for word in observation.split(" "))
 
 
-def test_the_mean_of_one_observation_agrees_with_a_hand_worked_interval():
-    """The gamblers' mean wealth is linear in their shares, so one observation can be solved by hand."""
-    # One observation of 1 turns the wealth into the mean of 1 − s + s/μ, which is 40 at
-    # μ = s̄ / (39 + s̄) for the mean share s̄.
-    mean_share = sum(SHARES) / len(SHARES)
-    one = bounded_mean({1.0: 1}, alpha=0.05)
-    assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
-    assert one.lower == pytest.approx(mean_share / (39 + mean_share), abs=1e-6)
-    assert bounded_mean({}) is None
-
-
-@given(histograms)
-def test_the_interval_holds_the_mean_and_is_the_mirror_image_of_the_mirrored_one(histogram):
-    """What is said of v is said of 1 − v the other way round."""
-    estimate = bounded_mean(histogram)
-    mirrored = bounded_mean({1 - value: count for value, count in histogram.items()})
-    assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
-    assert estimate.n == sum(histogram.values())
-    assert mirrored.lower == pytest.approx(1 - estimate.upper, abs=1e-5)
-    assert mirrored.upper == pytest.approx(1 - estimate.lower, abs=1e-5)
-
-
-@pytest.mark.parametrize("counts", [(30, 0), (100, 10), (1000, 50), (1000, 500), (100_000, 5000)])
-def test_the_interval_of_plain_rates_is_nearly_that_of_the_plain_rate(counts):
-    """On zeros and ones betting costs at most a seventh in width."""
-    trials, successes = counts
-    betting = bounded_mean({value: n for value, n in ((0.0, trials - successes), (1.0, successes)) if n})
-    plain = proportion(successes, trials)
-    assert betting.upper - betting.lower < (plain.upper - plain.lower) * 8 / 7
-
-
 def test_intervals_over_exchanges_hold_where_pooled_trials_miss():
     """Four trials that move together are one observation: taken as four, their interval misses too often."""
     choice = random.Random("clusters")
@@ -84,9 +50,9 @@ def test_intervals_over_exchanges_hold_where_pooled_trials_miss():
         moved, pooled_missed, clustered_missed = 0, False, False
         for n in range(1, exchanges + 1):
             moved += choice.random() < rate
-            pooled_missed |= log_evidence(rate, 4 * moved, 4 * n) >= log(20)
             if n % 10 == 0:
-                found = bounded_mean({v: c for v, c in ((0.0, n - moved), (1.0, moved)) if c})
+                pooled, found = proportion(4 * moved, 4 * n), proportion(moved, n)
+                pooled_missed |= not pooled.lower <= rate <= pooled.upper
                 clustered_missed |= not found.lower <= rate <= found.upper
         missed += clustered_missed
         missed_pooled += pooled_missed

@@ -57,7 +57,7 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
         ("raised", "drift", "risen"),
         ("resolved", "drift", ""),
     ]
-    assert "53% over the last 15 trials" in events[0].summary
+    assert "54% over the last 13 trials" in events[0].summary
     assert "5% in its first 200 trials" in events[0].summary
     (report,) = state.reports()
     assert (report.drift.state, report.drift.baseline, report.drift.trials) == ("level", 0.05, 200)

@@ -1,0 +1,157 @@
+"""Intervals by betting: hand-worked ends, mirrored and nested ones, coverage at all times, widths."""
+
+from __future__ import annotations
+
+import random
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.monitor.estimate import bounded_mean, paired_excess, proportion
+from evenkeel.monitor.estimate.bounded_mean import SHARES, WEIGHTS, log_capital
+
+ALPHA = 0.05
+MEAN_SHARE = sum(weight * share for weight, share in zip(WEIGHTS, SHARES, strict=True))
+MEAN_SQUARE = sum(weight * share**2 for weight, share in zip(WEIGHTS, SHARES, strict=True))
+histograms = st.dictionaries(
+    st.sampled_from([0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1.0]), st.integers(1, 300), min_size=1
+)
+
+
+def capital(mean, histogram):
+    values, counts = np.array(sorted(histogram.items()), dtype=float).T
+    return log_capital(mean, values, counts).value
+
+
+def width(estimate):
+    return estimate.upper - estimate.lower
+
+
+def test_intervals_of_one_and_two_observations_agree_with_hand_worked_ones():
+    """The gamblers' wealth is a polynomial in their shares, so a few observations can be solved by hand."""
+    # One observation of 1 turns the wealth into the mean of 1 − s + s/μ, which is 40 at
+    # μ = s̄ / (39 + s̄) for the mean share s̄.
+    one = proportion(1, 1, alpha=ALPHA)
+    assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
+    assert one.lower == pytest.approx(MEAN_SHARE / (39 + MEAN_SHARE), rel=1e-4)
+    # Two: the mean of (1 + s·x)² = 1 + 2·s̄·x + q·x² with x = 1/μ − 1 and the mean square q.
+    x = (sqrt(MEAN_SHARE**2 + 39 * MEAN_SQUARE) - MEAN_SHARE) / MEAN_SQUARE
+    assert proportion(2, 2, alpha=ALPHA).lower == pytest.approx(1 / (1 + x), rel=1e-4)
+    # A pair without a difference lies at ½ of [−1, 1]: 1 − s + s/(2μ) is 40 on average at half that μ.
+    zero = paired_excess(0, 0, 1, alpha=ALPHA)
+    end = MEAN_SHARE / (39 + MEAN_SHARE) - 1
+    assert (zero.value, zero.lower, zero.upper) == (0, pytest.approx(end, abs=1e-4), pytest.approx(-end))
+
+
+def test_no_observations_and_fewer_than_wanted_give_no_estimate():
+    """Nothing observed is None, never a number."""
+    assert proportion(0, 0) is None
+    assert paired_excess(0, 0, 0) is None
+    assert bounded_mean({}) is None
+    assert bounded_mean({0.5: 29}, min_observations=30) is None
+    assert bounded_mean({0.5: 30}, min_observations=30).n == 30
+
+
+@given(histograms)
+def test_the_interval_holds_the_mean_and_is_the_mirror_image_of_the_mirrored_one(histogram):
+    """What is said of v is said of 1 − v the other way round."""
+    estimate = bounded_mean(histogram)
+    mirrored = bounded_mean({1 - value: count for value, count in histogram.items()})
+    assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
+    assert estimate.n == sum(histogram.values())
+    assert mirrored.lower == pytest.approx(1 - estimate.upper, abs=1e-5)
+    assert mirrored.upper == pytest.approx(1 - estimate.lower, abs=1e-5)
+
+
+@given(histograms)
+def test_the_ends_are_where_the_capital_reaches_the_limit_and_err_outwards(histogram):
+    """At the lower end the wealth of those who bet on more is 2/alpha, or a little above."""
+    estimate = bounded_mean(histogram, alpha=ALPHA)
+    if estimate.lower > 0:
+        assert log(2 / ALPHA) - 1e-9 <= capital(estimate.lower, histogram) <= log(2 / ALPHA) + 1e-3
+
+
+@given(histograms)
+def test_a_range_only_maps_the_interval(histogram):
+    """The same observations on [−1, 1] have the ends of [0, 1], doubled and lowered by one."""
+    unit = bounded_mean(histogram)
+    wide = bounded_mean({2 * value - 1: count for value, count in histogram.items()}, low=-1.0)
+    assert wide.value == pytest.approx(2 * unit.value - 1, abs=1e-12)
+    assert wide.lower == pytest.approx(2 * unit.lower - 1, abs=1e-5)
+    assert wide.upper == pytest.approx(2 * unit.upper - 1, abs=1e-5)
+
+
+@given(st.integers(2, 400).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))))
+def test_a_rate_moves_up_with_successes(counts):
+    """One more success among the same trials never lowers an end."""
+    successes, trials = counts
+    fewer, more = proportion(successes, trials), proportion(successes + 1, trials)
+    assert fewer.lower <= more.lower + 1e-6
+    assert fewer.upper <= more.upper + 1e-6
+
+
+@given(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200)).filter(any))
+def test_swapping_the_arms_mirrors_the_excess(counts):
+    """What is said of the variant is said of the resend with the sign turned."""
+    plus, minus, zero = counts
+    estimate, mirrored = paired_excess(plus, minus, zero), paired_excess(minus, plus, zero)
+    assert -1 <= estimate.lower <= estimate.value <= estimate.upper <= 1
+    assert estimate.value == pytest.approx((plus - minus) / (plus + minus + zero), abs=1e-12)
+    assert mirrored.value == -estimate.value
+    assert mirrored.lower == pytest.approx(-estimate.upper, abs=1e-4)
+
+
+@settings(max_examples=30)
+@given(st.floats(0.001, 0.2))
+def test_a_smaller_error_gives_a_wider_interval(alpha):
+    """Intervals nest by their confidence."""
+    wide, narrow = proportion(7, 50, alpha=alpha), proportion(7, 50, alpha=min(1.0, alpha * 3))
+    assert wide.lower < narrow.lower < narrow.upper < wide.upper
+
+
+@pytest.mark.parametrize(
+    ("estimate", "classical"),
+    [
+        # 1.96 standard errors on either side, as an interval for one look has: sqrt(p(1 − p)/n).
+        (proportion(100, 1000), 2 * 1.96 * sqrt(0.09 / 1000)),
+        (proportion(10_000, 20_000), 2 * 1.96 * sqrt(0.25 / 20_000)),
+        (proportion(50_000, 1_000_000), 2 * 1.96 * sqrt(0.0475 / 1_000_000)),
+        # Differences of 5 % and 5 %: their variance is 0.1.
+        (paired_excess(50, 50, 900), 2 * 1.96 * sqrt(0.1 / 1000)),
+    ],
+)
+def test_holding_at_all_times_costs_about_a_factor_of_two_in_width(estimate, classical):
+    """Against the interval that holds at one look only."""
+    assert 1.4 * classical < width(estimate) < 2.2 * classical
+
+
+@pytest.mark.parametrize(
+    ("low", "values", "chances"),
+    [
+        (0.0, (0.0, 1.0), (0.98, 0.02)),
+        (0.0, (0.0, 1.0), (0.5, 0.5)),
+        (-1.0, (-1.0, 0.0, 1.0), (0.05, 0.65, 0.3)),
+        (-1.0, (-1.0, -0.1, 0.1, 0.3), (0.02, 0.4, 0.4, 0.18)),
+    ],
+)
+def test_the_interval_covers_the_truth_at_all_times_together(low, values, chances):
+    """Over 500 looks the true mean is outside the interval at any time in at most 5 % of runs."""
+    choice = random.Random(f"coverage {values}")
+    mean = sum(value * chance for value, chance in zip(values, chances, strict=True))
+    place = (mean - low) / (1 - low)
+    grid = {value: (value - low) / (1 - low) for value in values}
+    missed = 0
+    for _ in range(150):
+        seen = dict.fromkeys(grid.values(), 0)
+        for n, value in enumerate(choice.choices(values, chances, k=500), 1):
+            seen[grid[value]] += 1
+            # Looking at every tenth is enough to see an interval that misses often.
+            if n % 10 == 0:
+                mirrored = {1 - each: count for each, count in seen.items()}
+                if max(capital(place, seen), capital(1 - place, mirrored)) >= log(2 / ALPHA):
+                    missed += 1
+                    break
+    assert missed <= ALPHA * 150
