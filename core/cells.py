@@ -100,7 +100,8 @@ class RollupReport:
 
     key: RollupKey
     trials: int
-    """Perturbed trials with a rating."""
+    """Perturbed trials with a rating, also of exchanges that are no observations because one of their cluster
+    was one shortly before."""
     last_scored_at: float | None
     scorer: Scorer
     """Who decided the latest rating."""
@@ -162,6 +163,9 @@ class CellReport:
     """Who decided the latest rating."""
     trials: int
     """Trials with a rating."""
+    effective: int = 0
+    """Those of them that are observations: near-equal prompts that come together count once. All counts and
+    estimates are of observations."""
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without one, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)

@@ -154,6 +154,10 @@ class Judges:
         if judge.counts.add(verdict):
             judge.encoded = judge.estimates = None
 
+    def drop(self, route: str, model: str) -> None:
+        """Forget a model."""
+        self._judges.pop(_Place(route, model), None)
+
     def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
         """What is known of a judge, computed once for each change of its counts.
 

@@ -11,8 +11,8 @@ that for once is frequent; a rolling deployment that goes back and forth between
 not a storm of them.
 
 A known value makes no change when it comes back, however long it was away: a nightly batch on another model
-makes one change in its first night and none from then on, two prompt versions that are both there at the start
-make none at all. The 64 known values that were seen last are remembered.
+makes one change in its first night and none from then on, two prompt versions that are both there from the
+start make none at all. The 64 known values that were seen last are remembered.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ _TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for 
 _OCTAVE: Final = 2
 
 
-def stated_values(model: str, verdict: Verdict) -> Iterator[tuple[str, str]]:
+def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """The values of an exchange, by kind; kinds that it has none of are left out."""
-    yield kinds.MODEL, model
+    yield kinds.MODEL, verdict.model
     if verdict.requested_model:
         yield kinds.REQUESTED_MODEL, verdict.requested_model
     if verdict.system_fingerprint:
@@ -389,25 +389,36 @@ class RouteWatch:
         """Number of marks so far."""
         return sum(self.counts.values())
 
-    def observe(self, model: str, verdict: Verdict, outcome: Outcome | str, offset: int) -> list[ChangeMark]:
+    def observe(
+        self, verdict: Verdict, outcome: Outcome | str, offset: int, *, observed: bool = True
+    ) -> list[ChangeMark]:
         """Take the next verdict; returns what is noticed with it, mostly nothing, for `mark`.
 
         Values and the traffic's traits are those of exchanges, so they are taken from the resend, which every
         exchange has exactly one of.
+
+        Args:
+            verdict: It.
+            outcome: What it says.
+            offset: Its place in the log.
+            observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
-        found = self._stated(model, verdict, offset) if verdict.perturbation == BASELINE else []
+        found = self._stated(verdict, offset) if verdict.perturbation == BASELINE else []
         rated_by = judge_value(verdict)
         if rated_by:
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
-        if not found:
-            found = self._tested(verdict, offset)
-        self._count(verdict, outcome)
+        if verdict.perturbation == BASELINE and self._records:
+            self._records[-1].since += 1
+        if observed:
+            if not found:
+                found = self._tested(verdict, offset)
+            self._count(verdict, outcome)
         return found
 
-    def _stated(self, model: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
+    def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         found: list[ChangeMark] = []
-        for kind, value in stated_values(model, verdict):
+        for kind, value in stated_values(verdict):
             found += self._switched(kind, value, verdict, offset)
         found += [
             ChangeMark(kinds.PARAMETERS, one.before, one.after, verdict.scored_at, offset)
@@ -464,8 +475,6 @@ class RouteWatch:
         traits = counted_traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
-        if record is not None:
-            record.since += 1
         if self._running.exchanges >= _BLOCK:
             self._closed.append(self._running)
             self._running = Tally()

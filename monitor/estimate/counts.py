@@ -130,6 +130,9 @@ class Counts:
     """Sum over the resends of the same exchanges that have one."""
     control_similarity_trials: int = 0
     failures: dict[str, int] = field(default_factory=dict)
+    clustered: int = 0
+    """Rated trials that are no observations, because one of their cluster was one shortly before; they are
+    in none of the other numbers."""
     same: int = 0
     """Shifts that changed no quality metric."""
     worse: int = 0
@@ -145,7 +148,7 @@ class Counts:
 
     @property
     def trials(self) -> int:
-        """Trials with a rating, or with a similarity instead."""
+        """Observed trials with a rating, or with a similarity instead."""
         return sum(self.rated.values())
 
     @property

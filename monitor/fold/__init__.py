@@ -4,12 +4,14 @@ The state after a verdict depends on the verdicts up to it and on nothing else (
 no restart), which is what makes a checkpoint and an offset enough to resume.
 
 `state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`) and the changes of every route
-(`evenkeel.monitor.changes`); `events` are what it reports on the way.
+(`evenkeel.monitor.changes`); `models` says which models have cells of their own, `clusters` which trials are
+observations; `events` are what it reports on the way.
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow
+from evenkeel.monitor.fold.models import OTHER_MODEL
 from evenkeel.monitor.fold.settings import MonitorSettings
-from evenkeel.monitor.fold.state import OTHER_MODEL, Checkpoint, CheckpointError, MonitorState
+from evenkeel.monitor.fold.state import Checkpoint, CheckpointError, MonitorState
 
 __all__ = [
     "OTHER_MODEL",

@@ -12,6 +12,7 @@ import msgspec
 from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
 from evenkeel.monitor.detect import Alert, DriftAlert
 from evenkeel.monitor.estimate import Counts, Windows
+from evenkeel.monitor.fold.clusters import Clusters
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -39,6 +40,7 @@ class Cell:
         "_windowed_at",
         "alert",
         "changed",
+        "clusters",
         "counts",
         "drift",
         "key",
@@ -55,6 +57,7 @@ class Cell:
     ) -> None:
         self.key = key
         self.counts = counts
+        self.clusters = Clusters()
         self.windows = windows
         self.alert = alert
         """None for the identical resend: it is what the others are compared with."""
@@ -73,8 +76,18 @@ class Cell:
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
+    def observes(self, verdict: Verdict, outcome: Outcome | str) -> bool:
+        """Whether a verdict is one by itself: not a rated one more of the same cluster."""
+        return isinstance(outcome, str) or self.clusters.observe(verdict.cluster)
+
+    def repeat(self, verdict: Verdict) -> None:
+        """Count a rated verdict that is no observation."""
+        self.touch()
+        self.counts.clustered += 1
+        self.scorer, self.scored_at = verdict.scorer, verdict.scored_at
+
     def add(self, verdict: Verdict, outcome: Outcome | str, now: float, era: int) -> Change | None:
-        """Count a verdict and show its pair to the detector."""
+        """Count a verdict that is one by itself, and show its pair to the detector."""
         difference = self.counts.count(outcome, verdict)
         self._estimates = None
         self.revision += 1
@@ -147,6 +160,7 @@ class Cell:
         """The cell as JSON values; floats survive exactly."""
         return {
             "counts": self.counts.to_json(),
+            "clusters": self.clusters.to_json(),
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
@@ -167,6 +181,7 @@ class Cell:
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
+        cell.clusters = Clusters.from_json(raw["clusters"])
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
@@ -221,7 +236,8 @@ def cell_report(
     cell.shown = CellReport(
         key=cell.key,
         scorer=cell.scorer,
-        trials=cell.counts.trials,
+        trials=cell.counts.trials + cell.counts.clustered,
+        effective=cell.counts.trials,
         failures=dict(cell.counts.failures),
         ratings={int(rating): count for rating, count in cell.counts.rated.items()},
         qualities=cell.counts.qualities,

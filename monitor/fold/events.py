@@ -9,6 +9,8 @@ from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenkeel.core.cells import CellKey, Estimate
     from evenkeel.monitor.detect import Change, DriftChange
     from evenkeel.monitor.fold.cell import Cell
@@ -88,6 +90,20 @@ def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings
         f"{baseline.n:,} trials as the baseline."
     )
     return _event(cell, logged, settings, "resolved", summary, "drift")
+
+
+def cells_dropped(
+    cells: Iterable[Cell], logged: LoggedVerdict, settings: MonitorSettings
+) -> list[AlertEvent]:
+    """The alerts that are over because their model has no traffic any more and its place went to another."""
+    found = []
+    for cell in cells:
+        said = f"of {_place(cell.key)} is closed: the model has no traffic any more."
+        if cell.alert is not None and cell.alert.up:
+            found.append(_event(cell, logged, settings, "resolved", f"The alert {said}"))
+        if cell.drift.up:
+            found.append(_event(cell, logged, settings, "resolved", f"Drift {said}", "drift"))
+    return found
 
 
 def _event(

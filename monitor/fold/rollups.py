@@ -15,6 +15,7 @@ from evenkeel.monitor.estimate import (
     Windows,
     rollup_estimates,
 )
+from evenkeel.monitor.fold.clusters import Clusters
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -47,6 +48,7 @@ class _Row(NamedTuple):
     """What an unfinished exchange says in one roll-up."""
 
     observation: str
+    """"" if the exchange is no observation."""
     at: float
     era: int
     scorer: Scorer
@@ -62,6 +64,7 @@ class Group:
         "_windowed",
         "_windowed_at",
         "changed",
+        "clusters",
         "key",
         "occurrences",
         "scored_at",
@@ -73,6 +76,7 @@ class Group:
 
     def __init__(self, key: RollupKey) -> None:
         self.key = key
+        self.clusters = Clusters()
         self.occurrences = Occurrences()
         """Of the shares of all finished exchanges."""
         self.windows = Windows()
@@ -94,13 +98,14 @@ class Group:
 
     def finish(self, tally: ExchangeTally, done: _Open, now: float) -> None:
         """Count an exchange for good."""
-        observation = tally.observation()
         self.changed = True
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
-        self.occurrences.add(observation)
-        self.windows.add(observation, done.at, now, self.era(done.eras))
+        if self not in done.repeats:
+            observation = tally.observation()
+            self.occurrences.add(observation)
+            self.windows.add(observation, done.at, now, self.era(done.eras))
 
     def report(
         self, settings: MonitorSettings, now: float, era: int, unfinished: Sequence[_Row]
@@ -126,9 +131,10 @@ class Group:
 
     def _current(self, now: float, era: int, unfinished: Sequence[_Row]) -> _Totals:
         everything = self.occurrences.total()
-        for row in unfinished:
+        observed = [row for row in unfinished if row.observation]
+        for row in observed:
             everything.update(row.observation.split(" "))
-        rows = [(row.observation, row.at, row.era) for row in unfinished]
+        rows = [(row.observation, row.at, row.era) for row in observed]
         totals: _Totals = {"all": everything}
         for window, words in self.windows.totals(now, era, rows).items():
             totals[window] = words
@@ -137,6 +143,7 @@ class Group:
     def to_json(self) -> dict[str, Any]:
         """The roll-up as JSON values."""
         return {
+            "clusters": self.clusters.to_json(),
             "occurrences": self.occurrences.to_json(),
             "windows": self.windows.to_json(),
             "trials": self.trials,
@@ -147,6 +154,7 @@ class Group:
 
     def read(self, raw: dict[str, Any]) -> None:
         """Read what `to_json` wrote."""
+        self.clusters = Clusters.from_json(raw["clusters"])
         self.occurrences = Occurrences.from_json(raw["occurrences"])
         self.windows = Windows.from_json(raw["windows"])
         self.trials, self.verdicts = raw["trials"], raw["verdicts"]
@@ -157,15 +165,23 @@ class Group:
 class _Open(OpenExchange[Group]):
     """An exchange that may still get trials, with its newest verdict and the changes before it."""
 
-    __slots__ = ("at", "eras", "scorer")
+    __slots__ = ("at", "eras", "repeats", "scorer")
 
     def __init__(self, groups: tuple[Group, ...], eras: Eras) -> None:
         super().__init__(groups)
         self.eras = eras
+        self.repeats: tuple[Group, ...] = ()
+        """Roll-ups in which it is no observation, but one more exchange of a cluster."""
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
         """Of that verdict."""
+
+    def enter(self, group: Group, cluster: str) -> None:
+        """Enter a roll-up: as an observation, or as one more exchange of a cluster."""
+        group.changed = True
+        if not group.clusters.observe(cluster):
+            self.repeats += (group,)
 
 
 class Rollups:
@@ -184,6 +200,8 @@ class Rollups:
         unfinished = self._open.get(exchange)
         if unfinished is None:
             unfinished = self._begin(exchange, eras)
+            for group in unfinished.wholes:
+                unfinished.enter(group, verdict.cluster)
             done = self._open.begin(exchange, unfinished)
             if done is not None:
                 self._finish(done, now)
@@ -192,6 +210,8 @@ class Rollups:
             unfinished.add(verdict, outcome, ())
         else:
             category = self._category(exchange, verdict.perturbation.partition(".")[0])
+            if category not in unfinished.parts:
+                unfinished.enter(category, verdict.cluster)
             unfinished.add(verdict, outcome, (category,))
 
     def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
@@ -215,6 +235,18 @@ class Rollups:
             group = self._categories[place] = self._group(RollupKey("category", *place))
         return group
 
+    def drop(self, route: str, model: str, now: float) -> None:
+        """Forget the roll-ups of a model; its unfinished exchanges are counted for the route."""
+        for exchange in [one for one in self._open if one[1:] == (route, model)]:
+            self._finish(self._open.pop(exchange), now)
+        self._places.pop((route, model), None)
+        self.groups = {
+            key: group for key, group in self.groups.items() if (key.route, key.model) != (route, model)
+        }
+        self._categories = {
+            place: group for place, group in self._categories.items() if place[:2] != (route, model)
+        }
+
     def _finish(self, done: _Open, now: float) -> None:
         for group, tally in done.tallies():
             group.finish(tally, done, now)
@@ -228,7 +260,8 @@ class Rollups:
             for group, tally in one.tallies():
                 verdicts = tally.trials + tally.resends
                 era, trials = group.era(one.eras), tally.trials
-                row = _Row(tally.observation(), one.at, era, one.scorer, trials, verdicts)
+                observation = "" if group in one.repeats else tally.observation()
+                row = _Row(observation, one.at, era, one.scorer, trials, verdicts)
                 unfinished.setdefault(group.key, []).append(row)
         return [
             self.groups[key].report(
@@ -247,6 +280,7 @@ class Rollups:
                 "scorer": one.scorer,
                 "whole": _numbers(one.whole),
                 "categories": {group.key.category: _numbers(tally) for group, tally in one.parts.items()},
+                "repeats": [[group.key.level, group.key.category] for group in one.repeats],
             }
             for exchange, one in self._open.items()
         ]
@@ -260,6 +294,9 @@ class Rollups:
             one.whole = ExchangeTally(*row["whole"])
             for name, numbers in row["categories"].items():
                 one.parts[self._category(exchange, name)] = ExchangeTally(*numbers)
+            repeats = [tuple(group) for group in row["repeats"]]
+            inside = (*one.wholes, *one.parts)
+            one.repeats = tuple(group for group in inside if (group.key.level, group.key.category) in repeats)
 
 
 _NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))

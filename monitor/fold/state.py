@@ -22,11 +22,13 @@ from evenkeel.monitor.fold.events import (
     Applied,
     TrendRow,
     alert_event,
+    cells_dropped,
     drift_approved,
     drift_event,
     drift_forgotten,
     trend_point,
 )
+from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
 from evenkeel.stores.verdict_log import LoggedApproval
@@ -34,6 +36,7 @@ from evenkeel.stores.verdict_log import LoggedApproval
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.estimate import Outcome
@@ -74,7 +77,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
@@ -113,10 +116,6 @@ def rollup_name(key: RollupKey) -> str:
 
 _EXCESS, _DRIFT = "excess", "drift"
 
-OTHER_MODEL: Final = "other"
-"""Models beyond the limit of a route share this name: clients choose model names, and every name
-would be a new series."""
-
 
 class MonitorState:
     """Everything known about every cell, as of `offset` in the verdict log."""
@@ -126,8 +125,8 @@ class MonitorState:
         self.offset = 0
         """Place of the last verdict that is counted."""
         self.folded_models: dict[str, int] = {}
-        """By route: verdicts whose model was beyond the limit, counted under `OTHER_MODEL`."""
-        self._models: dict[str, list[str]] = {}
+        """By route: verdicts whose model had no place, counted under `OTHER_MODEL`."""
+        self._models: dict[str, RouteModels] = {}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
         self._judges = Judges()
@@ -154,20 +153,24 @@ class MonitorState:
             return Applied(self._approved(logged), [])
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
-        cell = self._cell(verdict.route, verdict.model, verdict.perturbation)
-        key = cell.key
+        events = self._settle(logged, now)
+        model = self._model(verdict)
+        cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
-        history = self._follow(key, logged, outcome)
-        self._judges.add(key.route, key.model, verdict)
+        observed = cell.observes(verdict, outcome)
+        history = self._follow(logged, outcome, observed=observed)
         eras = Eras(history.era, self._changes)
-        change = cell.add(verdict, outcome, now, eras.route)
         if not isinstance(outcome, str):
-            exchange = Exchange(verdict.exchange_id, key.route, key.model)
+            exchange = Exchange(verdict.exchange_id, verdict.route, model)
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        events: list[AlertEvent] = []
         if self._forgotten:
             events += [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
             self._forgotten.clear()
+        if not observed:
+            cell.repeat(verdict)
+            return Applied(events, [])
+        self._judges.add(verdict.route, model, verdict)
+        change = cell.add(verdict, outcome, now, eras.route)
         if change:
             events.append(alert_event(cell, change, logged, self.settings))
         drifted = cell.observe_drift(outcome)
@@ -179,7 +182,7 @@ class MonitorState:
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
         ):
             cell.mark_trend(verdict.scored_at)
-            trend = [TrendRow(*key.parts, trend_point(cell, verdict.scored_at, self.settings))]
+            trend = [TrendRow(*cell.key.parts, trend_point(cell, verdict.scored_at, self.settings))]
         return Applied(events, trend)
 
     def _together(self, cell: Cell, logged: LoggedVerdict) -> list[AlertEvent]:
@@ -221,10 +224,9 @@ class MonitorState:
         """
         events = []
         route = logged.approval.route
-        models = self._models.setdefault(route, [])
+        models = self._places(route)
         for approved in logged.approval.cells:
-            full = len(models) >= self.settings.max_models_per_route
-            if full and approved.model not in {*models, OTHER_MODEL}:
+            if not models.admit(approved.model, NEEDED):
                 continue
             cell = self._cell(route, approved.model, approved.perturbation)
             drifting = cell.drift.up
@@ -235,14 +237,42 @@ class MonitorState:
                 events.append(drift_approved(cell, logged, self.settings))
         return events
 
+    def _places(self, route: str) -> RouteModels:
+        models = self._models.get(route)
+        if models is None:
+            models = self._models[route] = RouteModels(self.settings.max_models_per_route)
+        return models
+
+    def _model(self, verdict: Verdict) -> str:
+        """The name that a verdict's model is counted under."""
+        route = verdict.route
+        model = self._places(route).name_of(verdict.model)
+        if model != verdict.model:
+            self.folded_models[route] = self.folded_models.get(route, 0) + 1
+        return model
+
+    def _settle(self, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
+        """Count the exchange for its model, and drop what is known of one that loses its place to it."""
+        verdict = logged.verdict
+        if verdict.perturbation != BASELINE:
+            return []
+        route = verdict.route
+        leaving = self._places(route).observe(verdict.model)
+        if leaving is None:
+            return []
+        dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
+        for cell in dropped:
+            del self._cells[cell.key.parts]
+            for what in (_EXCESS, _DRIFT):
+                self._family.show((*cell.key.parts, what), 0.0, up=False)
+        self._judges.drop(route, leaving)
+        self._rollups.drop(route, leaving, now)
+        self._sorted = []
+        # The store has parts of what is gone.
+        self._stored = False
+        return cells_dropped(dropped, logged, self.settings)
+
     def _cell(self, route: str, model: str, perturbation: str) -> Cell:
-        models = self._models.setdefault(route, [])
-        if model not in models and model != OTHER_MODEL:
-            if len(models) < self.settings.max_models_per_route:
-                models.append(model)
-            else:
-                model = OTHER_MODEL
-                self.folded_models[route] = self.folded_models.get(route, 0) + 1
         key = (route, model, perturbation)
         cell = self._cells.get(key)
         if cell is None:
@@ -251,11 +281,12 @@ class MonitorState:
             cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
         return cell
 
-    def _follow(self, key: CellKey, logged: LoggedVerdict, outcome: Outcome | str) -> RouteWatch:
+    def _follow(self, logged: LoggedVerdict, outcome: Outcome | str, *, observed: bool) -> RouteWatch:
         """Take the verdict into its route's history, and mark the changes that are noticed with it."""
-        history = self._watch(key.route)
-        for change in history.observe(key.model, logged.verdict, outcome, logged.offset):
-            self.mark_change(key.route, change)
+        route = logged.verdict.route
+        history = self._watch(route)
+        for change in history.observe(logged.verdict, outcome, logged.offset, observed=observed):
+            self.mark_change(route, change)
         return history
 
     def _watch(self, route: str) -> RouteWatch:
@@ -349,7 +380,7 @@ class MonitorState:
             {
                 "version": VERSION,
                 "offset": self.offset,
-                "models": self._models,
+                "models": {route: models.to_json() for route, models in self._models.items()},
                 "folded_models": self.folded_models,
                 "clock": self._clock.to_json(),
                 "changes": self._changes,
@@ -396,7 +427,9 @@ class MonitorState:
             raise CheckpointError(f"checkpoint has version {head['version']}, expected {VERSION}")
         state = cls(settings)
         state.offset = head["offset"]
-        state._models, state.folded_models = head["models"], head["folded_models"]
+        most = settings.max_models_per_route
+        state._models = {route: RouteModels.from_json(raw, most) for route, raw in head["models"].items()}
+        state.folded_models = head["folded_models"]
         state._clock = LogClock(head["clock"])
         state._changes = head["changes"]
         state._judges = Judges.from_json(head["judges"])

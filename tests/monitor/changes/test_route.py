@@ -38,7 +38,7 @@ def fed(watch, verdicts, offset=0):
     """Feed verdicts; the marks with the number of their exchange."""
     found = []
     for place, one in enumerate(verdicts, offset + 1):
-        for mark in watch.observe(one.model, one, outcome_of(one), place):
+        for mark in watch.observe(one, outcome_of(one), place):
             watch.mark(mark)
             found.append((one.exchange_id, mark))
     return found

@@ -84,7 +84,7 @@ def test_two_versions_in_turn_from_the_start_are_no_change():
 
 
 def test_a_stray_among_the_first_exchanges_is_a_change_when_it_takes_over():
-    """One b among the first twenty does not count as there from the start: 24 of the latest 40 are a change."""
+    """One b among the first twenty is not there from the start: 24 of the latest 40 are a change."""
     assert watched(["a"] * 10 + ["b"] + ["a"] * 200 + ["b"] * 60) == [(211 + MOST, Switch("a", "b"))]
 
 
