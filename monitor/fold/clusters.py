@@ -23,20 +23,27 @@ class Clusters:
         self._observed: dict[str, int] = {}
         """Cluster → number of the trial that was its observation, oldest first."""
 
+    @property
+    def empty(self) -> bool:
+        """Whether no cluster is remembered, so that a trial that stands alone changes nothing."""
+        return not self._observed
+
     def observe(self, cluster: str) -> bool:
         """Take the next trial; says whether it is an observation.
 
         Args:
             cluster: The trial's; "" if it stands alone, which is always an observation.
         """
-        self._trials += 1
-        if not cluster:
-            return True
         observed = self._observed
+        if not cluster and not observed:
+            return True  # no place is compared with, so none is counted
+        self._trials += 1
         for first in list(observed):
             if self._trials - observed[first] < SPAN:
                 break
             del observed[first]
+        if not cluster:
+            return True
         if cluster in observed:
             return False
         observed[cluster] = self._trials

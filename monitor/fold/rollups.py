@@ -179,9 +179,10 @@ class _Open(OpenExchange[Group]):
 
     def enter(self, group: Group, cluster: str) -> None:
         """Enter a roll-up: as an observation, or as one more exchange of a cluster."""
-        group.changed = True
-        if not group.clusters.observe(cluster):
-            self.repeats += (group,)
+        if cluster or not group.clusters.empty:
+            group.changed = True
+            if not group.clusters.observe(cluster):
+                self.repeats += (group,)
 
 
 class Rollups:
