@@ -25,6 +25,7 @@ BENCHMARKS = (
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
     "templates --edits 1 --requests 20",
     "tracing",
+    "traffic --show 2 --runs 1 --trials 300",
     "worker --exchanges 5",
 )
 

@@ -152,7 +152,7 @@ def _headline(found: Backtest) -> str:
 def _summary(found: Backtest) -> Iterator[str]:
     settings = found.variant.settings
     yield (
-        f"Limit {percent(settings.threshold)} above noise, tolerance of drift "
+        f"Limit {number(100 * settings.threshold, 1)} points above noise, tolerance of drift "
         f"{percent(settings.drift_tolerance)}; false alarms at most once in "
         f"{number(settings.mean_trials_between_false_alarms)} trials of all cells."
     )

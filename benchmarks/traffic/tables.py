@@ -1,0 +1,140 @@
+"""The tables of `docs/backtest-measured.md`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.kit import Table
+from benchmarks.traffic.measures import CAP, STATED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.kit import Cell
+    from benchmarks.traffic.measures import Coverage, Delays, FalseAlarms, Step
+    from benchmarks.traffic.rivals import Rival
+
+ESTIMATES: Final = {
+    "content_delta": "content delta",
+    "excess": "paired difference",
+    "quality_worse": "quality got worse",
+    "robustness": "robustness",
+    "similarity": "similarity",
+}
+"""The estimates of a coverage table, and what they are called there."""
+
+STREAMS: Final = {
+    "independent": "independent, nothing wrong",
+    "on_the_line": "independent, on the line",
+    "bursts": "bursts, nothing wrong",
+    "bursts_on_the_line": "bursts, on the line",
+    "interleaved_on_the_line": "interleaved bursts, on the line",
+    "easy_and_hard_clusters": "rates .02 and .18, by recurring prompt",
+    "easy_and_hard_versions": "rates .02 and .18, by prompt version in turn",
+    "easy_and_hard_blocks": "rates .02 and .18, in blocks of 500 by length",
+    "easy_and_hard_unmarked": "rates .02 and .18, in turn, not marked",
+    "many_cells": "200 cells on the line",
+    "some_up": "16 of 40 cells up: the other 24, on the line",
+    "lost_resends": "resends lost when they shift",
+    "one_off_models": "one request in five names a new model",
+    "new_models": "a new model every 300 requests",
+    "nightly_batch": "nightly batch on another model, 30 days",
+    "versions_by_day": "two prompt versions, a day each",
+}
+"""The streams in which nothing happens, and what they are called in a table."""
+
+
+def coverage(found: Mapping[tuple[str, float], Coverage]) -> Table:
+    """Shares of the sequences of intervals that never missed."""
+    rows: list[tuple[Cell, ...]] = [
+        (f"{traffic}, {rate:g}", *(one.share(name) for name in ESTIMATES), one.sequences["content_delta"])
+        for (traffic, rate), one in found.items()
+    ]
+    return Table(
+        "coverage",
+        ("traffic and rate", *ESTIMATES.values(), "sequences"),
+        tuple(rows),
+        digits=3,
+        notes=("Stated: .95, at all looks of a sequence together.",),
+    )
+
+
+def false_alarms(found: Mapping[str, FalseAlarms]) -> Table:
+    """Trials of all cells between false alarms, whatever row they stand in."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in found.items():
+        low, high = one.interval
+        between = one.between
+        rows.append(
+            (
+                STREAMS[name],
+                one.trials,
+                one.alerts["excess"],
+                one.alerts["drift"],
+                f"{between:,.0f}" if between else f"none in {one.trials:,}",
+                f"{low:,.0f} to {'∞' if high == float('inf') else f'{high:,.0f}'}",
+                one.changes,
+            )
+        )
+    return Table(
+        "false-alarms",
+        (
+            "traffic",
+            "trials",
+            "alerts",
+            "drifts",
+            "trials between false alarms",
+            "95 % interval",
+            "changes noticed",
+        ),
+        tuple(rows),
+        notes=(f"Stated: {STATED:,.0f} trials of all cells.",),
+    )
+
+
+def delays(own: Mapping[tuple[Step, int], Delays], others: Mapping[tuple[Step, int], list[Rival]]) -> Table:
+    """Mean trials from a change to the alarm, and those of the rivals."""
+    names = [one.name for one in next(iter(others.values()))]
+    rows: list[tuple[Cell, ...]] = []
+    for (step, quiet), one in own.items():
+        rival = others[step, quiet]
+        best = min(each.delay for each in rival)
+        mean = one.mean
+        rows.append(
+            (
+                f"{step.name} after {quiet:,}",
+                mean,
+                f"{one.lost:.0%}",
+                *(each.delay for each in rival),
+                f"{mean / best:.2f}" if mean is not None else None,
+                one.false,
+            )
+        )
+    return Table(
+        "delays",
+        ("change and quiet trials before it", "evenkeel", "not found", *names, "evenkeel/best", "false"),
+        tuple(rows),
+        digits=0,
+        notes=(f"*Not found*: within {CAP:,} trials, counted as that.",),
+    )
+
+
+def floor(found: Mapping[int, Sequence[int]]) -> Table:
+    """Requests to the alarm where the floor is high."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"after {quiet:,} quiet requests",
+            sum(delays) / len(delays),
+            sorted(delays)[len(delays) // 2],
+            max(delays),
+            sum(delay <= 200 for delay in delays) / len(delays),  # noqa: PLR2004 - the aim
+            len(delays),
+        )
+        for quiet, delays in found.items()
+    ]
+    return Table(
+        "floor",
+        ("other questions begin to be answered", "mean", "median", "longest", "within 200", "runs"),
+        tuple(rows),
+        digits=2,
+    )
