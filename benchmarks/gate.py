@@ -11,7 +11,9 @@ of the calls by chance. Prints, for
 
 1. a candidate that is equal to the model in use,
 2. one that answers 15 % more of the prompts badly,
-3. one behind a port on which nobody listens,
+3. the same name with the same weights, against the recorded answers of the goldens (--against recorded),
+4. the same name with weights that answer 15 % more of the prompts badly, against the same,
+5. one behind a port on which nobody listens,
 
 how many runs ended with which exit code, how many were settled before the last golden, and the share of
 the calls that stopping early saved.
@@ -83,24 +85,31 @@ def write_goldens(path: Path, count: int, first: int) -> Path:
     return path
 
 
-def simulation(seed: int, excess: float) -> Simulation:
-    """The model in use and a candidate; which prompts are fragile follows from the seed."""
+def simulation(seed: int, excess: float, *, replaced: bool) -> Simulation:
+    """The model in use and a candidate; which prompts are fragile follows from the seed.
+
+    Args:
+        seed: Of a run.
+        excess: How many more prompts the candidate answers badly.
+        replaced: Whether the candidate's weights stand behind the name in use, too.
+    """
     states = [
-        ModelState(_MODEL, fragility=_FRAGILITY, noise=_NOISE),
+        ModelState(_MODEL, fragility=_FRAGILITY + excess * replaced, noise=_NOISE),
         ModelState("candidate", fragility=_FRAGILITY + excess, noise=_NOISE),
     ]
     settings = SimulationSettings(salt=seed.to_bytes(8, "big"))
     return Simulation(states, settings, rng=random.Random(seed))
 
 
-def gate(folder: Path, goldens: Path, url: str, seed: int, tally: Tally) -> None:
+def gate(folder: Path, goldens: Path, url: str, seed: int, tally: Tally, *options: str) -> None:
     """One run of the command."""
     report = folder / "gate.json"
     started = time.perf_counter()
     done = CliRunner().invoke(
         main,
         [
-            *("gate", str(goldens), "--base-url", f"{url}/v1", "--model", "candidate", "--seed", str(seed)),
+            *("gate", str(goldens), "--base-url", f"{url}/v1", "--seed", str(seed)),
+            *(options or ("--model", "candidate")),
             *("--yes", "--no-embeddings", "--json", str(report)),
         ],
     )
@@ -113,15 +122,16 @@ def gate(folder: Path, goldens: Path, url: str, seed: int, tally: Tally) -> None
     tally.calls.append(found["ledger"]["calls"])
 
 
-def measured(runs: int, count: int, excess: float) -> Tally:
-    """Runs against a candidate whose excess is known."""
+def measured(runs: int, count: int, excess: float, *, recorded: bool = False) -> Tally:
+    """Runs against a candidate whose excess is known, or of the name in use against its recorded answers."""
+    options = ("--against", "recorded") if recorded else ()
     tally = Tally()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for seed in range(runs):
             goldens = write_goldens(folder / "goldens.jsonl", count, first=seed * count)
-            with serving(simulation(seed, excess)) as url:
-                gate(folder, goldens, url, seed, tally)
+            with serving(simulation(seed, excess, replaced=recorded)) as url:
+                gate(folder, goldens, url, seed, tally, *options)
             if sys.stderr.isatty():
                 print(f"\r{excess:.2f}: {seed + 1} of {runs} runs", end="", file=sys.stderr)
     return tally
@@ -204,14 +214,16 @@ def run() -> None:
         decisions(given.runs, given.goldens, given.noise, given.repeats)
         return
     goldens = given.goldens[0]
-    print(f"{given.runs} runs, {goldens} goldens, {2 * goldens} calls at most")
+    print(f"{given.runs} runs, {goldens} goldens, {2 * goldens} calls at most", flush=True)
     print(
         f"{'candidate':<22}{'pass':>5}{'regr.':>6}{'open':>6}{'none':>6}{'settled':>9}{'saved':>8}{'least':>8}",
         end="",
     )
     print(f"{'calls':>7}{'s':>7}")
-    print(row("equal", measured(given.runs, goldens, 0.0)))
+    print(row("equal", measured(given.runs, goldens, 0.0)), flush=True)
     print(row("15 points more fragile", measured(given.runs, goldens, 0.15)))
+    print(row("same name and weights", measured(given.runs, goldens, 0.0, recorded=True)))
+    print(row("same name, 15 points", measured(given.runs, goldens, 0.15, recorded=True)))
     print(row("unreachable", unreachable(goldens)))
 
 

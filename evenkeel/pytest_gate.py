@@ -119,12 +119,14 @@ def ruling(
         wanted: What to do.
         confirmed: Whether endpoints may be asked.
         how: What allows it, for the message if it is not.
-        memory: Where verdicts are kept; what could not be measured is not.
+        memory: Where verdicts are kept; what could not be measured is not, nor what recorded answers decide.
         clock: Unix time in seconds.
 
     Raises: InputError for what cannot be used.
     """
     options, outputs = wanted
+    if options.recorded:
+        memory = None  # what was true of the weights of yesterday says nothing about those of today
     key = f"evenkeel-gate/{_identity(options)}"
     known = memory.get(key, None) if memory is not None else None
     if known is not None:

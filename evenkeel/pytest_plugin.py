@@ -165,8 +165,6 @@ class EvenkeelGate:
         """The options of markers, test and command line, each over the one before."""
         config = self._item.config
         together: dict[str, Any] = {}
-        if (cache := self._cache()) is not None:
-            together["cache"] = cache.mkdir("evenkeel-gate") / "answers"
         for marker in reversed(list(self._item.iter_markers(_NAME))):
             together |= marker.kwargs
         together |= said
@@ -174,6 +172,10 @@ class EvenkeelGate:
             value = config.getoption(f"--evenkeel-{name.replace('_', '-')}")
             if value is not None:
                 together[name] = config.invocation_params.dir / value if metavar == "FILE" else value
+        # Beside recorded answers, the candidate is asked anew: its weights may be others today.
+        remembered = together.get("against") != "recorded"
+        if remembered and "cache" not in together and (cache := self._cache()) is not None:
+            together["cache"] = cache.mkdir("evenkeel-gate") / "answers"
         return together
 
     def _error(self, text: str) -> NoReturn:

@@ -45,6 +45,8 @@ class Golden:
     compared but not asked again."""
     answer: Answer
     """The approved answer."""
+    samples: tuple[Answer, ...] = ()
+    """Further answers of the same model to the same request, recorded without choosing: its rerun noise."""
     task: str | None = None
     model: str | None = None
     """Which model gave the answer, as the endpoint returned it."""
@@ -316,11 +318,16 @@ def _pack(golden: Golden, seal: Seal) -> bytes:
 def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Golden:
     assert isinstance(packed, bytes)
     raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
-    answer = raw.pop("answer")
-    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
+    answer = _answer(raw.pop("answer"))
+    samples = tuple(_answer(one) for one in raw.pop("samples", ()))
     # A later version of the program may have added fields; one that goes back leaves them aside.
     known = {field.name for field in dataclasses.fields(Golden)}
-    return Golden(answer=Answer(**answer), **{name: raw[name] for name in raw if name in known})
+    found = {name: raw[name] for name in raw if name in known}
+    return Golden(answer=answer, samples=samples, **found)
+
+
+def _answer(raw: dict[str, Any]) -> Answer:
+    return Answer(**{**raw, "tool_calls": tuple(ToolCall(**call) for call in raw["tool_calls"])})
 
 
 def _entry(body: Body, _seal: Seal, _name: tuple[str, ...]) -> Entry:

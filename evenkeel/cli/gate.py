@@ -96,6 +96,12 @@ class GateKeywords(TypedDict, total=False):
     new_template: Annotated[AnyPath, "FILE", "Prompt as it will be."]
     reference_url: Annotated[str, "URL", "Endpoint of the reference.  [the route's, or --base-url]"]
     reference_model: Annotated[str, "NAME", "Model of the reference.  [each golden's own]"]
+    against: Annotated[
+        Literal["reference", "recorded"],
+        "",
+        "Ask the reference now, or take the goldens' recorded answers: the same name, new weights.",
+        "reference",
+    ]
     no_reference: Annotated[bool, "", "Ask the candidate alone, without taking noise off."]
     api_key_env: Annotated[str, "VARIABLE", "Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"]
     reference_key_env: Annotated[str, "VARIABLE", "The reference's key.  [--api-key-env]"]
@@ -140,6 +146,7 @@ _TYPES: Final = {
     "repeats": click.IntRange(1, 100),
     "max_usd": click.FloatRange(0),
     "undecided": click.Choice(["pass", "fail"]),
+    "against": click.Choice(["reference", "recorded"]),
 }
 
 
@@ -175,6 +182,7 @@ def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
       evenkeel gate goldens.jsonl --base-url http://new:8000/v1 --reference-url http://old:8000/v1
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --prompt system.txt
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
+      evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --against recorded
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
     """
     sys.exit(_run(files, given, confirmed=yes))
@@ -250,6 +258,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions
         goldens=goldens,
         source=source,
         sides=_sides(given, settings),
+        recorded=given["against"] == "recorded",
         task=_task(given["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
         raters=lambda database: _raters(
@@ -340,13 +349,15 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
         model=given["model"],
         edit=_edit(given),
     )
-    if given["no_reference"]:
+    recorded = given["against"] == "recorded"
+    if given["no_reference"] or recorded:
+        said = "--against recorded" if recorded else "--no-reference"
         named = [name for name in ("reference_url", "reference_model") if given[name] is not None]
         if named:
             option = named[0].replace("_", "-")
-            raise SettingsError(
-                f"--no-reference and --{option}: either there is a reference, or there is none"
-            )
+            raise SettingsError(f"{said} and --{option}: either a reference is asked, or none is")
+        if given["no_reference"] and recorded:
+            raise SettingsError(f"{said} and --no-reference: the recorded answers are a reference")
         return (candidate,)
     reference = _side(
         "reference",

@@ -66,7 +66,9 @@ class GateOptions:
     source: str
     """Where they come from."""
     sides: Sequence[Side]
-    """Candidate and, if there is one, reference; else the tolerance is all that is taken off."""
+    """Candidate and, if it is asked, reference; else the tolerance is all that is taken off."""
+    recorded: bool = False
+    """Whether the goldens' recorded answers are the reference."""
     task: str | None = None
     """Of goldens that name none and whose route has none."""
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
@@ -203,6 +205,8 @@ class Run:
     """Where the judge's are added."""
     repeats: int = 1
     """Calls to each side for each golden."""
+    recorded: bool = False
+    """Whether the goldens' recorded answers stand for the reference."""
     concurrency: int = 8
     """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
     task: Callable[[Golden], str | None] = lambda golden: golden.task
@@ -245,8 +249,8 @@ class Run:
 
     def _ahead(self, tasks: Sequence[Task]) -> int:
         """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
-        sides = next((len(task.requests) for task in tasks), 1)
-        return max(1, round(self.concurrency / (sides * self.repeats)))
+        each = next((len(draws(task, self.repeats, recorded=self.recorded)) for task in tasks), 1)
+        return max(1, round(self.concurrency / each))
 
     def _take(self, looked: Looked, course: Course) -> None:
         self.gate.take(looked.measured)
@@ -259,7 +263,7 @@ class Run:
         self.progress()
 
     async def _look(self, task: Task) -> Looked:
-        places = [(side, number) for side in task.requests for number in range(self.repeats)]
+        places = draws(task, self.repeats, recorded=self.recorded)
         calls = [
             asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
         ]
@@ -273,20 +277,47 @@ class Run:
         if failure is not None:
             return Looked(failure)
         said = [answer for answer in answers if not isinstance(answer, Failure)]
-        scored = await self._scores(task, said)
+        if self.recorded:
+            return await self._beside_recorded(task, said)
+        scored = await self._scores(task, task.golden.answer, said)
         found: dict[SideName, list[tuple[Answer, Scored]]] = {}
         for (side, _), answer, one in zip(places, said, scored, strict=True):
             found.setdefault(side, []).append((answer, one))
-        return _looked(task, found)
+        return _looked(task, found, self._numbers(found))
 
-    async def _scores(self, task: Task, answers: Sequence[Answer]) -> list[Scored]:
+    async def _beside_recorded(self, task: Task, said: Sequence[Answer]) -> Looked:
+        """Hold new answers against recorded ones.
+
+        With samples, both sides are held against the approved answer. With nothing but that answer, the
+        last of the new ones takes its place on the other side: if nothing has changed, the two could be
+        exchanged.
+        """
+        approved, samples = task.golden.answer, task.golden.samples
+        found: dict[SideName, list[tuple[Answer, Scored]]]
+        if samples:
+            scored = await self._scores(task, approved, [*said, *samples])
+            answers = list(zip([*said, *samples], scored, strict=True))
+            found = {"candidate": answers[: len(said)], "reference": answers[len(said) :]}
+            return _looked(task, found, self._numbers(found))
+        *new, other = said
+        found = {
+            "candidate": list(zip(new, await self._scores(task, approved, new), strict=True)),
+            "reference": list(zip(new, await self._scores(task, other, new), strict=True)),
+        }
+        return _looked(task, found, self._numbers(found) if len(new) == 1 else None)
+
+    def _numbers(self, found: Mapping[SideName, Sequence[object]]) -> tuple[int, int]:
+        """Answers of each side."""
+        return len(found["candidate"]), len(found.get("reference", ()))
+
+    async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[Scored]:
         """The scores of each answer. Answers that are equal are scored once, so they score alike."""
         by_content: dict[tuple[object, ...], Scored] = {}
         scores = []
         for answer in answers:
             key = (answer.text, answer.tool_calls)
             if key not in by_content:
-                pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
+                pair = Pair(approved, answer, task.context, self.task(task.golden))
                 by_content[key] = scored = await self.scoring.score(pair)
                 account = self.costs.of(JUDGE)
                 account.book(Spend(0, scored.opinions_usd))
@@ -296,14 +327,26 @@ class Run:
         return scores
 
 
-def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Looked:
+def draws(task: Task, repeats: int, *, recorded: bool) -> list[tuple[SideName, int]]:
+    """What is asked for a golden: the side and the number of the call.
+
+    Beside a single recorded answer the candidate is asked once more, to see how far it repeats itself.
+    """
+    more = recorded and not task.golden.samples
+    return [(side, number) for side in task.requests for number in range(repeats + more)]
+
+
+def _looked(
+    task: Task,
+    found: Mapping[SideName, Sequence[tuple[Answer, Scored]]],
+    numbers: tuple[int, int] | None,
+) -> Looked:
     measured: Measured = {}
     names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
     for name in names:
         shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
         failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
         known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
-        numbers = len(found["candidate"]), len(found.get("reference", ()))
         measured[name] = failure or Shares(known["candidate"], known.get("reference"), numbers)
     differences = {
         name: shares.difference
@@ -371,19 +414,20 @@ def estimate(
     for task in asked:
         answer = task.golden.answer
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        for request in task.requests.values():
-            for repeat in range(options.repeats):
-                if answers.get(drawn(request, repeat).key) is not None:
-                    remembered += 1
-                    continue
-                calls += 1
-                cost = options.prices.usd(request.model, request.prompt_tokens, said)
-                spend = spend.plus(Spend(request.prompt_tokens + said, cost))
+        places = draws(task, options.repeats, recorded=options.recorded)
+        for side, repeat in places:
+            request = task.requests[side]
+            if answers.get(drawn(request, repeat).key) is not None:
+                remembered += 1
+                continue
+            calls += 1
+            cost = options.prices.usd(request.model, request.prompt_tokens, said)
+            spend = spend.plus(Spend(request.prompt_tokens + said, cost))
         name = task_of(task.golden, options.route_tasks, options.task)
         each = [one.expense(Pair(answer, answer, task.context, name)) for one in by_judge]
         if judged and scoring.rating is not None:
             each.append(scoring.rating.estimate(2 * len(answer.text), len(task.context), name))
-        pairs = len(task.requests) * options.repeats
+        pairs = len(places) + len(task.golden.samples) * options.recorded
         for one in each:
             spend = spend.plus(Spend(pairs * one.tokens, pairs * one.usd))
     judges = judged or bool(by_judge)
@@ -436,7 +480,7 @@ async def _decided(
                 options.rules,
                 scoring.measures(options.deciding),
                 goldens=len(ordered),
-                with_reference=len(sides) > 1,
+                with_reference=len(sides) > 1 or options.recorded,
             )
         except ValueError as error:
             raise InputError(f"--gate-on: {error}") from error
@@ -456,6 +500,7 @@ async def _decided(
                 scoring,
                 costs=costs,
                 repeats=options.repeats,
+                recorded=options.recorded,
                 concurrency=options.concurrency,
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),
                 progress=made.add,
@@ -465,9 +510,9 @@ async def _decided(
         report=gate.report(course.cut_short),
         source=options.source,
         candidate=described(sides[0]),
-        reference=described(sides[1]) if len(sides) > 1 else "",
+        reference=described(sides[1]) if len(sides) > 1 else _recorded(options),
         scored_by=scoring.said,
-        planned_calls=len(asked) * len(sides) * options.repeats,
+        planned_calls=sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked),
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
         failures=course.failures,
@@ -476,6 +521,15 @@ async def _decided(
         repeats=options.repeats,
         duration_s=took_s,
     )
+
+
+def _recorded(options: GateOptions) -> str:
+    """What stands for the reference where it is not asked; "" if nothing does."""
+    if not options.recorded:
+        return ""
+    alone = sum(not golden.samples for golden in options.goldens)
+    noise = f"; for {number(alone)} with one answer the candidate shows the noise" if alone else ""
+    return f"the goldens' recorded answers{noise}"
 
 
 def _spent_so_far(costs: Costs) -> str:
@@ -492,7 +546,7 @@ def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
             f"{number(goldens)} goldens cannot settle a pass: it takes {number(least)} even if no answer "
             "differs."
         )
-    if len(options.sides) == 1:
+    if len(options.sides) == 1 and not options.recorded:
         yield (
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."

@@ -4,8 +4,8 @@ The least that a line holds is an answer; one that can be asked again has a requ
 
     {"id": "refund-1", "prompt": "May I return a used kettle?", "answer": "No: only unused ones."}
 
-A request is one of `request` (the body), `messages` or `prompt`. The other fields: `version`, `route`,
-`path`, `task`, `model`, `prompt_version`, `approved_by`, `approved_at`, `note`, `retired_by`, `retired_at`.
+A request is one of `request` (the body), `messages` or `prompt`. The other fields: `samples` (further
+recorded answers), `version`, `route`, `path`, `task`, `model`, `prompt_version`, `approved_by`, `approved_at`, `note`, `retired_by`, `retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
 The answer is text, an object with text and calls, or a whole response of an endpoint.
 """
@@ -126,7 +126,7 @@ def _call(value: Any) -> ToolCall:
 
 
 _ASKED = ("request", "messages", "prompt")
-_OWN = ("id", "version", *_ASKED, "answer")
+_OWN = ("id", "version", *_ASKED, "answer", "samples")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -207,6 +207,8 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
         if golden.request is not None:
             said["request"] = json.loads(golden.request)
         said["answer"] = written_answer(golden.answer)
+        if golden.samples:
+            said["samples"] = [written_answer(sample) for sample in golden.samples]
         if golden.model != golden.answer.model:
             said["model"] = golden.model  # null where the answer's own name is not to be taken
         for name in ("task", "prompt_version", "approved_by", "note", "retired_by"):
@@ -269,6 +271,7 @@ class _Line:
             path=path,
             request=request,
             answer=answer,
+            samples=self._samples(),
             task=self._word("task") or None,
             model=self._word("model") or None if "model" in self.cells else answer.model,
             prompt_version=self._word("prompt_version") or None,
@@ -278,6 +281,15 @@ class _Line:
             retired_by=self._word("retired_by") or None,
             retired_at=self._time("retired_at"),
         )
+
+    def _samples(self) -> tuple[Answer, ...]:
+        value = self.cells.get("samples") or []
+        if not isinstance(value, list):
+            raise self.fault("samples", "is not a list of answers")
+        try:
+            return tuple(map(read_approved, value))
+        except GoldenError as error:
+            raise self.fault("samples", str(error)) from None
 
     def _id(self) -> str:
         value = self.cells.get("id")
