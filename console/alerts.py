@@ -19,7 +19,7 @@ from evenkeel.console.heatmap import retired_models
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
-from evenkeel.monitor.changes.report import SAID
+from evenkeel.monitor.changes.markdown import finding_lines
 from evenkeel.monitor.fold import OTHER_MODEL
 from evenkeel.stores.verdict_log import Narrow
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, DriftReport
+    from evenkeel.monitor.changes.effects import Effect
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, VerdictLog
@@ -42,16 +43,17 @@ EXPLAINS_S: Final = 7 * 86_400.0
 SHOWN: Final = 60
 """Alerts of either list on the page; the download has all."""
 
-_REGRESSES_S: Final = 86_400.0
-"""So long a change that made answers worse is an alert, as it is for the rules of Prometheus."""
+_NEWS_S: Final = 86_400.0
+"""So long a change of the answers is an alert, as it is for the rules of Prometheus."""
 
 _SLACK_S: Final = 60.0
 """The first verdict after a change and the one that raises an alert may be scored in either order."""
 
-RUNBOOKS: Final = {
-    "excess": "EvenkeelRobustnessBreach",
-    "drift": "EvenkeelDrift",
-    "change": "EvenkeelChangeRegression",
+RUNBOOKS: Final = {"excess": "EvenkeelRobustnessBreach", "drift": "EvenkeelDrift"}
+CHANGED: Final[dict[Effect, str]] = {
+    "worse": "Answers are worse since the last change",
+    "fragile": "Answers are more fragile since the last change",
+    "different": "Answers are different since the last change",
 }
 DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
 _MOVES: Final = "Answers change under"
@@ -100,9 +102,14 @@ class Alert:
         )
 
     @property
+    def runbook(self) -> str:
+        """Name of the page that says what to do about it."""
+        return self.change.runbook if self.kind == "change" and self.change else RUNBOOKS[self.kind]
+
+    @property
     def runbook_href(self) -> str:
         """What to do about it."""
-        return links.runbook_link(RUNBOOKS[self.kind])
+        return links.runbook_link(self.runbook)
 
 
 def alerts_page(
@@ -151,7 +158,7 @@ def alerts_page(
             for one in reports
             if (drift := one.drift) is not None and drift.state in DRIFTED
         ),
-        *(_of_change(change) for change in _newest(changes) if _regressed(change, now)),
+        *(_of_change(change) for change in _newest(changes) if _matters(change, now)),
     ]
     past = [
         of_cell(*_over(event, events[place + 1 :]), event.at)
@@ -192,8 +199,8 @@ def raised_at(key: CellKey, events: Sequence[AlertEvent], what: str = "excess") 
     return None
 
 
-def _regressed(change: ChangeReport, now: float) -> bool:
-    return change.effect == "worse" and now - change.at <= _REGRESSES_S
+def _matters(change: ChangeReport, now: float) -> bool:
+    return change.severity != "" and now - change.at <= _NEWS_S
 
 
 def _newest(changes: Sequence[ChangeReport]) -> list[ChangeReport]:
@@ -219,10 +226,8 @@ def _drift(drift: DriftReport) -> str:
 
 
 def _of_change(change: ChangeReport) -> Alert:
-    value = " ".join(change.effects).rstrip(".")
-    return Alert(
-        "change", "Answers are worse since the last change", change.route, value, change.at, change=change
-    )
+    value = " ".join(finding_lines(change)).rstrip(".")
+    return Alert("change", CHANGED[change.effect], change.route, value, change.at, change=change)
 
 
 def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, CellKey, str, float | None]:
@@ -263,8 +268,8 @@ def alerts_table(page: Page) -> Table:
         "since",
         "until",
         ("measured", lambda one: figures.plain(one.value)),
-        ("change", lambda one: SAID[one.change.cause] if one.change else None),
-        ("runbook", lambda one: RUNBOOKS[one.kind]),
+        ("change", lambda one: one.change.coincided if one.change else None),
+        ("runbook", lambda one: one.runbook),
     )
 
 

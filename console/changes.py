@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
-from evenkeel.monitor.changes.markdown import markdown
+from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +61,8 @@ def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> 
         "at",
         ("cause", lambda one: one.cause.value),
         ("among", lambda one: " ".join(cause.value for cause in one.among)),
+        ("candidates", lambda one: " ".join(candidate_lines(one))),
         "effect",
-        ("effects", lambda one: " ".join(one.effects)),
+        ("findings", lambda one: " ".join(finding_lines(one))),
         ("marks", lambda one: "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks)),
     )

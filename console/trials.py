@@ -26,7 +26,6 @@ from evenkeel.console.trial_search import (
 )
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
-from evenkeel.monitor.changes.report import SAID
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _options(choices: Mapping[str, str | tuple[str, object]]) -> tuple[Option, .
 
 
 def _change(change: ChangeReport, now: float) -> str:
-    return f"{change.route}, {figures.moment(change.at, now)}: {SAID[change.cause]}"
+    return f"{change.route}, {figures.moment(change.at, now)}: {change.coincided}"
 
 
 def _chips(chosen: TrialFilter, fields: Sequence[Field]) -> tuple[Chip, ...]:

@@ -121,7 +121,9 @@ class ChangeMark:
     offset: int
     """Place of that verdict in the log."""
     run: int = 0
-    """Exchanges or trials before it that seem to belong to the change already; only of shares that moved."""
+    """Exchanges before it that seem to belong to the change already; only of shares that moved."""
+    since: int = 0
+    """Exchanges between the first mark of the same change and this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL, Manner
-from evenkeel.monitor.changes.report import Cause
+from evenkeel.monitor.changes import Cause
 from evenkeel.simulate import JUDGE_MODEL
 
 if TYPE_CHECKING:

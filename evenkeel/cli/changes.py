@@ -13,7 +13,8 @@ from rich.table import Table
 
 from evenkeel.cli.options import json_option, table_console, with_stores
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
-from evenkeel.monitor.changes.markdown import EFFECTS, markdown
+from evenkeel.monitor.changes.effects import EFFECTS
+from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.settings import SettingsError

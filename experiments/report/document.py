@@ -23,9 +23,9 @@ from evenkeel.experiments.kit.renderings import csv_text, json_text
 from evenkeel.experiments.report import sentences
 from evenkeel.experiments.report.sides import COMPARED
 from evenkeel.experiments.report.tables import BASELINE_CATEGORY, MEASURES, ranked
+from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.kinds import NAMES
-from evenkeel.monitor.changes.markdown import EFFECTS
-from evenkeel.monitor.changes.report import SAID
+from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -183,18 +183,19 @@ def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
 
 def _change(change: ChangeSides) -> Iterator[Section]:
     found = change.report
-    among = f" ({', or '.join(SAID[one] for one in found.among)})" if len(found.among) > 1 else ""
     marks = tuple((NAMES.get(mark.kind, mark.kind), mark.before, mark.after) for mark in found.marks)
     yield _section(
         "change",
         Paragraph(
-            f"Likely cause: {SAID[found.cause]}{among}. Effect: {EFFECTS[found.effect]}. Noticed "
+            f"Effect: {EFFECTS[found.effect]}. Coincided with: {found.coincided}. Noticed "
             f"{figures.date_and_time(found.at)}, change {found.id}."
         ),
         *_listed("change", marks).blocks,
     )
     for key, lines in (
-        ("what-got-worse", found.effects),
+        ("measured", finding_lines(found)),
+        ("coincided", candidate_lines(found)),
+        ("ruled-out", found.ruled_out),
         ("evidence", found.evidence),
         ("settings-that-differ", found.settings),
     ):

@@ -25,8 +25,7 @@ from evenkeel.core.text import one_line
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, WORDS, ranked
-from evenkeel.monitor.changes.markdown import EFFECTS
-from evenkeel.monitor.changes.report import SAID, Cause
+from evenkeel.monitor.changes.effects import EFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.report.findings import Report
     from evenkeel.experiments.report.sides import ChangeSides
     from evenkeel.experiments.report.tables import Line
-    from evenkeel.monitor.changes.report import ChangeReport, Difference
+    from evenkeel.monitor.changes.comparison import Difference
+    from evenkeel.monitor.changes.report import ChangeReport
 
 
 DAY_S: Final = 86_400
@@ -120,7 +120,7 @@ def summary(report: Report) -> list[str]:
         report=report,
         most=_NAMED,
         moves=[] if change is None else list(_moves(change)),
-        worse=[] if change is None else _worse(change),
+        fragile=[] if change is None else _fragile(change),
         models=[line for line in ranked(report.tables.models) if line.robustness is not None],
         changes=others,
         up=sum(alert.resolved_at is None for alert in report.alerts),
@@ -152,10 +152,8 @@ def _template() -> Template:
 
 def change_line(change: ChangeReport, *, dated: bool = True) -> str:
     """A change in a sentence: when, what, and what it did."""
-    cause = SAID[change.cause]
-    if change.cause is Cause.UNCLEAR:
-        cause = f"it is unclear whether {' or '.join(SAID[one] for one in change.among)}"
-    text = f"{change.route}: {cause}; {EFFECTS[change.effect]}."
+    effect = EFFECTS[change.effect]
+    text = f"{change.route}: {effect}; this coincided with {change.coincided}."
     return f"{date_and_time(change.at)}: {text}" if dated else text
 
 
@@ -173,14 +171,16 @@ def _moves(change: ChangeSides) -> Iterator[tuple[str, Estimate, Estimate, Diffe
                 yield name, getattr(line.before, measure), getattr(line.after, measure), shift
 
 
-def _worse(change: ChangeSides) -> list[str]:
-    """The perturbations that got worse on their own, the first few by name."""
+def _fragile(change: ChangeSides) -> list[str]:
+    """The perturbations that answers hold less under on their own, the first few by name."""
+    if change.report.effect not in {"worse", "fragile"}:
+        return []
     names = [
         line_name(line.name)
         for table in change.tables
         if table.key == "sides-kinds"
         for line in table.lines
-        if "worse" in {tone(measure, line.differences[measure]) for measure in line.differences}
+        if "worse" in {tone(measure, line.differences[measure]) for measure in ("robustness", "excess")}
     ]
     more = [f"{number(len(names) - _NAMED)} more"] if len(names) > _NAMED else []
     return [*names[:_NAMED], *more]

@@ -15,7 +15,7 @@ from evenkeel.experiments.report.counts import (
     worth_a_table,
 )
 from evenkeel.experiments.report.tables import SIDE_WORDS, Rules, cell_line, group_line
-from evenkeel.monitor.changes.report import Sides as BothSides
+from evenkeel.monitor.changes.comparison import Sides as BothSides
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.experiments.report.counts import Kind
     from evenkeel.experiments.report.tables import Line
+    from evenkeel.monitor.changes.comparison import Difference
     from evenkeel.monitor.changes.record import ChangeRecord, Tally
-    from evenkeel.monitor.changes.report import ChangeReport, Difference
+    from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 _ALPHA: Final = 0.05
-"""As `evenkeel.monitor.changes.report` has it, so that both give the same figures to the last digit."""
+"""As `evenkeel.monitor.changes.comparison` has it, so that both give the same figures to the last digit."""
 COMPARED: Final = ("content_delta", "robustness", "quality_delta", "excess")
 
 

@@ -40,22 +40,18 @@ ALERTS: Final = rows(
     ascending=True,
 )
 
+_CHANGE: Final = "route, change, cause"
+_EFFECT: Final = highest("evenkeel_change_effect", _ROUTE, by=f"{_CHANGE}, effect")
+
 CHANGES: Final = rows(
     _WORDS["latest_changes"],
-    {"route": "Route", "cause": "Likely cause", "change": "Change"},
+    {"route": "Route", "effect": "Answers", "cause": "Coincided with", "change": "Change"},
     (
         Column(
-            f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by='route, change, cause')}",
+            f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by=_CHANGE)}"
+            f" * on ({_CHANGE}) group_right () ({_EFFECT} == 1)",
             "Ago",
             "s",
-        ),
-        Column(
-            highest("evenkeel_change_regression", _ROUTE, by="route, change, cause"),
-            "Worse",
-            "none",
-            scale=scales.ANY_IS_WRONG,
-            width=90,
-            words={0: "not so far", 1: "yes"},
         ),
     ),
     sort_by="Ago",

@@ -1,18 +1,20 @@
-"""Changes: what is noticed about a route, what it did, and its likely cause.
+"""Changes: what is noticed about a route, what it did, and what coincided with it.
 
-`route` finds changes in the verdicts of a route, as a part of the monitor's fold; `shares` detects shares
-of traffic that shift. Each change is kept as a `record` with a tally of the traffic before and after.
-`goldens` finds in replayed goldens whether answers changed. `report` compares the two sides and names the
-likely cause; `markdown` writes it for people, `book` gathers the reports of all changes, `exporter` exports
-them.
+`route` finds changes in the verdicts of a route, as a part of the monitor's fold: in the values and `traits`
+of its exchanges; `shares` detects shares of traffic that shift. Each change is kept as a `record` with a
+tally of the traffic before and after. `goldens` finds in replayed goldens whether answers changed. A `report`
+rests on the `comparison` of the two sides: `effects` say what was measured, `causes` what coincided with it.
+`markdown` writes it for people, `book` gathers the reports of all changes, `exporter` exports them.
 """
 
+from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
+from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.record import ChangeRecord, change_id
-from evenkeel.monitor.changes.report import SAID, Cause, Comparison, compare, likely_cause
 from evenkeel.monitor.changes.route import RouteWatch
 
 __all__ = [
     "SAID",
+    "Candidate",
     "Cause",
     "ChangeRecord",
     "Comparison",

@@ -21,7 +21,7 @@ CHANGES_SHOWN: Final = 3
 
 
 class ChangeCollector(ListedCollector):
-    """Exports the latest golden scores, and whether the latest changes made answers worse."""
+    """Exports the latest golden scores, and what the latest changes did to the answers."""
 
     block = "regression"
 
@@ -41,7 +41,7 @@ class ChangeCollector(ListedCollector):
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """As `ListedCollector`."""
-        score, asked_at, regression, changed_at = metrics
+        score, asked_at, effect, changed_at = metrics
         for route, run in sorted(self._runs().items()):
             asked_at.add_metric([route], run.at)
             for result in run.results[:GOLDENS_SHOWN]:
@@ -52,5 +52,5 @@ class ChangeCollector(ListedCollector):
             shown[report.route] = shown.get(report.route, 0) + 1
             if shown[report.route] <= CHANGES_SHOWN:
                 labels = [report.route, report.id, report.cause.value]
-                regression.add_metric(labels, float(report.effect == "worse"))
+                effect.add_metric([*labels, report.effect], 1.0)
                 changed_at.add_metric(labels, report.at)

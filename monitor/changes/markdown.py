@@ -6,23 +6,26 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.monitor.changes.causes import SAID
+from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.kinds import NAMES
-from evenkeel.monitor.changes.report import SAID, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.monitor.changes.report import ChangeReport, Comparison, GoldenSide, Sides
+    from evenkeel.monitor.changes.comparison import Comparison, Sides
+    from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
 
-_LONGEST: Final = 120
+_LONGEST: Final = 300
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
-EFFECTS: Final = {
-    "worse": "answers got worse",
-    "none_seen": "no answers that got worse were seen",
-    "unknown": "too little was measured to tell whether answers got worse",
+KINDS_OF_FINDINGS: Final = {
+    "worse": "worse",
+    "fragile": "more fragile",
+    "better": "better",
+    "different": "different",
 }
-"""For people."""
+"""For people, before a finding."""
 
 
 def markdown(report: ChangeReport) -> str:
@@ -36,11 +39,11 @@ def _lines(report: ChangeReport) -> Iterator[str]:
     yield f"- Change: `{report.id}`"
     yield f"- Route: {_text(report.route)}"
     yield f"- Noticed: {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    yield f"- Likely cause: **{SAID[report.cause]}**"
-    if report.cause is Cause.UNCLEAR:
-        yield f"- It may be: {', or '.join(SAID[cause] for cause in report.among)}"
+    yield f"- Coincided with: **{report.coincided}**"
     yield f"- Effect: **{EFFECTS[report.effect]}**"
-    yield from _section("What got worse", [_text(line) for line in report.effects])
+    yield from _section("What was measured", [_text(line) for line in finding_lines(report)])
+    yield from _section("What coincided with it", [_text(line) for line in candidate_lines(report)])
+    yield from _section("What it was not", [_text(line) for line in report.ruled_out])
     yield from _section("Evidence", [_text(line) for line in report.evidence])
     yield ""
     yield "| noticed | before | after |"
@@ -52,6 +55,19 @@ def _lines(report: ChangeReport) -> Iterator[str]:
         yield from _goldens(report.goldens)
     if report.comparison is not None:
         yield from _comparison(report.comparison)
+
+
+def finding_lines(report: ChangeReport) -> list[str]:
+    """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
+    return [f"{KINDS_OF_FINDINGS[one.effect].capitalize()}: {one.text}" for one in report.findings]
+
+
+def candidate_lines(report: ChangeReport) -> list[str]:
+    """What coincided with the change, the best candidate first."""
+    return [
+        f"{SAID[one.cause].capitalize()}{' (weaker)' if one.weaker else ''}: {one.why}"
+        for one in report.candidates
+    ]
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:

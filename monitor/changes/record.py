@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes.kinds import TESTED
+from evenkeel.monitor.changes.traits import alike_class, judged, likeness, octave
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
 
@@ -27,7 +29,9 @@ OTHER: Final = "other"
 class Tally:
     """Outcomes by perturbation, traits by value, and what the judge said. A few hundred numbers at most."""
 
-    __slots__ = ("began_at", "cells", "ended_at", "exchanges", "judge", "traits")
+    __slots__ = (
+        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "judged", "traits",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.exchanges = 0
@@ -36,7 +40,13 @@ class Tally:
         (`evenkeel.monitor.estimate.counts`)."""
         self.traits: dict[str, Counter[str]] = {}
         """By trait how many exchanges had each value."""
+        self.answers: dict[str, Counter[str]] = {}
+        """How long the answers are and how alike to the heuristics, likewise; no judge is in it."""
+        self.invalid: Counter[str] = Counter()
+        """By perturbation how many answers ignore the format or language asked for."""
         self.judge = JudgeCounts()
+        self.judged: dict[str, Counter[str]] = {}
+        """By likeness to the heuristics what the judge said about such pairs."""
         self.began_at: float | None = None
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
@@ -51,8 +61,23 @@ class Tally:
             if cell is None:
                 cell = self.cells[verdict.perturbation] = Counter()
             cell[outcome.letter] += 1
+            if verdict.invalid:
+                self.invalid[verdict.perturbation] += 1
+        self._compare(verdict)
         if verdict.scorer == "judge":
             self.judge.add(verdict)
+
+    def _compare(self, verdict: Verdict) -> None:
+        """Count what heuristics and judge say about the pair."""
+        resend = verdict.perturbation == BASELINE
+        if resend and verdict.answer_chars is not None:
+            _counted(self.answers, "length of answers")[octave(verdict.answer_chars)] += 1
+        alike = likeness(verdict)
+        if alike is not None:
+            name = "likeness of resends" if resend else "likeness under rewordings"
+            _counted(self.answers, name)[alike_class(alike)] += 1
+        for name, said in judged(verdict, alike).items():
+            _counted(self.judged, name)[said] += 1
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
         """Count an exchange and its traits."""
@@ -70,6 +95,10 @@ class Tally:
             counted = self.traits.setdefault(name, Counter())
             for value, count in values.items():
                 counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += count
+        for mine_of, theirs_of in ((self.answers, other.answers), (self.judged, other.judged)):
+            for name, values in theirs_of.items():
+                _counted(mine_of, name).update(values)
+        self.invalid.update(other.invalid)
         theirs = other.judge.to_json()
         mine = self.judge.to_json()
         stages = {stage: mine["decided"].get(stage, 0) + count for stage, count in theirs["decided"].items()}
@@ -90,6 +119,9 @@ class Tally:
             "exchanges": self.exchanges,
             "cells": self.cells,
             "traits": self.traits,
+            "answers": self.answers,
+            "invalid": self.invalid,
+            "judged": self.judged,
             "judge": self.judge.to_json(),
             "at": [self.began_at, self.ended_at],
         }
@@ -101,12 +133,22 @@ class Tally:
         tally.exchanges = raw["exchanges"]
         tally.cells = {name: Counter(letters) for name, letters in raw["cells"].items()}
         tally.traits = {name: Counter(values) for name, values in raw["traits"].items()}
+        tally.answers = {name: Counter(values) for name, values in raw["answers"].items()}
+        tally.invalid = Counter(raw["invalid"])
+        tally.judged = {name: Counter(values) for name, values in raw["judged"].items()}
         tally.judge = JudgeCounts.from_json(raw["judge"])
         tally.began_at, tally.ended_at = raw["at"]
         return tally
 
 
-_TOGETHER: Final = 60
+def _counted(counters: dict[str, Counter[str]], name: str) -> Counter[str]:
+    found = counters.get(name)
+    if found is None:
+        found = counters[name] = Counter()
+    return found
+
+
+TOGETHER: Final = 60
 """Exchanges within which values that change belong to one change."""
 _TOGETHER_TESTED: Final = 600
 """The same for shares, which take longer to be noticed."""
@@ -159,7 +201,7 @@ class OpenRecord:
     def takes(self, mark: ChangeMark) -> bool:
         """Whether a mark belongs to this change."""
         tested = mark.kind in TESTED or self.marks[0].kind in TESTED
-        return self.since <= (_TOGETHER_TESTED if tested else _TOGETHER)
+        return self.since <= (_TOGETHER_TESTED if tested else TOGETHER)
 
     @property
     def counting(self) -> bool:

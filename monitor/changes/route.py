@@ -18,19 +18,28 @@ start make none at all. The 64 known values that were seen last are remembered.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
 from math import comb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
-from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, PROVENANCE
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally
 from evenkeel.monitor.changes.shares import Moved, ShareRules, ShareWatch
+from evenkeel.monitor.changes.traits import (
+    UNKNOWN,
+    counted_traffic,
+    judge_value,
+    judged,
+    lengths,
+    likeness,
+    stated_values,
+    traffic,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate import Outcome
 
@@ -53,8 +62,6 @@ _PATIENCE: Final = 60
 """Exchanges in which a new value of some weight has to have taken another's place; else it is one more."""
 _CHANCE: Final = 5e-4
 """Probability with which a value may grow so much rarer though nothing changed."""
-UNKNOWN: Final = ""
-"""In place of a value that an exchange has, but nobody knows (yet)."""
 
 
 class Switch(NamedTuple):
@@ -174,102 +181,6 @@ class ValueWatch:
         return watch
 
 
-_STEPS: Final = 4
-"""Classes of likeness that a judge's ratings are compared within."""
-_SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS))
-_CLASSES: Final = tuple(f"pairs alike by {span}" for span in _SPANS)
-_TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for span in _SPANS)
-_OCTAVE: Final = 2
-
-
-def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """The values of an exchange, by kind; kinds that it has none of are left out."""
-    yield kinds.MODEL, verdict.model
-    if verdict.requested_model:
-        yield kinds.REQUESTED_MODEL, verdict.requested_model
-    if verdict.system_fingerprint:
-        yield kinds.FINGERPRINT, verdict.system_fingerprint
-    # While a template is not learned, its version is not known: it is there all the same.
-    yield kinds.PROMPT, verdict.prompt_version or UNKNOWN
-    if verdict.settings:
-        yield kinds.SETTINGS, verdict.settings
-
-
-def judge_value(verdict: Verdict) -> str:
-    """Who rated under which wording; "" if no judge was asked."""
-    return f"{verdict.judge_model} {verdict.rated_by}".strip() if verdict.rated_by else ""
-
-
-def traffic(verdict: Verdict) -> dict[str, str | float]:
-    """The traits of an exchange's prompt."""
-    found: dict[str, str | float] = {}
-    if verdict.prompt_chars:
-        found["length"] = float(verdict.prompt_chars)
-    if verdict.template_share is not None:
-        found["template"] = round(verdict.template_share, 2)
-    found["language"] = verdict.prompt_language or "unknown"
-    found["task"] = verdict.task or "none"
-    return found
-
-
-def counted_traffic(verdict: Verdict) -> dict[str, str]:
-    """The same for counting: lengths by their octave, shares by their tenth."""
-    found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
-    if verdict.template_share is not None:
-        found["template"] = tenth(verdict.template_share)
-    if verdict.prompt_chars:
-        octave = verdict.prompt_chars.bit_length()
-        found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
-    return found
-
-
-def lengths(verdict: Verdict) -> dict[str, str | float]:
-    """How long the user's answer is."""
-    return {} if verdict.answer_chars is None else {"answer length": float(verdict.answer_chars)}
-
-
-def likeness(verdict: Verdict) -> float | None:
-    """How alike the two answers are, in [0, 1]: their similarity, or the mean of an old verdict's scores."""
-    if verdict.similarity is not None:
-        return verdict.similarity
-    details = verdict.details
-    total, n = 0.0, 0
-    for name in details:
-        if name not in PROVENANCE:
-            score = details[name]
-            if 0 <= score <= 1:
-                total += score
-                n += 1
-    return total / n if n else None
-
-
-def judged(verdict: Verdict, alike: float | None) -> dict[str, str | float]:
-    """What the judge said, by how alike the answers are, and whether it agrees with the heuristics.
-
-    Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
-    otherwise has changed itself; answers that change move pairs from one class to another. Variants that ask
-    for another language or format have classes of their own: their answers look little alike though they say
-    the same, so that such a kind, where it stops to apply, would pass for another judge.
-    """
-    if not verdict.rated_by or verdict.shifted is None:
-        return {}
-    found: dict[str, str | float] = {}
-    if alike is not None:
-        step = min(_STEPS - 1, int(_STEPS * alike))
-        turned = verdict.wanted_language or verdict.wanted_format
-        found[(_TURNED if turned else _CLASSES)[step]] = "shifted" if verdict.shifted else "same"
-    audited = verdict.details.get(HEURISTIC_RATING)
-    if audited is not None:
-        found["cheap metrics"] = "agrees" if audited == verdict.rating else "disagrees"
-    return found
-
-
-def tenth(share: float) -> str:
-    """A share as the tenth it lies in, "70 to 80 %"."""
-    lower = min(9, int(share * 10)) * 10
-    return f"{lower} to {lower + 10} %"
-
-
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
 """In exchanges: of prompts longer than the median, of a language, of a task, of a share of template."""
 LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
@@ -298,6 +209,10 @@ _MOVES_ANSWERS: Final = frozenset(
     )
 )
 """After these, answers are compared with those that come next."""
+_LIKENESS: Final = "likeness under "
+_NONE: Final[Counter[str]] = Counter()
+_FEW: Final = 10
+"""Trials from which on their share of the exchanges is taken to be known."""
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
@@ -446,7 +361,7 @@ class RouteWatch:
             said = judged(verdict, alike)
             moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(said)[:1]]
         if alike is not None:
-            found = self._shares["likeness"].observe({f"likeness under {verdict.perturbation}": alike})
+            found = self._shares["likeness"].observe({f"{_LIKENESS}{verdict.perturbation}": alike})
             if found:
                 moved += [(kinds.ANSWERS, found[0])]
         if not moved:
@@ -462,6 +377,17 @@ class RouteWatch:
             )
             for kind, one in moved
         ]
+
+    def _exchanges(self, change: ChangeMark) -> int:
+        """How many exchanges a mark's run took, which is counted in trials or judged pairs."""
+        about = change.before.partition(":")[0]
+        tallies = (self._old, *self._closed, self._running)
+        if change.kind == kinds.JUDGE_DRIFT:
+            seen = sum(tally.judged.get(about, _NONE).total() for tally in tallies)
+        else:
+            seen = sum(tally.cells.get(about.removeprefix(_LIKENESS), _NONE).total() for tally in tallies)
+        exchanges = sum(tally.exchanges for tally in tallies)
+        return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
     def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
         tallies = [self._running]
@@ -485,9 +411,13 @@ class RouteWatch:
         """Enter what was noticed: a part of the latest change, or a new one."""
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        self.marks = [*self.marks, change][-_MARKS_KEPT:]
+        change = replace(change, run=self._exchanges(change))
         record = self._records[-1] if self._records else None
-        if record is not None and record.takes(change):
+        together = record is not None and record.takes(change)
+        if record is not None and together:
+            change = replace(change, since=record.since)
+        self.marks = [*self.marks, change][-_MARKS_KEPT:]
+        if record is not None and together:
             record.marks.append(change)
         else:
             self._records = [*self._records, OpenRecord([change], self._before(change))][-_RECORDS_KEPT:]

@@ -76,7 +76,7 @@ def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
     served = client(one)
     page = served.get("/changes").text
     assert f'href="/changes/{one.id}"' in page
-    assert "the model was swapped" in page
+    assert "another model" in page
     assert "old-model → new-model" in page
     assert 'href="/changes"' in served.get("/").text
 
@@ -86,18 +86,18 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
     one = record(make_verdict, kinds.PROMPT, "v1", "v2")
     served = client(one, runs=[golden_run(one.id, breached=True)])
     page = served.get(f"/changes/{one.id}").text
-    for said in ("the prompt was edited", "regression", "general.spelling", "answers got worse"):
+    for said in ("another prompt version", "regression", "general.spelling", "answers are more fragile"):
         assert said in page
     body = served.get(f"/api/changes/{one.id}").json()["change"]
     assert (body["cause"], body["effect"], body["goldens"]["verdict"]) == (
-        "prompt_edited",
-        "worse",
+        "prompt",
+        "fragile",
         "regression",
     )
     assert served.get("/api/changes").json()["changes"] == [body]
     text = served.get(f"/api/changes/{one.id}/markdown")
     assert text.headers["content-type"].startswith("text/markdown")
-    assert "Likely cause: **the prompt was edited**" in text.text
+    assert "Coincided with: **another prompt version**" in text.text
     assert "| prompt version | v1 | v2 |" in text.text
 
 

@@ -75,9 +75,9 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
         "shifts more often than its baseline of 4 %",
         "from ↓ to → en de fr-CA",
         "$0.20 today, no limit set",
-        "the model was swapped",
+        "another model",
         "Before and after the last change",
-        "46 % [41, 51] % of 200 worse",
+        "46 % [41, 51] % of 200 higher",
     ):
         assert part in text
     assert "billing-replies" not in text.partition("case-summaries")[2].partition("All times")[0]

@@ -18,7 +18,6 @@ from evenkeel.console import create_app
 from evenkeel.console.trial_search import OUTCOMES, RATINGS, Labelled, Limits, TrialFilter, each_page, search
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
-from evenkeel.monitor.changes.report import Cause
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.scenes import Scene
@@ -177,7 +176,7 @@ def test_labels_narrow_the_search(log):
 
 def change(**given):
     return SimpleNamespace(
-        **{"id": "c1", "also": "", "route": "desk", "at": 3600.0, "cause": Cause.MODEL, **given}
+        **{"id": "c1", "also": "", "route": "desk", "at": 3600.0, "coincided": "another model", **given}
     )
 
 

@@ -18,7 +18,10 @@ from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimat
 from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
+from evenkeel.monitor.changes.causes import Candidate, Cause
+from evenkeel.monitor.changes.comparison import CellSides, Comparison, JudgeSides, Sides
+from evenkeel.monitor.changes.effects import Finding
+from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
@@ -156,10 +159,18 @@ def change_report(route: str, now: float) -> ChangeReport:
         at=now - 1500,
         marks=(ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640),),
         cause=Cause.MODEL,
-        among=(),
+        candidates=(
+            Candidate(Cause.MODEL, weaker=False, why="Returned model: “steady-2026-05” → “swift-2026-08”."),
+        ),
         evidence=("Another model answers.",),
+        ruled_out=("The goldens are answered as before.",),
         effect="worse",
-        effects=("Answers shift more often under general.spelling: 5 % before, 46 % after.",),
+        findings=(
+            Finding(
+                "worse",
+                "general.spelling: answers are worse than the original's in 40% of the trials, 3% before.",
+            ),
+        ),
         comparison=comparison,
         goldens=None,
     )

@@ -77,7 +77,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         ask(running, range(100, 132), model="simulated-2")
         running.settle()
         (report,) = noticed(running)
-        assert report["cause"] == "model_swapped"
+        assert report["cause"] == "model"
         assert {mark["kind"] for mark in report["marks"]} == {"model", "requested_model"}
         numbers = itertools.count(200)
 
@@ -93,18 +93,18 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         (report,) = running.get("/api/changes")["changes"]
         assert report["goldens"]["verdict"] == "regression"
         assert report["effect"] == "worse"
-        labels = {"route": "desk", "change": report["id"], "cause": "model_swapped"}
-        assert running.metric("evenkeel_change_regression", **labels) == 1
+        labels = {"route": "desk", "change": report["id"], "cause": "model", "effect": "worse"}
+        assert running.metric("evenkeel_change_effect", **labels) == 1
         assert running.metric("evenkeel_golden_score", model="simulated-2", metric="similarity") < 30
         page = running.page(f"/changes/{report['id']}")
-        assert "the model was swapped" in page
+        assert "another model" in page
         shown = subprocess.run(
             [sys.executable, "-m", "evenkeel", "changes", "show", report["id"], *data],
             check=True,
             capture_output=True,
             timeout=60,
         ).stdout.decode()
-        assert "Likely cause: **the model was swapped**" in shown
+        assert "Coincided with: **another model**" in shown
 
 
 def test_an_edited_prompt_is_named(start, upstream, tmp_path):
@@ -115,7 +115,7 @@ def test_an_edited_prompt_is_named(start, upstream, tmp_path):
         ask(running, range(100, 115), version="p2", system="Answer as a senior member of the desk.")
         running.settle()
         (report,) = noticed(running)
-        assert report["cause"] == "prompt_edited"
+        assert report["cause"] == "prompt"
 
 
 def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
@@ -127,7 +127,7 @@ def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
         ask(running, range(200, 280))
         running.settle()
         reports = noticed(running)
-        assert [report["cause"] for report in reports] == ["provider_changed_silently"]
+        assert [report["cause"] for report in reports] == ["provider"]
 
 
 def test_other_traffic_is_named(start, upstream, tmp_path):
@@ -138,7 +138,7 @@ def test_other_traffic_is_named(start, upstream, tmp_path):
         ask(running, range(300, 360), "chat_summary")
         running.settle()
         (report,) = noticed(running)
-        assert report["cause"] == "traffic_moved"
+        assert report["cause"] == "traffic"
 
 
 def test_a_judge_that_drifts_is_named(start, tmp_path):
@@ -160,4 +160,4 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
             ask(running, range(300, 380))
             running.settle(120)
             reports = noticed(running)
-            assert [report["cause"] for report in reports] == ["judge_drifted"]
+            assert [report["cause"] for report in reports] == ["judge"]

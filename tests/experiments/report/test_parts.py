@@ -19,8 +19,8 @@ from evenkeel.experiments.report.period import Period, period_of, read_period, s
 from evenkeel.experiments.report.sentences import tone
 from evenkeel.experiments.report.sides import Stretch
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
+from evenkeel.monitor.changes.comparison import Difference, Sides
 from evenkeel.monitor.changes.record import Tally
-from evenkeel.monitor.changes.report import Difference, Sides
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict

@@ -34,8 +34,9 @@ def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():
     scores = [sample for sample in samples if sample.name == "evenkeel_golden_score"]
     assert len(scores) == 50
     assert scores[0].labels == {"route": "chat", "model": "m", "golden": "g0@1", "metric": "similarity"}
-    regressions = [sample for sample in samples if sample.name == "evenkeel_change_regression"]
-    assert [sample.labels["change"] for sample in regressions] == ["c5", "c4", "c3"]
-    assert {(sample.labels["cause"], sample.value) for sample in regressions} == {("model_swapped", 0.0)}
-    labels = {"route": "chat", "change": "c5", "cause": "model_swapped"}
+    effects = [sample for sample in samples if sample.name == "evenkeel_change_effect"]
+    assert [sample.labels["change"] for sample in effects] == ["c5", "c4", "c3"]
+    said = {(sample.labels["cause"], sample.labels["effect"], sample.value) for sample in effects}
+    assert said == {("model", "unknown", 1.0)}
+    labels = {"route": "chat", "change": "c5", "cause": "model"}
     assert registry.get_sample_value("evenkeel_change_timestamp_seconds", labels) == 5.0

@@ -8,9 +8,10 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE, QualityScore
-from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
+from evenkeel.monitor.changes import Candidate, Cause, ChangeRecord, compare, kinds
+from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
-from evenkeel.monitor.changes.markdown import markdown
+from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
@@ -52,7 +53,7 @@ MODEL = ChangeMark(kinds.MODEL, "a", "b", 100.0, 7)
 def test_a_rate_that_rose_is_told_with_both_sides():
     """5 % before and 40 % after, over 200 exchanges each: beyond both intervals, for each and over all."""
     found = compare(tally(200, 20), tally(200, 2))
-    assert found.worse == KINDS
+    assert [cell.perturbation for cell in found.rewordings if cell.content_delta.rose] == list(KINDS)
     assert found.pooled.rose
     assert (found.pooled.before.value, found.pooled.before.n) == (0.05, 200), "an exchange counts once"
     first = found.cells[0]
@@ -64,10 +65,10 @@ def test_a_rate_that_rose_is_told_with_both_sides():
 
 def test_what_is_the_same_has_not_moved():
     """Nor has anything below the minimum of trials."""
-    assert compare(tally(300, 10), tally(300, 11)).moved == ()
+    assert list(measured(compare(tally(300, 10), tally(300, 11)))) == []
     few = compare(tally(300, 20), tally(10, 1))
     assert few.pooled.after is None
-    assert few.moved == ()
+    assert list(measured(few)) == []
 
 
 def test_a_mix_is_compared_by_the_share_that_would_have_to_move():
@@ -102,12 +103,17 @@ def test_tallies_add_up_and_stay_small():
 
 
 def test_a_report_says_cause_effect_and_evidence():
-    """A swapped model that shifts more often is a regression; the Markdown holds the same facts."""
+    """A swapped model of which half of the answers got worse; the Markdown holds the same facts."""
     (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
     assert (report.cause, report.effect) == (Cause.MODEL, "worse")
-    assert report.effects[0] == "Over all perturbations answers shift in 50% of the trials, 5% before."
+    assert finding_lines(report)[:2] == [
+        "More fragile: Over all rewordings answers shift in 50% of the trials, 5% before.",
+        "Worse: general.casing: answers are worse than the original's in 50% of the trials, 5% before.",
+    ]
+    assert candidate_lines(report) == ["Another model: Returned model: “a” → “b”."]
     text = markdown(report)
-    assert "# Change on chat: the model was swapped" in text
+    assert "# Change on chat: another model" in text
+    assert "- Effect: **answers got worse**" in text
     assert "| returned model | a | b |" in text
     assert "| general.casing | 5% [" in text
     assert text.endswith("|\n")
@@ -128,8 +134,10 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     alarm = GoldenAlarm("chat", "r9", 130.0, 90.0, "content_shift", 0.05, 0.5)
     history = GoldenHistory((alarm,), {}, {})
     (alone,) = reports_of([], history)
-    assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "worse", None)
-    assert "Goldens: 50% breach content_shift, 5% before." in alone.effects
+    assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "different", None)
+    assert finding_lines(alone) == ["Different: Goldens: 50% breach content_shift, 5% before."]
+    worse = GoldenHistory((replace(alarm, measure="quality_change"),), {}, {})
+    assert reports_of([], worse)[0].effect == "worse"
     answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)
     (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
     assert joined.cause is Cause.PROVIDER
@@ -141,7 +149,8 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
 def test_a_report_is_plain_data():
     """`asdict` gives what JSON takes, enumerations included."""
     (report,) = reports_of([record(MODEL, before=tally(50, 5), after=tally(50, 5))], NOTHING)
-    assert asdict(report)["cause"] == "model_swapped"
-    assert replace(report, cause=Cause.UNCLEAR, among=(Cause.MODEL, Cause.TRAFFIC)).title == (
-        "chat: unclear: the model was swapped or the traffic moved"
+    assert asdict(report)["cause"] == "model"
+    both = tuple(Candidate(cause, weaker=False, why="") for cause in (Cause.MODEL, Cause.TRAFFIC))
+    assert replace(report, cause=Cause.UNCLEAR, candidates=both).title == (
+        "chat: another model or other traffic"
     )

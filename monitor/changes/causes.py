@@ -1,0 +1,348 @@
+"""What coincided with a change: candidates for its cause, ranked, with what was ruled out.
+
+Each thing that was noticed speaks for one cause, unless something else that was noticed at the same time
+explains it (`docs/changes.md` has the rules as a table). Answers that moved clearly earlier or later than a
+change are explained by nothing that changed then: the provider may have changed the model silently. A judge
+that rates differently without reaching the tolerance is a weaker candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.figures import listing
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.record import TOGETHER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.core.cells import ChangeMark
+    from evenkeel.monitor.changes.comparison import Comparison
+
+
+class Cause(StrEnum):
+    """What coincided with a change."""
+
+    PROMPT = "prompt"
+    MODEL = "model"
+    PARAMETERS = "parameters"
+    PROVIDER = "provider"
+    """Same names, other answers."""
+    TRAFFIC = "traffic"
+    JUDGE = "judge"
+    SETTINGS = "settings"
+    """evenkeel's own."""
+    NOTHING = "nothing"
+    """The change that was noticed has no measurable effect."""
+    UNCLEAR = "unclear"
+    """Several causes fit."""
+
+
+SAID: Final = {
+    Cause.PROMPT: "another prompt version",
+    Cause.MODEL: "another model",
+    Cause.PARAMETERS: "other request parameters",
+    Cause.PROVIDER: "possibly a silent change by the provider",
+    Cause.TRAFFIC: "other traffic",
+    Cause.JUDGE: "a judge that rates differently",
+    Cause.SETTINGS: "other settings of evenkeel",
+    Cause.NOTHING: "nothing with a measured effect",
+    Cause.UNCLEAR: "several changes",
+}
+"""For people, after "coincided with"."""
+
+_SPEAKS_FOR: Final = {
+    kinds.PROMPT: Cause.PROMPT,
+    kinds.MODEL: Cause.MODEL,
+    kinds.REQUESTED_MODEL: Cause.MODEL,
+    kinds.PARAMETERS: Cause.PARAMETERS,
+    kinds.TRAFFIC: Cause.TRAFFIC,
+    kinds.JUDGE: Cause.JUDGE,
+    kinds.JUDGE_DRIFT: Cause.JUDGE,
+    kinds.SETTINGS: Cause.SETTINGS,
+    kinds.ANSWERS: Cause.PROVIDER,
+    kinds.RATINGS: Cause.PROVIDER,
+    kinds.GOLDENS: Cause.PROVIDER,
+}
+"""A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
+
+_OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
+_EXPLAINED_BY: Final = {
+    # By rule: another judge does not move them. Other perturbations or rewriters may.
+    kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS},
+    kinds.RATINGS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS, kinds.JUDGE, kinds.JUDGE_DRIFT},
+    # The same questions, compared by rule: neither other traffic nor another judge moves them.
+    kinds.GOLDENS: _OURS - {kinds.PARAMETERS},
+    kinds.JUDGE: frozenset((kinds.SETTINGS,)),
+    # Where answers are others by rule, a judge that rates them otherwise does what it should.
+    kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
+}
+_TIMED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT))
+"""Explained only by what changed at about the same time."""
+_EDITS: Final = ("length", "template")
+"""Traits that an edit of the prompt moves by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that coincided with a change and fits it."""
+
+    cause: Cause
+    weaker: bool
+    """Whether it fits only in part."""
+    why: str
+    """What it was, when, and how much; one sentence."""
+
+
+class Causes(NamedTuple):
+    """What is known about the cause of a change."""
+
+    cause: Cause
+    """The only strong candidate, or the first weaker one of a difference that was measured."""
+    candidates: tuple[Candidate, ...]
+    """The best first."""
+    evidence: tuple[str, ...]
+    """What was noticed, one sentence each."""
+    ruled_out: tuple[str, ...]
+    """What it was not, one sentence each."""
+
+
+def likely_cause(
+    marks: Sequence[ChangeMark],
+    *,
+    goldens_moved: bool | None,
+    goldens_judged: bool = False,
+    comparison: Comparison | None = None,
+    differs: bool = False,
+) -> Causes:
+    """The candidates for the cause of a change.
+
+    Args:
+        marks: What was noticed.
+        goldens_moved: Whether the goldens of the route are answered otherwise than before; None if that was
+            not measured.
+        goldens_judged: Whether a judge said so, which a judge that drifts would say as well.
+        comparison: The traffic before and after; None where there is none.
+        differs: Whether any difference of the answers was measured.
+    """
+    return _Case(marks, goldens_moved, goldens_judged, comparison).causes(differs=differs)
+
+
+class _Case:
+    """One change while its cause is looked for."""
+
+    def __init__(
+        self,
+        marks: Sequence[ChangeMark],
+        goldens_moved: bool | None,  # noqa: FBT001 - handed on as it came
+        goldens_judged: bool,  # noqa: FBT001
+        comparison: Comparison | None,
+    ) -> None:
+        self._marks = marks
+        self._goldens_moved = goldens_moved
+        self._goldens_judged = goldens_judged
+        self._comparison = comparison
+        noticed = dict.fromkeys(mark.kind for mark in marks)
+        self._kinds = tuple({**noticed, **({kinds.GOLDENS: None} if goldens_moved else {})})
+        moved = [_onset(mark) for mark in marks if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+        self._answers_at = min(moved, default=None)
+
+    def causes(self, *, differs: bool) -> Causes:
+        """Everything that is known."""
+        found: dict[Cause, list[ChangeMark]] = {}
+        evidence = []
+        for kind in self._kinds:
+            own = [mark for mark in self._marks if mark.kind == kind]
+            open_ = [mark for mark in own if not self._explained(kind, mark)]
+            # A shift of answers is no news where the goldens, asked since, are answered as before.
+            denied = kind in {kinds.ANSWERS, kinds.RATINGS} and self._goldens_moved is False
+            cause = _SPEAKS_FOR.get(kind)
+            explained = (
+                "" if open_ or (not own and not self._explained(kind, None)) else self._explainer(kind)
+            )
+            if cause is not None and not explained and not denied:
+                found.setdefault(cause, []).extend(open_)
+            evidence.append(_sentence(kind, own, explained, denied=denied))
+        if self._goldens_moved is None:
+            evidence.append(
+                "No goldens were replayed, so whether answers changed rests on the traffic alone."
+            )
+        ruled_out = list(self._ruled_out())
+        if self._by_judge_alone(found):
+            found.setdefault(Cause.JUDGE, []).extend(found.pop(Cause.PROVIDER))
+            ruled_out.append(
+                "A silent change by the provider: to the heuristics, which ask no judge, the answers are as "
+                "long and as alike as before."
+            )
+        candidates = self._ranked(found, differs=differs)
+        strong = [one for one in candidates if not one.weaker]
+        if strong:
+            cause = strong[0].cause if len(strong) == 1 else Cause.UNCLEAR
+        else:
+            cause = candidates[0].cause if candidates and differs else Cause.NOTHING
+        return Causes(cause, tuple(candidates), tuple(evidence), tuple(ruled_out))
+
+    def _explained(self, kind: str, mark: ChangeMark | None) -> bool:
+        return next(self._explainers(kind, mark), None) is not None
+
+    def _explainer(self, kind: str) -> str:
+        """What explains the marks of a kind that is explained, for people."""
+        own = next((mark for mark in self._marks if mark.kind == kind), None)
+        return kinds.NAMES[next(self._explainers(kind, own))]
+
+    def _explainers(self, kind: str, mark: ChangeMark | None) -> Iterator[str]:
+        """Kinds that explain a mark; None stands for goldens that a replay after the change found moved."""
+        by = set(_EXPLAINED_BY.get(kind, ()))
+        if kind == kinds.GOLDENS and self._goldens_judged:
+            by |= {kinds.JUDGE, kinds.JUDGE_DRIFT, kinds.SETTINGS}
+        if kind == kinds.TRAFFIC:
+            moved = {one.before.partition(":")[0] for one in self._marks if one.kind == kinds.TRAFFIC}
+            if moved <= set(_EDITS):
+                by.add(kinds.PROMPT)
+        for other in kinds.KINDS:
+            if other in by and any(
+                one.kind == other and (mark is None or kind not in _TIMED or _together(one, mark))
+                for one in self._marks
+            ):
+                yield other
+
+    def _by_judge_alone(self, found: dict[Cause, list[ChangeMark]]) -> bool:
+        """Whether nothing but ratings moved, and the judge with them."""
+        moved = found.get(Cause.PROVIDER)
+        if not moved or self._goldens_moved or self._comparison is None:
+            return False
+        by_rule = any(one.share.moved for one in self._comparison.answers)
+        ratings = all(mark.kind == kinds.RATINGS for mark in moved)
+        return ratings and not by_rule and self._comparison.judge.moved
+
+    def _ranked(self, found: dict[Cause, list[ChangeMark]], *, differs: bool) -> list[Candidate]:
+        def place(cause: Cause) -> tuple[float, float, int]:
+            marks = found[cause]
+            at = min((self._gap(mark) for mark in marks), key=abs, default=0)
+            return abs(at), -max((_size(mark) for mark in marks), default=0.0), list(Cause).index(cause)
+
+        candidates = [
+            Candidate(cause, False, self._why(cause, found[cause])) for cause in sorted(found, key=place)
+        ]
+        if not found and differs:
+            candidates.append(Candidate(Cause.PROVIDER, True, self._why(Cause.PROVIDER, [])))
+        judge = self._comparison.judge if self._comparison is not None else None
+        if judge is not None and judge.moved and Cause.JUDGE not in found:
+            candidates.append(
+                Candidate(Cause.JUDGE, True, f"{self._judge_said()}; below what counts as a change.")
+            )
+        return candidates
+
+    def _gap(self, mark: ChangeMark) -> int:
+        """Exchanges from a mark to where the answers moved, or from the first mark."""
+        return _onset(mark) if self._answers_at is None else self._answers_at - _onset(mark)
+
+    def _why(self, cause: Cause, marks: Sequence[ChangeMark]) -> str:
+        said = [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in marks]
+        if cause is Cause.PROVIDER:
+            return self._silent(marks, said)
+        if cause is Cause.JUDGE and self._comparison is not None and self._comparison.judge.moved:
+            said.append(self._judge_said())
+        gap = min((self._gap(mark) for mark in marks), key=abs, default=0)
+        when = ""
+        if self._answers_at is not None and not any(mark.kind == kinds.RATINGS for mark in marks):
+            when = f", {_distance(gap)} the answers moved"
+        elif gap:
+            when = f", {gap} exchanges after the first sign of the change"
+        return f"{'; '.join(said)}{when}."
+
+    def _silent(self, marks: Sequence[ChangeMark], said: list[str]) -> str:
+        """Why it may have been the provider."""
+        prints = [mark for mark in self._marks if mark.kind == kinds.FINGERPRINT]
+        said += [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in prints]
+        if self._goldens_moved:
+            said.append("the goldens are answered otherwise")
+        text = "; ".join(said) or "Answers differ"
+        stated = [
+            mark for mark in self._marks if mark.kind in kinds.STATED and mark.kind != kinds.FINGERPRINT
+        ]
+        if marks and stated and self._answers_at is not None:
+            nearest = min(stated, key=lambda mark: abs(self._gap(mark)))
+            gap = self._gap(nearest)
+            side = "after" if gap > 0 else "before"
+            text += f", {abs(gap)} exchanges {side} the change of {kinds.NAMES[nearest.kind]}"
+        return f"{text}; nothing else changed then, so the provider may have changed the model silently."
+
+    def _judge_said(self) -> str:
+        assert self._comparison is not None
+        judge = self._comparison.judge
+        if judge.strictness is not None and judge.strictness.moved:
+            more = "more" if judge.strictness.value > 0 else "less"
+            points = round(100 * abs(judge.strictness.value))
+            about = "pairs that look alike to the heuristics"
+            return f"The judge rates {about} as shifted {points} points {more} often"
+        return "The judge agrees with itself or with the heuristics differently than before"
+
+    def _ruled_out(self) -> Iterator[str]:
+        missing = [kinds.NAMES[kind] for kind in kinds.STATED if kind not in self._kinds]
+        if missing:
+            yield f"No change was noticed of {listing(missing)}."
+        if self._goldens_moved is False:
+            yield "The goldens are answered as before."
+        found = self._comparison
+        if found is None:
+            return
+        if kinds.TRAFFIC not in self._kinds and found.traits:
+            most = max(found.traits, key=lambda one: one.distance)
+            yield f"The traffic is much the same: {most.trait} differs most, by {most.distance:.0%}."
+        strictness = found.judge.strictness
+        if strictness is not None and not found.judge.moved and kinds.JUDGE_DRIFT not in self._kinds:
+            yield (
+                "The judge rates pairs that look alike to the heuristics as before: difference "
+                f"{strictness.value:+.0%} [{strictness.lower:+.0%}, {strictness.upper:+.0%}]."
+            )
+
+
+def _onset(mark: ChangeMark) -> int:
+    """Exchanges from the first mark to where this one's change seems to have begun."""
+    return mark.since - mark.run
+
+
+def _together(one: ChangeMark, other: ChangeMark) -> bool:
+    """Whether two marks began at about the same time; where a share began to move is only estimated."""
+    tested = one.kind in kinds.TESTED
+    return abs(_onset(one) - _onset(other)) <= (2 * TOGETHER if tested else TOGETHER) + other.run // 2
+
+
+_PERCENT: Final = re.compile(r"(\d+)%$")
+
+
+def _size(mark: ChangeMark) -> float:
+    """How much moved: the difference of shares, or all of it for a value that another one replaced."""
+    shares = [_PERCENT.search(text) for text in (mark.before, mark.after)]
+    if shares[0] is None or shares[1] is None:
+        return 1.0
+    return abs(int(shares[1][1]) - int(shares[0][1])) / 100
+
+
+def _distance(gap: int) -> str:
+    """How long before something else, in words."""
+    if abs(gap) <= TOGETHER // 4:
+        return "when"
+    return f"{abs(gap)} exchanges {'before' if gap > 0 else 'after'}"
+
+
+def _named(kind: str) -> str:
+    name = kinds.NAMES[kind]
+    return f"{name[0].upper()}{name[1:]}"
+
+
+def _sentence(kind: str, own: Sequence[ChangeMark], explained: str, *, denied: bool) -> str:
+    if own:
+        text = f"{_named(kind)}: {'; '.join(f'“{mark.before}” → “{mark.after}”' for mark in own)}"
+    else:
+        text = "Goldens: answered otherwise than before"
+    if explained:
+        return f"{text} (explained by: {explained})."
+    if denied:
+        return f"{text} (the goldens do not show it)."
+    return f"{text}."

@@ -1,0 +1,304 @@
+"""The traffic before and after a change, held against each other: what a change report rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes.traits import HEURISTICS, SHIFTED
+from evenkeel.monitor.estimate import Counts, proportion
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.monitor.changes.record import Tally
+
+_SHOWN_VALUES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """After minus before, in [−1, 1], with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def moved(self) -> bool:
+        """Whether "no difference" lies outside the interval."""
+        return self.lower > 0 or self.upper < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """One figure before and after; None where there are too few observations."""
+
+    before: Estimate | None
+    after: Estimate | None
+
+    @property
+    def difference(self) -> Difference | None:
+        """After minus before; None if one of them is not known.
+
+        The interval covers the difference whenever both intervals cover their truth.
+        """
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return None
+        return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
+
+    @property
+    def distance(self) -> float:
+        """How far apart both sides are, in [0, 1]; 0 where one is not known."""
+        return abs(self.difference.value) if self.difference is not None else 0.0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the intervals have no value in common."""
+        return self.difference is not None and self.difference.moved
+
+    @property
+    def rose(self) -> bool:
+        """Whether it moved up."""
+        return self.difference is not None and self.difference.lower > 0
+
+    @property
+    def fell(self) -> bool:
+        """Whether it moved down."""
+        return self.difference is not None and self.difference.upper < 0
+
+
+UNMEASURED: Final = Sides(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class CellSides:
+    """A perturbation before and after, whatever the model."""
+
+    perturbation: str
+    content_delta: Sides
+    excess: Sides
+    """Of the resend both are None."""
+    robustness: Sides
+    worse: Sides = UNMEASURED
+    """Share of the trials whose answer is worse in quality than the original's; invalid answers are."""
+    invalid: Sides = UNMEASURED
+    """Share of the trials whose answer ignores the format or language asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraitSides:
+    """How the exchanges spread over the values of a trait: shares in [0, 1]."""
+
+    trait: str
+    shares: tuple[tuple[str, float, float], ...]
+    """Value, share before, share after; the most frequent ones."""
+    distance: float
+    """Total variation distance in [0, 1]: the share of exchanges that would have to be others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSides:
+    """The share of one class of answers before and after: "64 to 127 characters", "alike by 50% to 75%"."""
+
+    trait: str
+    value: str
+    share: Sides
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSides:
+    """What is known of the judge before and after."""
+
+    noise: Sides
+    """P(another rating when the same pair is judged again)."""
+    swap_consistency: Sides
+    agreement: Sides
+    """P(the judge says what the heuristics said)."""
+    strictness: Difference | None = None
+    """How much more often it rates pairs as shifted that look alike to the heuristics; ends three standard
+    errors away. None where it was not asked about enough of them."""
+
+    @property
+    def moved(self) -> bool:
+        """Whether any of them did."""
+        sides = (self.noise, self.swap_consistency, self.agreement)
+        return any(one.moved for one in sides) or (self.strictness is not None and self.strictness.moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is compared."""
+
+    exchanges_before: int
+    exchanges_after: int
+    pooled: Sides
+    """Content delta over all perturbations, the resend aside. Every exchange counts once, whatever the number
+    of its trials: these are not independent of each other."""
+    cells: tuple[CellSides, ...]
+    """The resend first, then by name."""
+    traits: tuple[TraitSides, ...]
+    judge: JudgeSides
+    answers: tuple[ShareSides, ...] = ()
+    """How long answers are and how alike to the heuristics; no judge is in it. Only classes that are known on
+    both sides."""
+
+    @property
+    def control(self) -> CellSides | None:
+        """The identical resend."""
+        return next((cell for cell in self.cells if cell.perturbation == BASELINE), None)
+
+    @property
+    def rewordings(self) -> tuple[CellSides, ...]:
+        """All others."""
+        return tuple(cell for cell in self.cells if cell.perturbation != BASELINE)
+
+    @property
+    def measured(self) -> bool:
+        """Whether any perturbation is known on both sides."""
+        return any(cell.content_delta.difference is not None for cell in self.cells)
+
+
+def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
+    """Both sides of a change.
+
+    Args:
+        before: Traffic before it.
+        after: Traffic since.
+        alpha: Probability with which any of the intervals of one figure (content delta, say) over all
+            perturbations together may ever miss the truth; so also that one of them is said to have moved
+            though it did not.
+        min_trials: Nothing is said about fewer observations.
+    """
+    names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
+    level = alpha / max(1, 2 * len(names))
+    return Comparison(
+        exchanges_before=before.exchanges,
+        exchanges_after=after.exchanges,
+        pooled=Sides(
+            _pooled(before, alpha / 2, min_trials),
+            _pooled(after, alpha / 2, min_trials),
+        ),
+        cells=tuple(_cell(name, before, after, level, min_trials) for name in names),
+        traits=tuple(
+            _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
+        ),
+        judge=_judge(before, after, alpha / 2, min_trials),
+        answers=_answers(before, after, alpha, min_trials),
+    )
+
+
+def _pooled(tally: Tally, alpha: float, min_trials: int) -> Estimate | None:
+    """Shifted trials, scaled down to one trial an exchange.
+
+    The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
+    observations too, since its evidence is convex in each of them.
+    """
+    counts = [tally.counts(name) for name in tally.cells if name != BASELINE]
+    trials, shifted = sum(one.trials for one in counts), sum(one.shifted for one in counts)
+    exchanges = min(tally.exchanges, trials)
+    if exchanges < max(1, min_trials):
+        return None
+    return proportion(round(shifted * exchanges / trials), exchanges, alpha=alpha)
+
+
+def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int) -> CellSides:
+    both = [tally.counts(name) for tally in (before, after)]
+
+    def sides(figure: Callable[..., Estimate | None]) -> Sides:
+        return Sides(*(figure(counts, alpha=alpha, min_trials=min_trials) for counts in both))
+
+    def rate(found: list[tuple[int, int]]) -> Sides:
+        return Sides(*(proportion(*one, alpha=alpha, min_trials=min_trials) for one in found))
+
+    return CellSides(
+        name,
+        sides(Counts.content_delta),
+        sides(Counts.excess) if name != BASELINE else UNMEASURED,
+        sides(Counts.robustness),
+        rate([(one.worse, one.trials - one.shifted + one.quality_scored) for one in both]),
+        rate([(tally.invalid[name], tally.counts(name).trials) for tally in (before, after)]),
+    )
+
+
+def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
+    """Shares of classes of answers; several trials of an exchange count as one observation."""
+    known = [
+        (name, value)
+        for name in sorted(before.answers.keys() & after.answers.keys())
+        for value in sorted(before.answers[name].keys() | after.answers[name].keys())
+    ]
+    level = alpha / max(1, 2 * len(known))
+
+    def share(tally: Tally, name: str, value: str) -> Estimate | None:
+        values = tally.answers[name]
+        n = min(values.total(), max(1, tally.exchanges))
+        return proportion(round(values[value] * n / values.total()), n, alpha=level, min_trials=min_trials)
+
+    found = (
+        ShareSides(name, value, Sides(share(before, name, value), share(after, name, value)))
+        for name, value in known
+    )
+    return tuple(one for one in found if one.share.difference is not None)
+
+
+def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
+    old, new = before.traits[name], after.traits[name]
+    n_old, n_new = max(1, old.total()), max(1, new.total())
+    rows = [
+        (value, old.get(value, 0) / n_old, new.get(value, 0) / n_new)
+        for value in sorted(old.keys() | new.keys())
+    ]
+    distance = sum(abs(was - now) for _, was, now in rows) / 2
+    rows.sort(key=lambda row: (-max(row[1:]), row[0]))
+    return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance)
+
+
+def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeSides:
+    def sides(yes: str, no: str) -> Sides:
+        counted = [(getattr(tally.judge, yes), getattr(tally.judge, no)) for tally in (before, after)]
+        return Sides(
+            *(proportion(one, one + other, alpha=alpha, min_trials=min_trials) for one, other in counted)
+        )
+
+    return JudgeSides(
+        sides("other_again", "same_again"),
+        sides("same_swapped", "other_swapped"),
+        sides("agreed", "disagreed"),
+        _strictness(before.judged, after.judged, min_trials),
+    )
+
+
+_SURE: Final = 3.0
+"""Standard errors."""
+
+
+def _strictness(
+    before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]], min_trials: int
+) -> Difference | None:
+    """Difference of the shares of shifted pairs, class by class of likeness.
+
+    Source: Mantel and Haenszel's weights; a class that is empty on one side has none.
+    """
+    total = difference = variance = 0.0
+    for name in sorted((before.keys() & after.keys()) - {HEURISTICS}):
+        old, new = before[name], after[name]
+        n_old, n_new = old.total(), new.total()
+        weight = n_old * n_new / (n_old + n_new)
+        was, now = old[SHIFTED] / n_old, new[SHIFTED] / n_new
+        total += weight
+        difference += weight * (now - was)
+        # Half an observation more on each side: a class in which all are the same is not without error.
+        both = [(one[SHIFTED] + 0.5) / (one.total() + 1) for one in (old, new)]
+        errors = (rate * (1 - rate) / n for rate, n in zip(both, (n_old, n_new), strict=True))
+        variance += weight**2 * sum(errors)
+    if total < min_trials / 2:  # as many pairs on each side as anything is said about
+        return None
+    reach = _SURE * sqrt(variance) / total
+    value = difference / total
+    return Difference(value, max(-1.0, value - reach), min(1.0, value + reach))

@@ -1,0 +1,168 @@
+"""What a change did, in the words of what was measured.
+
+*Worse*: the quality of answers fell, or more of them are invalid. *Better*: the opposite, or answers hold
+better under rewordings. *More fragile*: rewordings move answers more than before, beyond chance. *Different*:
+anything else that moved, such as the length of answers, what goldens say, or how much answers vary when the
+same request is sent again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.monitor.changes import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.core.cells import ChangeMark
+    from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
+
+Found = Literal["worse", "fragile", "better", "different"]
+Effect = Literal["worse", "fragile", "better", "different", "none_seen", "unknown"]
+
+EFFECTS: Final[dict[Effect, str]] = {
+    "worse": "answers got worse",
+    "fragile": "answers are more fragile",
+    "better": "answers got better",
+    "different": "answers are different",
+    "none_seen": "no difference was measured",
+    "unknown": "too little was measured to tell",
+}
+"""For people."""
+
+_ORDER: Final[tuple[Found, ...]] = ("worse", "fragile", "better", "different")
+_HALF: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that moved."""
+
+    effect: Found
+    text: str
+    """A sentence."""
+    rated: bool = False
+    """Whether it rests on ratings, which another judge or other settings give differently."""
+
+
+def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
+    """The gravest of several findings; `known` says whether enough was measured to find any."""
+    return next(
+        (effect for effect in _ORDER if any(one.effect == effect for one in findings)),
+        "none_seen" if known else "unknown",
+    )
+
+
+def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The same where ratings of the two sides cannot be compared: what rests on them is only different."""
+    return tuple(replace(one, effect="different") if one.rated else one for one in findings)
+
+
+def measured(comparison: Comparison) -> Iterator[Finding]:
+    """What moved between the two sides of the traffic, beyond both intervals."""
+    control = comparison.control
+    if comparison.pooled.moved:
+        yield _moved(
+            comparison.pooled,
+            control.content_delta if control else None,
+            "Over all rewordings answers shift in {after} of the trials, {before} before.",
+        )
+    if control is not None and control.content_delta.moved:
+        yield Finding(
+            "different",
+            _said(
+                control.content_delta,
+                "The same request sent again: the answer shifts in {after} of the trials, {before} before.",
+            ),
+            rated=True,
+        )
+    for cell in comparison.rewordings:
+        yield from _of_cell(cell, control)
+    told = set()
+    for one in sorted(comparison.answers, key=lambda one: -one.share.distance):
+        if one.share.moved and one.trait not in told:
+            told.add(one.trait)
+            text = f"{one.trait[0].upper()}{one.trait[1:]}: {one.value} in {{after}}, {{before}} before."
+            yield Finding("different", _said(one.share, text))
+
+
+def _of_cell(cell: CellSides, control: CellSides | None) -> Iterator[Finding]:
+    name = cell.perturbation
+    if cell.invalid.moved:
+        yield _quality(
+            cell.invalid,
+            f"{name}: {{after}} of the answers ignore the format or language asked for, {{before}} before.",
+        )
+    elif cell.worse.moved and _beyond(cell.worse, control.worse if control else None):
+        yield _quality(
+            cell.worse,
+            f"{name}: answers are worse than the original's in {{after}} of the trials, {{before}} before.",
+        )
+    if cell.robustness.moved:
+        text = f"{name}: robustness is {{after}}, {{before}} before."
+        found = _moved(cell.robustness, control.robustness if control else None, text, up_is="better")
+        yield found
+    elif cell.content_delta.moved or cell.excess.moved:
+        sides = cell.content_delta if cell.content_delta.moved else cell.excess
+        against = control.content_delta if control and sides is cell.content_delta else None
+        what = "answers shift in" if sides is cell.content_delta else "points above noise are"
+        yield _moved(sides, against, f"{name}: {what} {{after}} of the trials, {{before}} before.")
+
+
+def _quality(sides: Sides, text: str) -> Finding:
+    return Finding("worse" if sides.rose else "better", _said(sides, text), rated=True)
+
+
+def _moved(
+    sides: Sides, control: Sides | None, text: str, *, up_is: Literal["fragile", "better"] = "fragile"
+) -> Finding:
+    """A figure of rewordings that moved: more than the control's, or as the control's did."""
+    down_is: Found = "better" if up_is == "fragile" else "fragile"
+    effect: Found = up_is if sides.rose else down_is
+    return Finding(effect if _beyond(sides, control) else "different", _said(sides, text), rated=True)
+
+
+def _beyond(sides: Sides, control: Sides | None) -> bool:
+    """Whether a figure moved by more than twice what the control's did; what chance does moves both."""
+    own, other = sides.difference, control.difference if control is not None else None
+    if own is None or other is None:
+        return True
+    return other.value / own.value < _HALF if own.value else False
+
+
+def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
+    """What was noticed about the answers themselves."""
+    for mark in marks:
+        if mark.kind in {kinds.ANSWERS, kinds.RATINGS}:
+            name = kinds.NAMES[mark.kind]
+            text = f"{name[0].upper()}{name[1:]}: “{mark.before}” → “{mark.after}”."
+            yield Finding("different", text, rated=mark.kind == kinds.RATINGS)
+
+
+CONTENT: Final = "content_shift"
+"""Measure of goldens that says only that an answer says something else."""
+
+
+def of_goldens(
+    breaches: Sequence[tuple[str, float, float | None]], regressed: Sequence[str], *, judged: bool
+) -> Iterator[Finding]:
+    """What the goldens show.
+
+    Args:
+        breaches: Measure, share that breaches it now, and before.
+        regressed: Measures of which the evidence settled that they are breached more often.
+        judged: Whether a judge took part.
+    """
+    for measure, now, before in breaches:
+        if measure in regressed:
+            was = "" if before is None else f", {before:.0%} before"
+            effect: Found = "different" if measure == CONTENT else "worse"
+            yield Finding(effect, f"Goldens: {now:.0%} breach {measure}{was}.", rated=judged)
+
+
+def _said(sides: Sides, text: str) -> str:
+    assert sides.before is not None
+    assert sides.after is not None
+    return text.format(before=f"{sides.before.value:.0%}", after=f"{sides.after.value:.0%}")

@@ -1,0 +1,128 @@
+"""What a verdict says about its exchange: the values and traits that changes are noticed in.
+
+Values (a model's name) and the traffic's traits are those of an exchange; how alike two answers are, and what
+a judge says about pairs that look alike, are those of a trial.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.verdict import HEURISTIC_RATING, PROVENANCE
+from evenkeel.monitor.changes import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel.core.verdict import Verdict
+
+UNKNOWN: Final = ""
+"""In place of a value that an exchange has, but nobody knows (yet)."""
+_STEPS: Final = 4
+"""Classes of likeness that a judge's ratings are compared within."""
+_SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS))
+_CLASSES: Final = tuple(f"pairs alike by {span}" for span in _SPANS)
+_TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for span in _SPANS)
+_OCTAVE: Final = 2
+HEURISTICS: Final = "cheap metrics"
+"""Trait of a judged pair: whether the judge says what the heuristics said."""
+SHIFTED: Final = "shifted"
+"""What a judge says of a pair."""
+
+
+def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """The values of an exchange, by kind; kinds that it has none of are left out."""
+    yield kinds.MODEL, verdict.model
+    if verdict.requested_model:
+        yield kinds.REQUESTED_MODEL, verdict.requested_model
+    if verdict.system_fingerprint:
+        yield kinds.FINGERPRINT, verdict.system_fingerprint
+    # While a template is not learned, its version is not known: it is there all the same.
+    yield kinds.PROMPT, verdict.prompt_version or UNKNOWN
+    if verdict.settings:
+        yield kinds.SETTINGS, verdict.settings
+
+
+def judge_value(verdict: Verdict) -> str:
+    """Who rated under which wording; "" if no judge was asked."""
+    return f"{verdict.judge_model} {verdict.rated_by}".strip() if verdict.rated_by else ""
+
+
+def traffic(verdict: Verdict) -> dict[str, str | float]:
+    """The traits of an exchange's prompt."""
+    found: dict[str, str | float] = {}
+    if verdict.prompt_chars:
+        found["length"] = float(verdict.prompt_chars)
+    if verdict.template_share is not None:
+        found["template"] = round(verdict.template_share, 2)
+    found["language"] = verdict.prompt_language or "unknown"
+    found["task"] = verdict.task or "none"
+    return found
+
+
+def counted_traffic(verdict: Verdict) -> dict[str, str]:
+    """The same for counting: lengths by their octave, shares by their tenth."""
+    found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
+    if verdict.template_share is not None:
+        found["template"] = tenth(verdict.template_share)
+    if verdict.prompt_chars:
+        found["length"] = octave(verdict.prompt_chars)
+    return found
+
+
+def octave(chars: int) -> str:
+    """A length as the octave it lies in, "64 to 127 characters"."""
+    place = chars.bit_length()
+    return f"{_OCTAVE ** (place - 1)} to {_OCTAVE**place - 1} characters" if chars else "empty"
+
+
+def lengths(verdict: Verdict) -> dict[str, str | float]:
+    """How long the user's answer is."""
+    return {} if verdict.answer_chars is None else {"answer length": float(verdict.answer_chars)}
+
+
+def alike_class(alike: float) -> str:
+    """The quarter that a likeness lies in."""
+    return _SPANS[min(_STEPS - 1, int(_STEPS * alike))]
+
+
+def likeness(verdict: Verdict) -> float | None:
+    """How alike the two answers are, in [0, 1]: their similarity, or the mean of an old verdict's scores."""
+    if verdict.similarity is not None:
+        return verdict.similarity
+    details = verdict.details
+    total, n = 0.0, 0
+    for name in details:
+        if name not in PROVENANCE:
+            score = details[name]
+            if 0 <= score <= 1:
+                total += score
+                n += 1
+    return total / n if n else None
+
+
+def judged(verdict: Verdict, alike: float | None) -> dict[str, str]:
+    """What the judge said, by how alike the answers are, and whether it agrees with the heuristics.
+
+    Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
+    otherwise has changed itself; answers that change move pairs from one class to another. Variants that ask
+    for another language or format have classes of their own: their answers look little alike though they say
+    the same, so that such a kind, where it stops to apply, would pass for another judge.
+    """
+    if not verdict.rated_by or verdict.shifted is None:
+        return {}
+    found: dict[str, str] = {}
+    if alike is not None:
+        step = min(_STEPS - 1, int(_STEPS * alike))
+        turned = verdict.wanted_language or verdict.wanted_format
+        found[(_TURNED if turned else _CLASSES)[step]] = SHIFTED if verdict.shifted else "same"
+    audited = verdict.details.get(HEURISTIC_RATING)
+    if audited is not None:
+        found[HEURISTICS] = "agrees" if audited == verdict.rating else "disagrees"
+    return found
+
+
+def tenth(share: float) -> str:
+    """A share as the tenth it lies in, "70 to 80 %"."""
+    lower = min(9, int(share * 10)) * 10
+    return f"{lower} to {lower + 10} %"

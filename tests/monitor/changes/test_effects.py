@@ -1,0 +1,144 @@
+"""What a change did is said in the words of what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.cells import ChangeMark
+from evenkeel.core.verdict import BASELINE, QualityScore
+from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
+from evenkeel.monitor.changes.goldens import GoldenHistory
+from evenkeel.monitor.changes.markdown import finding_lines, markdown
+from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.estimate import outcome_of
+from tests.monitor.planted_verdicts import VERDICT
+
+NO_GOLDENS = GoldenHistory((), {}, {})
+WORSE = (QualityScore("faithfulness", 1, 3, 2),)
+SAME = (QualityScore("faithfulness", 1, 3, 3),)
+OTHERWISE = (QualityScore("entities", 1, 1.0, 0.2, "agreement"),)
+"""A quality that changed, nobody knows for whom."""
+
+
+def tally(*, shifted=0.05, resends=0.0, quality=SAME, invalid=0.0, chars=400, alike=0.9, strict=0.0, n=400):
+    """So many exchanges of a resend and a trial; the shares are met evenly.
+
+    `strict` is the share of pairs rated 2 though the answers are as alike as all others: the judge's doing.
+    """
+    counted = Tally()
+    for number in range(n):
+        place = number * 37 % n / n
+        resend = 2 if place < resends else 3
+        moved = place < shifted or (resends and place < resends)
+        said = 2 if moved or place >= 1 - strict else 3
+        ignored = place < invalid
+        for kind, rating in ((BASELINE, resend), ("general.casing", said)):
+            one = replace(
+                VERDICT,
+                scored_at=float(number),
+                perturbation=kind,
+                rating=None if ignored and kind != BASELINE else rating,
+                invalid=("format",) if ignored and kind != BASELINE else (),
+                baseline_rating=None if kind == BASELINE else resend,
+                quality=quality if rating < 3 else (),
+                similarity=alike,
+                rated_by="similarity@2",
+                answer_chars=chars,
+            )
+            counted.add(one, outcome_of(one))
+        counted.add_exchange({"language": "en"})
+    return counted
+
+
+def report(before, after, *marks):
+    found = marks or (ChangeMark(kinds.MODEL, "a", "b", 100.0, 7),)
+    (made,) = reports_of([ChangeRecord("c1", "chat", found, before, after, after.exchanges)], NO_GOLDENS)
+    return made
+
+
+def test_robustness_that_falls_under_a_high_noise_floor_is_more_fragile():
+    """84 % of the resends shift, so the excess can't move; robustness falls from 90 to 54 of 100."""
+    before = tally(resends=0.84, shifted=0.1, quality=SAME)
+    after = tally(resends=0.84, shifted=0.1, quality=SAME)
+    for side, changed in ((before, 40), (after, 184)):
+        letters = side.cells["general.casing"]
+        one = replace(VERDICT, rating=2, baseline_rating=2, quality=SAME)
+        other = replace(one, quality=OTHERWISE)
+        letters[outcome_of(one).letter] -= changed
+        letters[outcome_of(other).letter] += changed
+    found = report(before, after)
+    (cell,) = found.comparison.rewordings
+    assert (cell.robustness.before.value, cell.robustness.after.value) == (0.9, 0.54)
+    assert not cell.content_delta.moved
+    assert (found.effect, found.severity) == ("fragile", "warning")
+    assert finding_lines(found) == ["More fragile: general.casing: robustness is 54%, 90% before."]
+    assert "got worse" not in markdown(found)
+
+
+def test_answers_that_differ_are_different_and_no_worse():
+    """Another model under the old name: answers twice as long, as good and as robust as before."""
+    found = report(tally(chars=400), tally(chars=900), ChangeMark(kinds.ANSWERS, "x: 50%", "x: 95%", 9.0, 7))
+    assert (found.cause, found.effect, found.severity) == (Cause.PROVIDER, "different", "warning")
+    assert found.coincided == "possibly a silent change by the provider"
+    for word in ("worse", "critical", "regression"):
+        assert word not in markdown(found)
+    edited = report(tally(chars=400), tally(chars=900), ChangeMark(kinds.PROMPT, "v1", "v2", 9.0, 7))
+    assert (edited.effect, edited.severity) == ("different", ""), "the team's own edit is no alert"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect", "severity"),
+    [
+        ({}, {"shifted": 0.4, "quality": WORSE}, "worse", "critical"),
+        ({"shifted": 0.4, "quality": WORSE}, {}, "better", ""),
+        ({}, {"invalid": 0.3}, "worse", "critical"),
+        ({"invalid": 0.3}, {}, "better", ""),
+        ({}, {"shifted": 0.4}, "fragile", "warning"),
+        ({"shifted": 0.4}, {}, "better", ""),
+        # The same request sent again shifts as well: answers vary by chance.
+        ({}, {"shifted": 0.4, "resends": 0.4, "quality": WORSE}, "different", "warning"),
+        ({}, {"alike": 0.6}, "different", "warning"),
+        ({}, {}, "none_seen", ""),
+        ({}, {"n": 20, "shifted": 0.5}, "unknown", ""),
+    ],
+)
+def test_the_word_is_that_of_what_moved(before, after, effect, severity):
+    """Quality and validity make worse and better, rewordings alone more fragile, the rest different."""
+    found = report(tally(**before), tally(**after))
+    assert (found.effect, found.severity) == (effect, severity)
+
+
+def test_a_stricter_judge_is_no_change_of_the_provider():
+    """15 points more shifts among pairs that look as alike as before; answers have not moved by rule."""
+    drifted = ChangeMark(
+        kinds.RATINGS, "general.casing: shifted in 5%", "general.casing: shifted in 20%", 9.0, 7
+    )
+    found = report(tally(), tally(strict=0.15, quality=WORSE), drifted)
+    assert (found.cause, found.effect, found.severity) == (Cause.JUDGE, "different", "warning")
+    assert [one.cause for one in found.candidates] == [Cause.JUDGE]
+    assert "The judge rates pairs that look alike to the heuristics as shifted 8 points more often" in (
+        found.candidates[0].why
+    ), "of the resends, which it saw as well, none"
+    assert any(
+        line.startswith("A silent change by the provider: to the heuristics") for line in found.ruled_out
+    )
+
+
+def test_another_judge_makes_ratings_incomparable():
+    """What rests on its ratings is different, whatever fell."""
+    judge = ChangeMark(kinds.JUDGE, "j1 similarity@2", "j2 similarity@2", 9.0, 7)
+    assert report(tally(), tally(strict=0.3, quality=WORSE), judge).effect == "different"
+
+
+def test_a_judge_below_the_tolerance_is_a_weaker_candidate():
+    """The model changed as well and comes first; the judge is named after it."""
+    found = report(tally(), tally(strict=0.15))
+    assert [(one.cause, one.weaker) for one in found.candidates] == [
+        (Cause.MODEL, False),
+        (Cause.JUDGE, True),
+    ]
+    assert found.cause is Cause.MODEL
+    assert found.candidates[1].why.endswith("below what counts as a change.")
