@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.detection import family, rates, tables
+from benchmarks.detection import rates, tables
 from benchmarks.kit import DOCS, filled
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 PAGE: Final = DOCS / "detection.md"
 
-_LEVELS: Final = (10_000.0, 100_000.0)
-_WORSE: Final = (1, 3, 10, 20)
-_BASELINES: Final = (200, 500, 2000)
-
 
 def main() -> None:
     """Print the tables."""
@@ -38,7 +34,7 @@ def main() -> None:
     sizes = rates.Sizes(options.nominal, runs, max(100, runs // 4), runs)
     rng = np.random.default_rng(options.seed)
     delays = rates.measure(sizes, rng)
-    measured = list(_tables(delays, sizes, runs, rng))
+    measured = list(_tables(delays, sizes, rng))
     if options.write:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
         print(f"written to {PAGE}", file=sys.stderr)
@@ -53,7 +49,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Generator) -> Iterator[Table]:
+def _tables(delays: list[Delays], sizes: Sizes, rng: np.random.Generator) -> Iterator[Table]:
     """Every table as soon as it is measured, printed."""
 
     def shown(table: Table) -> Table:
@@ -61,23 +57,12 @@ def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Genera
         print(f"{time.process_time():.0f} s of processor time", file=sys.stderr, flush=True)
         return table
 
-    families, cells = max(20, runs // 10), max(50, runs // 4)
     yield shown(tables.summary(delays))
     yield shown(tables.delays(delays))
     yield shown(tables.rivals(delays))
     yield shown(tables.false_alarms(rates.false_alarms(sizes, rng), sizes))
     yield shown(tables.pairs(rates.pairs(sizes, rng)))
     yield shown(tables.scores(rates.falling_scores(sizes, rng)))
-    cases = [(excess, level) for excess in (rates.THRESHOLD, 0.0) for level in _LEVELS]
-    yield shown(tables.quiet([family.quiet(*case, families=families, rng=rng) for case in cases]))
-    worse = [
-        (level, family.worse(count, level, families=families // 2, rng=rng))
-        for level in _LEVELS
-        for count in _WORSE
-    ]
-    yield shown(tables.worse(worse))
-    baselines = [(rate, trials) for rate in tables.SHOWN for trials in _BASELINES]
-    yield shown(tables.drift([family.measure(*one, cells=cells, rng=rng) for one in baselines]))
 
 
 if __name__ == "__main__":

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from benchmarks.detection.family import CELLS, TRIALS
 from benchmarks.detection.passages import RATES, SHIFTS
 from benchmarks.kit import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.detection.family import Drift, Quiet, Worse
     from benchmarks.detection.rates import Delays, FalseAlarms, Pairs, Sizes
 
-
-SHOWN: Final = (0.05, 0.2, 0.5)
-"""Rates whose drift is shown."""
 
 _ROUGH = 10
 """Ratios from which on the digits behind the point say nothing."""
@@ -122,48 +117,3 @@ def scores(measured: Sequence[tuple[str, float, float]]) -> Table:
         tuple((name, *(taken[name, fall] for fall in falls)) for name in names),
         digits=0,
     )
-
-
-def quiet(measured: Sequence[Quiet]) -> Table:
-    """Alerts of families without a change."""
-    rows = [
-        (
-            "exactly on its line" if one.excess > 0 else "no excess at all",
-            int(one.level),
-            TRIALS / one.level,
-            f"{one.groups:.2f} ± {one.error:.2f}",
-            one.alerts,
-        )
-        for one in measured
-    ]
-    columns = ("every cell is", "level", "promised", "moments with alerts", "alerts in them")
-    return Table("family-quiet", columns, tuple(rows))
-
-
-def worse(measured: Sequence[tuple[float, Worse]]) -> Table:
-    """Delays of cells that worsened together."""
-    rows = [
-        (f"{one.cells} of {CELLS}", int(level), one.alone, one.together, f"{one.false_share:.1%}")
-        for level, one in measured
-    ]
-    columns = ("worse", "level", "each alone", "e-BH", "false in the group")
-    return Table("family-worse", columns, tuple(rows), digits=0)
-
-
-def drift(measured: Sequence[Drift]) -> Table:
-    """Baselines of few and many trials."""
-    rows = [
-        (
-            f"{one.rate:g}",
-            one.trials,
-            f"{one.unchanged:.1%}",
-            f"{one.naive:.0%}",
-            f"{one.rise:,.0f}",
-            f"{one.known:,.0f}",
-        )
-        for one in measured
-    ]
-    columns = (
-        "rate", "baseline's trials", "false alerts", "line at the estimate", "+0.15 found", "rate known",
-    )  # fmt: skip
-    return Table("drift", columns, tuple(rows))

@@ -121,8 +121,8 @@ class Alert(Section):
     """Of all cells together; holds whatever the data, on average."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """How far the share of shifted answers may move from the cell's baseline, up or down."""
-    provisional_after: Annotated[int, Field(ge=30)] = 500
-    """Trials since the last change that make a cell's baseline until one is approved."""
+    provisional_after: Annotated[int, Field(ge=30)] = 100
+    """Trials from which on a cell is compared with its former ones, if no baseline is approved."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None

@@ -1,8 +1,8 @@
 """Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
 
-What is compared are *rates beyond a tolerance*, by detectors whose mean run to a false alarm is stated
-(`evenkeel.monitor.detect.drift`), not the difference of two samples by a p-value, which gets small for any
-difference at all once there is enough traffic.
+An alarm needs a shift beyond a tolerance, and the detectors have a stated mean run to a false alarm
+(`evenkeel.monitor.detect.drift`): the difference of two samples by a p-value gets small for any difference at
+all once there is enough traffic.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.monitor.detect import Baseline, DriftAlert, DriftRules, estimate_of
-from evenkeel.monitor.detect.drift import Observable
+from evenkeel.monitor.detect import Baseline, DriftAlert, DriftRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +43,7 @@ class ShareRules:
     @property
     def drift(self) -> DriftRules:
         """Of each value's detector."""
-        return DriftRules(self.tolerance, self.mean_run * self.detectors, Observable.RATE, self.reference)
+        return DriftRules(self.tolerance, self.mean_run * self.detectors, self.reference)
 
 
 class Moved(NamedTuple):
@@ -99,8 +98,7 @@ class _Trait:
         for name, alert in self._alerts.items():
             change = alert.observe(int(name == found))
             if change is not None and change.kind != "recovered" and moved is None:
-                assert alert.baseline is not None
-                moved = Moved(trait, name, alert.baseline.mean, change.run_mean, change.run_trials)
+                moved = Moved(trait, name, change.baseline.mean, change.run_mean, change.run_trials)
         return moved
 
     def _begin(self, room: int, *, numeric: bool) -> None:
@@ -118,11 +116,8 @@ class _Trait:
             frequent = frequent[:1]
         frequent = frequent[: max(0, room)]
         for name in frequent:
-            estimate = estimate_of(
-                Observable.RATE, {1: counts[name], 0: total - counts[name]}, alpha=self._rules.drift.alpha
-            )
-            assert estimate is not None
-            self._alerts[name] = DriftAlert(self._rules.drift, Baseline.of(estimate, provisional=True))
+            baseline = Baseline(counts[name] / total, total, provisional=True)
+            self._alerts[name] = DriftAlert(self._rules.drift, baseline)
         self._counts, self._missing = Counter(), self._rules.reference
         if not frequent:  # all values are rare: there is nothing to compare, so the reference begins anew
             self._edges = None

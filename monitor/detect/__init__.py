@@ -1,22 +1,12 @@
 """Sequential detection: evidence that a mean has moved, with a stated rate of false alarms.
 
-`e_detector` gathers evidence by bets. `alert` compares a mean with a fixed line, `drift` with a cell's
-baseline, both ways; `family` decides which of many cells are in alarm together. `gate` decides on goldens,
-once and for all.
+`e_detector` gathers evidence by bets. `alert` compares up to four measures of a trial with their limits,
+`drift` a rate with what it was, stratum by stratum. `gate` decides on goldens, once and for all.
 """
 
-from evenkeel.monitor.detect.alert import Alert, AlertRules
-from evenkeel.monitor.detect.drift import (
-    Baseline,
-    DriftAlert,
-    DriftChange,
-    DriftRules,
-    DriftState,
-    Observable,
-    estimate_of,
-)
-from evenkeel.monitor.detect.e_detector import Bets, Change, EDetector, Run, Side, bets_against
-from evenkeel.monitor.detect.family import Family, alarm_set
+from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Limit, Measure, blind_measures
+from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
+from evenkeel.monitor.detect.e_detector import Bets, EDetector, Run, Side, bets_against
 
 __all__ = [
     "Alert",
@@ -29,11 +19,10 @@ __all__ = [
     "DriftRules",
     "DriftState",
     "EDetector",
-    "Family",
-    "Observable",
+    "Limit",
+    "Measure",
     "Run",
     "Side",
-    "alarm_set",
     "bets_against",
-    "estimate_of",
+    "blind_measures",
 ]

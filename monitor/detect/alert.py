@@ -1,71 +1,153 @@
-"""A two-state alert: raised by evidence of an excess, resolved by evidence that it is gone."""
+"""A two-state alert on one cell: raised by evidence that a measure is over its limit, resolved once none is.
+
+Every trial is observed by up to four *measures*: how much oftener the content moved than that of the
+identical resend, how much less alike the answer is, how much oftener a quality got worse, and whether the
+answer was invalid. Each measure i has an e-detector against its own limit, with evidence E_i; the alert's
+evidence is Σ w_i·E_i, with weights w_i fixed beforehand that sum to 1.
+
+**False alarms.** Suppose that every measure's mean, given all trials before, is within its limit. A gambler
+enters E_i at each trial that the measure is observed in, and no wealth grows on average, so E_i rises by 1 at
+most on such a trial and stays as it is on others. Σ w_i·E_i then rises by Σ w_i = 1 at most on every trial:
+it is itself a Shiryaev–Roberts e-detector. Expectations add up whatever the dependence, so it does not matter
+that the measures look at the same answers. Evidence starts from nothing when the alert is raised, hence n
+trials raise at most n/level alerts on average, and the first one comes after `level` trials or more.
+
+The assumption is about *trials*: those of a burst of near-equal prompts are not draws of their own, and have
+to be thinned before they are observed (`Verdict.cluster`). A measure that is missing from a trial must be
+missing for a reason that has nothing to do with which side did better; where it may, the caller observes the
+value that speaks against an alarm.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log10
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from math import log, log10
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from evenkeel.monitor.detect.e_detector import Change, Watch
+from evenkeel.monitor.detect.e_detector import Watch, bets_against
 
 if TYPE_CHECKING:
-    from evenkeel.monitor.detect.e_detector import Side
+    from collections.abc import Mapping
+
+
+class Measure(StrEnum):
+    """What is observed of a trial; more is worse."""
+
+    CONTENT = "content"
+    """Moved(variant) − moved(resend): −1, 0 or 1."""
+    SIMILARITY = "similarity"
+    """How much less like the original the variant's answer is than the resend's, in [−1, 1]."""
+    QUALITY = "quality"
+    """Worse(variant) − worse(resend): −1, 0 or 1."""
+    INVALID = "invalid"
+    """Whether the answer ignored the format or language that was asked for: 0 or 1."""
+
+    @property
+    def low(self) -> float:
+        """Smallest observation there can be; the largest is 1."""
+        return 0.0 if self is Measure.INVALID else -1.0
+
+    @property
+    def weight(self) -> float:
+        """Share of the alert's evidence if all measures are observed."""
+        return _WEIGHTS[self]
+
+
+_WEIGHTS: Final = {
+    Measure.CONTENT: 0.4,
+    Measure.SIMILARITY: 0.3,
+    Measure.QUALITY: 0.2,
+    Measure.INVALID: 0.1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The largest mean of a measure that is tolerated."""
+
+    value: float
+    """In (low, 1) of the measure."""
+    source: str = "default"
+    """Where it comes from, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRules:
-    """When an alert is raised and resolved.
+    """When an alert is raised and resolved."""
 
-    The defaults of the range and the side are those of paired differences; scores in [0, 1] that
-    must not fall take 0, 1 and `below`.
-    """
-
-    threshold: float
-    """The line: the largest mean that is tolerated (the smallest, if the side is `below`), in (low, high)."""
+    limits: Mapping[Measure, Limit]
+    """Of the measures that are watched, at least one."""
     mean_trials_between_false_alarms: float
-    """Evidence at which the alert changes; the mean run to a false alarm is at least this long."""
-    low: float = -1.0
-    high: float = 1.0
-    side: Side = "above"
-    """Of the line: the one that is not tolerated."""
+    """Evidence at which the alert changes: the level."""
 
-    def to_json(self) -> list[Any]:
-        """As JSON values."""
-        return [self.threshold, self.mean_trials_between_false_alarms, self.low, self.high, self.side]
+    @property
+    def weights(self) -> dict[Measure, float]:
+        """Of each measure that is watched; they sum to 1."""
+        total = sum(measure.weight for measure in self.limits)
+        return {measure: measure.weight / total for measure in self.limits}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An alert was raised or resolved."""
+
+    kind: Literal["raised", "resolved"]
+    measure: Measure
+    """The one with most of the evidence; of an end, the last that came back within its limit."""
+    limit: Limit
+    run_trials: int
+    """Observations of the measure since the change seems to have begun (see `Run`)."""
+    run_mean: float
+    """Their mean, in the range of the measure."""
 
 
 class Alert:
-    """Alternates two e-detectors.
+    """Looks for a measure that is over its limit, and then for evidence that it is back.
 
-    While the alert is down, one looks for a mean beyond the threshold; its alarm raises the alert.
-    From then on another looks for a mean on the tolerated side; its alarm resolves the alert, and
-    the first starts again from nothing. Either of them, wrongly started, takes on average at least
-    the stated number of trials to alarm, which is also what keeps an alert from flapping.
+    A measure is *over* once it carried most of the evidence that reached the level. From then on an
+    e-detector of its own looks for a mean within the limit, and the measure is over until that has
+    evidence of the level as well. The alert is up while any measure is over: the others are watched
+    for an excess all the time, so that it isn't resolved while the trouble has only changed its form.
     """
 
-    __slots__ = ("_raised_at", "_watch", "rules", "up")
+    __slots__ = ("_raised_at", "_watches", "_weights", "over", "rules")
 
-    def __init__(self, rules: AlertRules, *, up: bool = False) -> None:
+    def __init__(self, rules: AlertRules) -> None:
         self.rules = rules
         self._raised_at = 0.0
-        self._restart(up=up)
+        self._weights = rules.weights
+        self.over: list[Measure] = []
+        """Measures that are over their limits, the first one first."""
+        self._watches = {measure: self._watch(measure) for measure in rules.limits}
 
-    def _restart(self, *, up: bool) -> None:
-        self.up = up
-        side: Side = "below" if up == (self.rules.side == "above") else "above"
-        self._watch = Watch(self.rules.threshold, side, self.rules.low, self.rules.high)
+    def _watch(self, measure: Measure) -> Watch:
+        side: Literal["above", "below"] = "below" if measure in self.over else "above"
+        return Watch(self.rules.limits[measure].value, side, measure.low, 1.0)
+
+    @property
+    def up(self) -> bool:
+        """Whether a measure is over its limit, as far as the evidence says."""
+        return bool(self.over)
 
     @property
     def evidence(self) -> float:
-        """Evidence for a mean beyond the threshold; while the alert is up, what it was when raised."""
-        return self._raised_at if self.up else self._watch.detector.evidence
+        """Evidence that a measure is over its limit; while the alert is up, what it was when raised."""
+        return self._raised_at if self.over else self._gathered()
+
+    def _gathered(self) -> float:
+        """Evidence of the measures that are not over already."""
+        return sum(
+            weight * self._watches[measure].detector.evidence
+            for measure, weight in self._weights.items()
+            if measure not in self.over
+        )
 
     @property
     def evidence_log10(self) -> float:
         """log10 of `evidence`, and 0 while that is below 1.
 
-        At or above the alarm level exactly while the alert is up; only an alert that was raised
-        together with others (`raise_now`) may be up with less.
+        At or above the alarm level exactly while the alert is up.
         """
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
@@ -74,49 +156,131 @@ class Alert:
         """log10 of the evidence that raises the alert."""
         return log10(self.rules.mean_trials_between_false_alarms)
 
-    def observe(self, observation: float) -> Change | None:
-        """Take one observation (for pairs −1, 0 or 1); says whether the alert changed with it.
+    def observe(self, observations: Mapping[Measure, float]) -> Change | None:
+        """Take what was observed in one trial; says whether the alert changed with it.
+
+        Args:
+            observations: By measure. One that could not be measured is left out; one without a limit is
+                not watched.
 
         Raises:
-            ValueError: if the observation is out of the range of the rules; nothing has changed.
+            ValueError: if an observation is out of its measure's range; nothing has changed.
         """
-        if self._watch.update(observation) < self.rules.mean_trials_between_false_alarms:
+        watched = {
+            measure: observed for measure, observed in observations.items() if measure in self._watches
+        }
+        for measure, observed in watched.items():
+            if not measure.low <= observed <= 1:
+                raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
+        for measure, observed in watched.items():
+            self._watches[measure].update(observed)
+        # Before anything is resolved: an alert that is up stays up if another measure is over by now.
+        return self._raised() or self._resolved()
+
+    def _raised(self) -> Change | None:
+        """Let the measure with the most evidence be over if all of them together have enough."""
+        gathered = self._gathered()
+        if gathered < self.rules.mean_trials_between_false_alarms:
             return None
-        return self._changed()
-
-    def raise_now(self) -> Change | None:
-        """Raise the alert with the evidence it has: `Family` says when that is enough.
-
-        Returns: None if the alert is up already.
-        """
-        return None if self.up else self._changed()
-
-    def _changed(self) -> Change:
-        change = Change("resolved" if self.up else "raised", self._watch.run.trials, self._watch.run.mean)
-        self._raised_at = 0.0 if self.up else self._watch.detector.evidence
-        self._restart(up=not self.up)
+        measure = max(
+            (one for one in self._watches if one not in self.over),
+            key=lambda one: self._weights[one] * self._watches[one].detector.evidence,
+        )
+        change = self._change("raised", measure, self._watches[measure])
+        was_up = self.up
+        self.over.append(measure)
+        if was_up:
+            self._watches[measure] = self._watch(measure)
+            return None
+        self._raised_at = gathered
+        self._watches = {one: self._watch(one) for one in self._watches}
         return change
+
+    def _resolved(self) -> Change | None:
+        """Let measures be over no longer that have the evidence for it; the last one ends the alert."""
+        for measure in tuple(self.over):
+            watch = self._watches[measure]
+            if watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
+                self.over.remove(measure)
+                self._watches[measure] = self._watch(measure)
+                if not self.over:
+                    return self._change("resolved", measure, watch)
+        return None
+
+    def _change(self, kind: Literal["raised", "resolved"], measure: Measure, watch: Watch) -> Change:
+        return Change(kind, measure, self.rules.limits[measure], watch.run.trials, watch.run.mean)
 
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
         return {
-            "rules": self.rules.to_json(),
-            "up": self.up,
+            "over": [measure.value for measure in self.over],
             "raised_at": self._raised_at,
-            "watch": self._watch.to_json(),
+            "watches": {
+                measure.value: [self.rules.limits[measure].value, watch.to_json()]
+                for measure, watch in self._watches.items()
+            },
         }
 
     @classmethod
     def from_json(cls, raw: dict[str, Any], rules: AlertRules) -> Alert:
         """Read what `to_json` wrote.
 
-        Evidence gathered under other rules says nothing under these: it starts from nothing, but an
-        alert that is up stays up until evidence resolves it.
+        Evidence gathered under another limit says nothing under this one: that measure starts from
+        nothing. An alert that is up stays up until evidence resolves it, under any rules.
         """
-        alert = cls(rules, up=raw["up"])
-        alert._raised_at = raw["raised_at"]
-        if raw["rules"] == rules.to_json():
-            alert._watch.resume(raw["watch"])
-        elif alert.up:
-            alert._raised_at = rules.mean_trials_between_false_alarms
+        over = [Measure(name) for name in raw["over"]]
+        alert = cls(rules)
+        alert.over = [measure for measure in over if measure in rules.limits]
+        if over and not alert.over:
+            alert.over = [next(iter(rules.limits))]
+        alert._watches = {measure: alert._watch(measure) for measure in rules.limits}
+        for name, (limit, watch) in raw["watches"].items():
+            measure = Measure(name)
+            here = rules.limits.get(measure)
+            if here is not None and here.value == limit and (measure in over) == (measure in alert.over):
+                alert._watches[measure].resume(watch)
+        alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
         return alert
+
+
+MOST_TRIALS: Final = 2_000
+"""Observations within which the largest possible change has to be found, or a measure is blind."""
+
+
+def blind_measures(
+    rules: AlertRules, *, floor_rate: float | None, control_similarity: float | None
+) -> frozenset[Measure]:
+    """The measures that could not even see a model that moves every variant as far as it can.
+
+    Content can then move in 1 − `floor_rate` more of the variants than of the resends, and similarity fall
+    by `control_similarity` on average. A measure is blind if the best of its bets on such a mean would still
+    take more than 2,000 observations to reach the level. Of all distributions with that mean the one of 0 and
+    1 is taken, on which bets grow most slowly.
+
+    Args:
+        rules: Of the alert.
+        floor_rate: Share of identical resends whose content moved, in [0, 1]; None if it is not known.
+        control_similarity: Mean similarity of the identical resends, in [0, 1]; None if it is not known.
+
+    Returns: those of content and similarity that are blind; a cell in which both are, is blind. A measure of
+        which nothing is known is not among them.
+    """
+    reach = {
+        Measure.CONTENT: None if floor_rate is None else 1 - floor_rate,
+        Measure.SIMILARITY: control_similarity,
+    }
+    return frozenset(
+        measure
+        for measure, mean in reach.items()
+        if mean is not None and measure in rules.limits and _is_blind(rules, measure, mean)
+    )
+
+
+def _is_blind(rules: AlertRules, measure: Measure, mean: float) -> bool:
+    bets = bets_against(rules.limits[measure].value, "above", measure.low, 1.0)
+    growth = max(
+        mean * log(hit) + (1 - mean) * log(miss)
+        for hit, miss in zip(bets.factors(1), bets.factors(0), strict=True)
+    )
+    wealth = rules.weights[measure] / len(bets.stakes)
+    return growth * MOST_TRIALS < log(rules.mean_trials_between_false_alarms / wealth)

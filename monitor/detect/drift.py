@@ -1,24 +1,32 @@
-"""Drift of a cell's mean from its own baseline, both ways.
+"""Drift: whether a rate is still what it was, judged stratum by stratum.
 
-A baseline is an estimate. Were the line set at what was estimated, every cell whose true mean lies a
-little beyond it would alarm though nothing changed. So the line above is
+Traffic is a mixture. If easy and hard prompts take turns, the rate of all of them together moves all the time
+though nothing has changed. So trials are put into *strata* of the same kind, and each is compared only with
+former trials of its own stratum. Strata are remembered: a prompt version that comes back finds its
+baseline, and a new one begins its own and is no drift. A cluster of near-equal prompts that recurs is a
+stratum, too.
 
-    max(baseline mean + tolerance, upper end of the baseline's interval)
+**The test.** A stratum with k hits in n trials predicts its next trial by m = (k + ½)/(n + 1). Gamblers bet
+on each trial against m, some on a rise and some on a fall; evidence is the wealth of all, of which 1 enters
+with each trial (`evenkeel.monitor.detect.e_detector`). All strata share the wealth, so a shift that is common
+to them adds up. The line m is no estimate frozen at some time, it follows all trials, so the baseline works
+from early on and gets better with every trial, and its error is part of the bet.
 
-and the line below likewise. Two things follow, whatever the distribution:
+**False alarms.** m is the exact probability of a hit, given all trials before, if the stratum's rate was
+drawn from Jeffreys' prior and has not changed since. No bet wins on average then, and the number of trials to
+an alarm is at least the level, averaged over that prior. For a single rate it is no theorem:
+`python -m benchmarks.detection` measures it for rates from .02 to .5. Whatever is done below is decided
+before the next trial is seen or takes wealth away, so it changes nothing about that. The assumption is that
+trials of one stratum are independent; of a burst of near-equal ones only the first may be observed.
 
-- a mean that moved by less than the tolerance from the figure that was approved raises a false alarm
-  at most once in the stated number of trials, on average;
-- so does a mean that did not move at all, unless the interval missed it, which has the probability
-  that the interval states (also when the moment of approval was chosen by looking at the figures).
+**The run** of a side is what CUSUM takes for the time since the change: the trials since the sum of
+(x − before − tolerance/2) was last at its lowest, `before` being the stratum's rate without the run.
+Wealth from before the run is dropped, so shifts of less than half the tolerance gather none. An alarm also
+needs the run's mean to be the tolerance away from what was expected of it; until then evidence is held below
+the level.
 
-This is a confidence bound, not a two-sample test: a test that weighs the baseline's trials against
-each run of later ones would have to keep every later trial, while this keeps two e-detectors. The
-price is paid where the tolerance is smaller than the interval is wide, so it vanishes with the number
-of the baseline's trials.
-
-A baseline never moves by itself. It is approved, or it is made of the first trials there are and says
-so (`Baseline.provisional`); a mean that creeps away is therefore found however slowly it goes.
+After an alarm the run is taken out of the strata: their rates are those before the change, and stay frozen
+until the alert is over. An e-detector then looks for a rate within the tolerance of them.
 """
 
 from __future__ import annotations
@@ -26,143 +34,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log10
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from evenkeel.monitor.detect.e_detector import Watch
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
+from evenkeel.monitor.detect.e_detector import SHARES
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from evenkeel.core.cells import Estimate
-    from evenkeel.monitor.detect.e_detector import Side
-
-
-_SCORE_STEPS: Final = 200
-"""Scores are gathered on a grid of 0.005, so that any number of them takes 201 counts at most."""
-
-
-class Observable(StrEnum):
-    """What is observed once a trial."""
-
-    RATE = "rate"
-    """Whether something happened: 0 or 1."""
-    DIFFERENCE = "difference"
-    """Of a pair, shifted(variant) − shifted(resend): −1, 0 or 1."""
-    SCORE = "score"
-    """A similarity or a ratio: any number in [0, 1]."""
-
-    @property
-    def low(self) -> float:
-        """Smallest observation there can be."""
-        return -1.0 if self is Observable.DIFFERENCE else 0.0
-
-    @property
-    def high(self) -> float:
-        """Largest observation there can be."""
-        return 1.0
-
-    def place(self, observation: float) -> float:
-        """The observation as it is counted: a score as the nearest of its grid.
-
-        Raises:
-            ValueError: if there can be no such observation.
-        """
-        if not self.low <= observation <= self.high:
-            raise ValueError(f"a {self} must lie in [{self.low}, {self.high}], got {observation}")
-        if self is Observable.SCORE:
-            return round(observation * _SCORE_STEPS) / _SCORE_STEPS
-        if observation != int(observation):
-            raise ValueError(f"a {self} must be whole, got {observation}")
-        return int(observation)
-
-
-def estimate_of(observable: Observable, counts: Mapping[float, int], *, alpha: float) -> Estimate | None:
-    """The mean of what was observed, with its confidence sequence.
-
-    Args:
-        observable: what the counts are of.
-        counts: how often each value was observed, scores on their grid (`Observable.place`).
-        alpha: probability with which the interval may ever miss the truth.
-
-    Returns: an estimate in [low, high]; None without observations. The interval of a score is wider
-    by half a step of the grid on each side, the most that rounding can have moved the mean.
-    """
-    present = {value: count for value, count in counts.items() if count}
-    if observable is Observable.DIFFERENCE:
-        return paired_excess(present.get(1, 0), present.get(-1, 0), present.get(0, 0), alpha=alpha)
-    if observable is Observable.RATE:
-        return proportion(present.get(1, 0), sum(present.values()), alpha=alpha)
-    # Sorted, so that the sums inside do not depend on which value came first.
-    estimate = bounded_mean(dict(sorted(present.items())), alpha=alpha)
-    if estimate is None:
-        return None
-    half_step = 0.5 / _SCORE_STEPS
-    return type(estimate)(
-        estimate.value, max(0.0, estimate.lower - half_step), min(1.0, estimate.upper + half_step), estimate.n
-    )
+MOST_STRATA: Final = 64
+"""Remembered of a cell; the one that was not seen for longest is forgotten first."""
+MOST_CLUSTERS: Final = 512
+RECURS_AFTER: Final = 5
+"""Trials of a cluster that make it a stratum."""
+_PRIOR: Final = 0.5
+"""Jeffreys' prior of a rate: Beta(½, ½)."""
+_CLUSTER_PRIOR: Final = 2.0
+"""Trials that the rate of its stratum weighs in that of a cluster."""
+_HELD: Final = 0.999
+"""Share of the level at which evidence is held for a shift within the tolerance."""
+_END: Final = 0.001
+"""A line for the way back is at least so far from 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A mean that was approved, or that stands in until one is."""
+    """A rate that was approved, or that stands in until one is."""
 
     mean: float
-    lower: float
-    """`lower` to `upper` covers the true mean with the confidence of the estimate it was taken from.
-    That must be an interval for any time of looking: baselines are approved when they look good."""
-    upper: float
     n: int
+    """Trials behind it."""
     provisional: bool = False
-    """Made of the first trials there were, not approved by anybody."""
-
-    @classmethod
-    def of(cls, estimate: Estimate, *, provisional: bool = False) -> Baseline:
-        """An estimate as a baseline."""
-        return cls(estimate.value, estimate.lower, estimate.upper, estimate.n, provisional)
-
-    def to_json(self) -> list[Any]:
-        """As JSON values; floats survive exactly."""
-        return [self.mean, self.lower, self.upper, self.n, self.provisional]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> Baseline:
-        """Read what `to_json` wrote."""
-        return cls(*raw)
+    """Made of the trials there were, not approved by anybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """When a mean counts as moved."""
+    """When a rate counts as moved."""
 
     tolerance: float
-    """Distance from the baseline's mean that is tolerated on either side, at least 0."""
+    """Distance from the baseline that raises no alert, at least 0."""
     mean_trials_between_false_alarms: float
-    """Evidence at which the alert changes."""
-    observable: Observable = Observable.RATE
-    provisional_after: int = 500
-    """Trials that make the provisional baseline of a cell without an approved one."""
-    alpha: float = 0.1
-    """Probability with which the interval of a provisional baseline may ever miss the mean. At the one
-    moment when the baseline is made it misses far more rarely: `python -m benchmarks.detection` measures
-    it."""
-
-    def to_json(self) -> list[Any]:
-        """As JSON values."""
-        return [
-            self.tolerance,
-            self.mean_trials_between_false_alarms,
-            self.observable.value,
-            self.provisional_after,
-            self.alpha,
-        ]
+    """Evidence at which the alert changes: the level."""
+    provisional_after: int = 100
+    """Trials from which on a stratum without an approved baseline is compared with its former trials."""
 
 
 class DriftState(StrEnum):
-    """Where the mean is, as far as the evidence says."""
+    """Where the rate is, as far as the evidence says."""
 
     UNKNOWN = "unknown"
-    """There is no baseline yet."""
+    """No stratum has a baseline yet."""
     LEVEL = "level"
     RISEN = "risen"
     FALLEN = "fallen"
@@ -170,94 +88,203 @@ class DriftState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftChange:
-    """The mean left its baseline or came back to it."""
+    """The rate left its baseline or came back to it."""
 
     kind: Literal["risen", "fallen", "recovered"]
     baseline: Baseline
+    """Rate that was expected of the run's trials; `n` counts the trials before the run in their strata."""
     line: float
     """What the mean crossed."""
     run_trials: int
-    """Trials since the change seems to have begun (see `watch.Run`)."""
+    """Trials since the change seems to have begun."""
     run_mean: float
-    """Mean observation over them."""
+    """Share of hits among them; chosen in hindsight, so it errs towards the change."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Trials of one kind."""
+
+    trials: int = 0
+    hits: float = 0.0
+    """Whole, unless a baseline was approved."""
+
+    def add(self, hit: int) -> None:
+        self.trials += 1
+        self.hits += hit
+
+
+class _Run:
+    """The wealth of one side's gamblers, and the trials since they began to win."""
+
+    __slots__ = ("counts", "expected", "step", "tally", "wealth")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew with the next trial."""
+        self.wealth = [0.0] * len(SHARES)
+        self.step = 0.0
+        """Sum of the steps towards the change, above 0 unless the run is empty."""
+        self.expected = 0.0
+        """Hits that the strata's rates before the run let expect."""
+        self.tally = _Tally()
+        self.counts: dict[_Place, _Tally] = {}
+        """The run's trials by stratum."""
+
+    @property
+    def shift(self) -> float:
+        """Mean of the run minus what was expected."""
+        return (self.tally.hits - self.expected) / self.tally.trials if self.tally.trials else 0.0
+
+    def bet(self, entering: float, odds: float, *, wins: bool) -> None:
+        """Let new gamblers enter with so much on each bet, and pay everybody for one trial.
+
+        A gambler who stakes all they have would win `odds` times as much or lose it.
+        """
+        gain = odds if wins else -1.0
+        self.wealth = [
+            (entering + wealth) * (1 + share * gain)
+            for share, wealth in zip(SHARES, self.wealth, strict=True)
+        ]
+
+    def add(self, place: _Place, hit: int, expected: float, step: float) -> None:
+        """Take the trial into the run; all of it is dropped where its sum of steps falls to 0."""
+        self.step += step
+        if self.step <= 0:
+            self.clear()
+            return
+        self.expected += expected
+        self.tally.add(hit)
+        self.counts.setdefault(place, _Tally()).add(hit)
+
+    def to_json(self) -> list[Any]:
+        """As JSON values; floats survive exactly."""
+        counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
+        return [self.wealth, self.step, self.expected, self.tally.trials, self.tally.hits, counts]
+
+    def read(self, raw: list[Any]) -> None:
+        """Take what `to_json` wrote, unless the number of bets differs."""
+        if len(raw[0]) == len(SHARES):
+            self.wealth, self.step, self.expected, trials, hits, counts = raw
+            self.tally = _Tally(trials, hits)
+            self.counts = {(row[0], row[1]): _Tally(row[2], row[3]) for row in counts}
+
+
+_Place = tuple[str, str]
+"""A stratum, and in it a cluster that recurs; "" for the stratum's other trials."""
+_EMPTY: Final = _Tally()
 
 
 class DriftAlert:
-    """Watches both sides of a baseline; after an alarm, the way back.
+    """Watches a rate for a rise and a fall, stratum by stratum; after an alarm, for the way back."""
 
-    While the mean is level, the evidence is the mean of that for a rise and that for a fall: together
-    they alarm falsely no oftener than one alone would. While it is risen or fallen, an e-detector
-    looks for a mean within the line that was crossed, and its alarm ends the alert.
-    """
-
-    __slots__ = ("_counts", "_raised_at", "_watches", "baseline", "rules", "state")
+    __slots__ = (
+        "_approved",
+        "_back",
+        "_clusters",
+        "_fall",
+        "_raised_at",
+        "_rise",
+        "_side",
+        "_strata",
+        "rules",
+    )
 
     def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
         self.rules = rules
-        self.baseline: Baseline | None = None
-        self.state = DriftState.UNKNOWN
-        self._counts: dict[float, int] = {}
+        self._strata: dict[str, _Tally] = {}
+        """The one that was seen last is the last."""
+        self._clusters: dict[_Place, _Tally] = {}
+        self._approved: dict[str | None, Baseline] = {}
+        """By stratum; under None until the next trial says to which it belongs."""
+        self._rise, self._fall, self._back = _Run(), _Run(), _Run()
+        self._side: Literal["risen", "fallen"] | None = None
         self._raised_at = 0.0
-        self._watches: tuple[Watch, ...] = ()
         if baseline is not None:
             self.approve(baseline)
 
-    def approve(self, baseline: Baseline) -> None:
-        """Compare with this baseline from now on; an alert against the former one is over."""
-        self.baseline = baseline
-        self._counts = {}
-        self._enter(DriftState.LEVEL)
+    def approve(self, baseline: Baseline, stratum: str | None = None) -> None:
+        """Compare with this baseline from now on; an alert against the former one is over.
+
+        Args:
+            baseline: What is to be expected.
+            stratum: To which it belongs; None means the one of the next trial, and that all others are
+                forgotten, since a figure of all together says nothing of each.
+        """
+        if stratum is None:
+            self._strata, self._clusters, self._approved = {}, {}, {None: baseline}
+        else:
+            self._forget(stratum)
+            self._begin(stratum, baseline)
+        self._settle()
 
     def forget(self) -> None:
-        """Start over, as after a change that was announced: the next trials make a provisional baseline."""
-        self.baseline = None
-        self._counts = {}
-        self._enter(DriftState.UNKNOWN)
+        """Start over: the next trials make provisional baselines."""
+        self._strata, self._clusters, self._approved = {}, {}, {}
+        self._settle()
+
+    def _settle(self) -> None:
+        self._side, self._raised_at = None, 0.0
+        for run in (self._rise, self._fall, self._back):
+            run.clear()
+
+    def _begin(self, stratum: str, baseline: Baseline | None) -> _Tally:
+        tally = self._strata[stratum] = _Tally()
+        if baseline is not None:
+            self._approved[stratum] = baseline
+            tally.trials, tally.hits = baseline.n, baseline.mean * baseline.n
+        if len(self._strata) > MOST_STRATA:
+            self._forget(next(iter(self._strata)))
+        return tally
+
+    def _forget(self, stratum: str) -> None:
+        self._strata.pop(stratum, None)
+        self._approved.pop(stratum, None)
+        for place in [one for one in self._clusters if one[0] == stratum]:
+            del self._clusters[place]
+
+    @property
+    def state(self) -> DriftState:
+        """Where the rate is."""
+        if self._side is not None:
+            return DriftState(self._side)
+        return DriftState.UNKNOWN if self.baseline is None else DriftState.LEVEL
+
+    @property
+    def up(self) -> bool:
+        """Whether the rate has left the baseline."""
+        return self._side is not None
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """Of the stratum seen last of those that have one; while the alert is up, as it was before."""
+        if None in self._approved:
+            return self._approved[None]
+        for stratum, tally in reversed(self._strata.items()):
+            if stratum in self._approved:
+                return self._approved[stratum]
+            if tally.trials >= self.rules.provisional_after:
+                return Baseline(tally.hits / tally.trials, tally.trials, provisional=True)
+        return None
 
     @property
     def lines(self) -> tuple[float, float]:
-        """The lines below and above; one at the end of the range cannot be crossed and is not watched.
+        """Rates on either side of `baseline` from which on it counts as left, in [0, 1].
 
         Raises:
             ValueError: if there is no baseline.
         """
-        if self.baseline is None:
+        baseline = self.baseline
+        if baseline is None:
             raise ValueError("there is no baseline yet")
-        baseline, tolerance = self.baseline, self.rules.tolerance
-        return (
-            max(self.rules.observable.low, min(baseline.mean - tolerance, baseline.lower)),
-            min(self.rules.observable.high, max(baseline.mean + tolerance, baseline.upper)),
-        )
-
-    def _enter(self, state: DriftState) -> None:
-        self.state = state
-        self._watches = tuple(self._watch(line, side) for line, side in self._sides())
-        if state in {DriftState.LEVEL, DriftState.UNKNOWN}:
-            self._raised_at = 0.0
-
-    def _watch(self, line: float, side: Side) -> Watch:
-        return Watch(line, side, self.rules.observable.low, self.rules.observable.high)
-
-    def _sides(self) -> list[tuple[float, Side]]:
-        if self.state is DriftState.UNKNOWN:
-            return []
-        below, above = self.lines
-        if self.state is DriftState.RISEN:
-            return [(above, "below")]
-        if self.state is DriftState.FALLEN:
-            return [(below, "above")]
-        sides: list[tuple[float, Side]] = [(below, "below")] if below > self.rules.observable.low else []
-        return [*sides, (above, "above")] if above < self.rules.observable.high else sides
-
-    @property
-    def up(self) -> bool:
-        """Whether the mean has left the baseline."""
-        return self.state in {DriftState.RISEN, DriftState.FALLEN}
+        return max(0.0, baseline.mean - self.rules.tolerance), min(1.0, baseline.mean + self.rules.tolerance)
 
     @property
     def evidence(self) -> float:
-        """Evidence that the mean has left the baseline; while the alert is up, what it was when raised."""
-        return self._raised_at if self.up else self._gathered
+        """Evidence that the rate has left the baseline; while the alert is up, what it was when raised."""
+        return self._raised_at if self.up else sum(self._rise.wealth) + sum(self._fall.wealth)
 
     @property
     def evidence_log10(self) -> float:
@@ -269,85 +296,150 @@ class DriftAlert:
         """log10 of the evidence that raises the alert."""
         return log10(self.rules.mean_trials_between_false_alarms)
 
-    @property
-    def _gathered(self) -> float:
-        if not self._watches:
-            return 0.0
-        return sum(watch.detector.evidence for watch in self._watches) / len(self._watches)
+    def observe(self, observation: int, stratum: str = "", cluster: str = "") -> DriftChange | None:
+        """Take one trial; says whether the alert changed with it.
 
-    def observe(self, observation: float) -> DriftChange | None:
-        """Take one trial's observation; says whether the alert changed with it.
+        Args:
+            observation: 1 for a hit, else 0.
+            stratum: Names what the trial is like; only trials of one stratum are compared.
+            cluster: Names the near-equal prompts that the trial belongs to; "" if there are none.
 
         Raises:
-            ValueError: if there can be no such observation; nothing has changed.
+            ValueError: if the observation is neither; nothing has changed.
         """
-        if self.baseline is None:
-            self._gather(observation)
+        if observation not in {0, 1}:
+            raise ValueError(f"a trial is 0 or 1, got {observation}")
+        hit = int(observation)
+        place, tally = self._seen(stratum, cluster)
+        compared = self._bets(place, tally)
+        if compared and self._side is not None:
+            return self._bet_back(place, tally, hit)
+        if compared:
+            self._bet(place, tally, hit)
+        tally.add(hit)
+        if cluster and not place[1]:  # a trial of the stratum's, until the cluster is a stratum itself
+            self._clusters[place[0], cluster].add(hit)
+        return self._reached() if compared else None
+
+    def _seen(self, stratum: str, cluster: str) -> tuple[_Place, _Tally]:
+        """The stratum's own trials, or those of a cluster that recurs in it; both are the newest now."""
+        known = self._strata.pop(stratum, None)
+        if known is None:
+            known = self._begin(stratum, self._approved.pop(None, None))
+        self._strata[stratum] = known
+        if cluster:
+            place = (stratum, cluster)
+            tally = self._clusters.pop(place, None) or _Tally()
+            self._clusters[place] = tally
+            if len(self._clusters) > MOST_CLUSTERS:
+                del self._clusters[next(iter(self._clusters))]
+            if tally.trials >= RECURS_AFTER:
+                return place, tally
+        return (stratum, ""), known
+
+    def _bets(self, place: _Place, tally: _Tally) -> bool:
+        stratum, cluster = place
+        if tally.trials >= self.rules.provisional_after or stratum in self._approved:
+            return True
+        return bool(cluster) and self._strata[stratum].trials >= self.rules.provisional_after
+
+    def _rate(self, place: _Place, tally: _Tally, without: _Tally = _EMPTY) -> float:
+        """Predicted from the trials of a place, if wanted without some of them; above 0 and below 1."""
+        hits, trials = tally.hits - without.hits, tally.trials - without.trials
+        if not place[1]:
+            return (hits + _PRIOR) / (trials + 2 * _PRIOR)
+        whole = self._rate((place[0], ""), self._strata[place[0]])
+        return (hits + _CLUSTER_PRIOR * whole) / (trials + _CLUSTER_PRIOR)
+
+    def _bet(self, place: _Place, tally: _Tally, hit: int) -> None:
+        """Bet on a rise and on a fall."""
+        rate, margin = self._rate(place, tally), self.rules.tolerance / 2
+        entering = 0.5 / len(SHARES)
+        self._rise.bet(entering, (1 - rate) / rate, wins=hit == 1)
+        self._fall.bet(entering, rate / (1 - rate), wins=hit == 0)
+        for run, sign in ((self._rise, 1), (self._fall, -1)):
+            before = self._rate(place, tally, run.counts.get(place, _EMPTY))
+            run.add(place, hit, before, sign * (hit - before) - margin)
+
+    def _reached(self) -> DriftChange | None:
+        """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
+        evidence, level = self.evidence, self.rules.mean_trials_between_false_alarms
+        if evidence < level:
             return None
-        evidence = [watch.update(observation) for watch in self._watches]
-        if not evidence or sum(evidence) / len(evidence) < self.rules.mean_trials_between_false_alarms:
+        side: Literal["risen", "fallen"] = "risen" if sum(self._rise.wealth) >= evidence / 2 else "fallen"
+        run, sign = (self._rise, 1) if side == "risen" else (self._fall, -1)
+        if sign * run.shift < self.rules.tolerance:
+            for one in (self._rise, self._fall):
+                one.wealth = [wealth * _HELD * level / evidence for wealth in one.wealth]
             return None
-        return self._changed()
-
-    def _gather(self, observation: float) -> None:
-        place = self.rules.observable.place(observation)
-        self._counts[place] = self._counts.get(place, 0) + 1
-        if sum(self._counts.values()) < self.rules.provisional_after:
-            return
-        estimate = estimate_of(self.rules.observable, self._counts, alpha=self.rules.alpha)
-        assert estimate is not None
-        self.approve(Baseline.of(estimate, provisional=True))
-
-    def raise_now(self) -> DriftChange | None:
-        """Raise the alert with the evidence it has: `Family` says when that is enough.
-
-        Returns: None if the alert is up already, or there is nothing to raise it with.
-        """
-        return None if self.up or not self._watches else self._changed()
-
-    def _changed(self) -> DriftChange:
-        assert self.baseline is not None
-        # Both sides can only be equal while neither has any evidence.
-        watch = max(self._watches, key=lambda one: one.detector.evidence)
-        kind: Literal["risen", "fallen", "recovered"] = "recovered"
-        if not self.up:
-            kind = "risen" if watch.side == "above" else "fallen"
-        change = DriftChange(kind, self.baseline, watch.detector.bets.line, watch.run.trials, watch.run.mean)
-        raised_at = self._gathered
-        self._enter({"risen": DriftState.RISEN, "fallen": DriftState.FALLEN}.get(kind, DriftState.LEVEL))
-        if self.up:
-            self._raised_at = raised_at
+        for place, tally in run.counts.items():
+            whole = self._strata.get(place[0]) if not place[1] else self._clusters.get(place)
+            if whole is not None:
+                whole.trials -= tally.trials
+                whole.hits -= tally.hits
+        change = self._change(side, run, sign)
+        self._settle()
+        self._side, self._raised_at = side, evidence
         return change
+
+    def _bet_back(self, place: _Place, tally: _Tally, hit: int) -> DriftChange | None:
+        """Bet against a rate that is still beyond the tolerance."""
+        before, sign = self._rate(place, tally), 1 if self._side == "risen" else -1
+        line = min(max(before + sign * self.rules.tolerance, _END), 1 - _END)
+        odds = line / (1 - line)
+        self._back.bet(1 / len(SHARES), odds if sign > 0 else 1 / odds, wins=hit == (sign < 0))
+        self._back.add(place, hit, before, sign * (line - hit))
+        if sum(self._back.wealth) < self.rules.mean_trials_between_false_alarms:
+            return None
+        change = self._change("recovered", self._back, sign)
+        self._settle()
+        return change
+
+    def _change(self, kind: Literal["risen", "fallen", "recovered"], run: _Run, sign: int) -> DriftChange:
+        strata = {stratum for stratum, _ in run.counts}
+        mean = run.expected / run.tally.trials if run.tally.trials else 0.0
+        n = sum(self._strata[one].trials for one in strata if one in self._strata)
+        baseline = Baseline(mean, n, provisional=not strata & self._approved.keys())
+        if len(strata) == 1 and not baseline.provisional:
+            baseline = self._approved[next(iter(strata))]
+        line = min(max(baseline.mean + sign * self.rules.tolerance, 0.0), 1.0)
+        run_mean = run.tally.hits / run.tally.trials if run.tally.trials else 0.0
+        return DriftChange(kind, baseline, line, run.tally.trials, run_mean)
 
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
+        numbers = {stratum: number for number, stratum in enumerate(self._strata)}
         return {
-            "rules": self.rules.to_json(),
-            "state": self.state.value,
-            "baseline": self.baseline.to_json() if self.baseline else None,
-            "counts": sorted([value, count] for value, count in self._counts.items()),
+            "tolerance": self.rules.tolerance,
+            "side": self._side,
             "raised_at": self._raised_at,
-            "watches": [watch.to_json() for watch in self._watches],
+            "strata": [[name, tally.trials, tally.hits] for name, tally in self._strata.items()],
+            "clusters": [
+                [numbers[stratum], cluster, tally.trials, tally.hits]
+                for (stratum, cluster), tally in self._clusters.items()
+            ],
+            "approved": [[name, one.mean, one.n, one.provisional] for name, one in self._approved.items()],
+            "runs": [run.to_json() for run in (self._rise, self._fall, self._back)],
         }
 
     @classmethod
     def from_json(cls, raw: dict[str, Any], rules: DriftRules) -> DriftAlert:
         """Read what `to_json` wrote.
 
-        A baseline and an alert that is up outlive other rules, evidence does not. Observations of
-        another kind say nothing at all: everything starts from nothing.
+        Baselines and an alert that is up outlive another tolerance, evidence does not.
         """
         alert = cls(rules)
-        same_rules = raw["rules"] == rules.to_json()
-        if raw["rules"][2] != rules.observable:
-            return alert
-        alert._counts = dict(raw["counts"])
-        alert.baseline = Baseline.from_json(raw["baseline"]) if raw["baseline"] else None
-        alert._enter(DriftState(raw["state"]))
-        alert._raised_at = raw["raised_at"]
-        if same_rules:
-            for watch, state in zip(alert._watches, raw["watches"], strict=True):
-                watch.resume(state)
-        elif alert.up:
-            alert._raised_at = rules.mean_trials_between_false_alarms
+        alert._strata = {name: _Tally(trials, hits) for name, trials, hits in raw["strata"]}
+        names = list(alert._strata)
+        alert._clusters = {
+            (names[number], cluster): _Tally(trials, hits)
+            for number, cluster, trials, hits in raw["clusters"]
+        }
+        alert._approved = {name: Baseline(*one) for name, *one in raw["approved"]}
+        alert._side = raw["side"]
+        if alert._side is not None:
+            alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms)
+        if raw["tolerance"] == rules.tolerance:
+            for run, state in zip((alert._rise, alert._fall, alert._back), raw["runs"], strict=True):
+                run.read(state)
         return alert

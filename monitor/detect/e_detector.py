@@ -130,17 +130,6 @@ class EDetector:
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An alert was raised or resolved."""
-
-    kind: Literal["raised", "resolved"]
-    run_trials: int
-    """Trials since the change seems to have begun (see `Run`)."""
-    run_mean: float
-    """Mean observation over them, in the range of the observations."""
-
-
 @dataclass(slots=True)
 class Run:
     """The estimated number of trials since the change began.

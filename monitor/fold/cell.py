@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
-from evenkeel.monitor.detect import Alert, DriftAlert
+from evenkeel.monitor.detect import Alert, DriftAlert, Measure
 from evenkeel.monitor.estimate import Counts, Windows
 from evenkeel.monitor.fold.clusters import Clusters
 
@@ -98,10 +98,10 @@ class Cell:
             # scoring has stopped.
             self.scored_at = verdict.scored_at
             self.windows.add(outcome.letter, verdict.scored_at, now, era)
-        return self.alert.observe(difference) if self.alert and difference is not None else None
+        return self.alert.observe(_observations(verdict, difference)) if self.alert else None
 
     def touch(self) -> None:
-        """Note that something was changed by a verdict of another cell."""
+        """Note that something was changed by what is no verdict of this cell."""
         self.revision += 1
         self.changed = True
 
@@ -186,6 +186,20 @@ class Cell:
         cell.revision = raw["revision"]
         cell.changed = False
         return cell
+
+
+def _observations(verdict: Verdict, difference: int | None) -> dict[Measure, float]:
+    """What the alert sees of a verdict."""
+    observed: dict[Measure, float] = {}
+    if difference is not None:
+        observed[Measure.CONTENT] = difference
+    if verdict.failure is None:
+        loss = verdict.graded_loss
+        if loss is not None:
+            observed[Measure.SIMILARITY] = loss
+        if verdict.wanted_format is not None or verdict.wanted_language is not None:
+            observed[Measure.INVALID] = int(bool(verdict.invalid))
+    return observed
 
 
 def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paired: bool) -> WindowEstimates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenkeel.monitor.detect import Change, Measure
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.cells import CellKey, Estimate
-    from evenkeel.monitor.detect import Change, DriftChange
+    from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.verdict_log import LoggedVerdict
@@ -57,7 +58,7 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
 def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
     """An excess that went above the threshold, or came back, with a verdict."""
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
-    summary = _summary(cell.key, change, excess, settings)
+    summary = _summary(cell.key, change, excess)
     return _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
 
 
@@ -162,17 +163,22 @@ def _drift_summary(key: CellKey, change: DriftChange) -> str:
     )
 
 
-def _summary(key: CellKey, change: Change, excess: Estimate | None, settings: MonitorSettings) -> str:
+def _summary(key: CellKey, change: Change, excess: Estimate | None) -> str:
     """What happened, in one sentence."""
-    where = _place(key)
-    recent = (
-        f"over the last {change.run_trials} paired trials answers shifted {change.run_mean:+.0%} "
-        f"compared with an identical resend, where {settings.threshold:.0%} is tolerated"
-    )
+    where, mean, allowed = _place(key), change.run_mean, change.limit.value
+    recent = {
+        Measure.CONTENT: f"paired trials answers shifted {mean:+.0%} compared with an identical resend",
+        Measure.SIMILARITY: f"paired trials answers were {mean:.0%} less similar than an identical resend",
+        Measure.QUALITY: f"paired trials a quality got worse {mean:+.0%} compared with an identical resend",
+        Measure.INVALID: f"trials {mean:.0%} of the answers were invalid",
+    }[change.measure]
     overall = (
         f"; over all {excess.n} pairs {excess.value:+.0%} [{excess.lower:+.0%}, {excess.upper:+.0%}]"
         if excess
         else ""
     )
     verb = "Robustness fell" if change.kind == "raised" else "Robustness recovered"
-    return f"{verb} for {where}: {recent}{overall}."
+    return (
+        f"{verb} for {where}: over the last {change.run_trials} {recent}, where {allowed:.0%} is tolerated"
+        f"{overall}."
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
-from evenkeel.monitor.detect import Alert, Baseline, DriftAlert, Family
+from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.estimate import Counts, Windows, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
@@ -114,9 +114,6 @@ def rollup_name(key: RollupKey) -> str:
     return compact(["rollup", key.level, key.route, key.model, key.category])
 
 
-_EXCESS, _DRIFT = "excess", "drift"
-
-
 class MonitorState:
     """Everything known about every cell, as of `offset` in the verdict log."""
 
@@ -135,7 +132,6 @@ class MonitorState:
         self._routes: dict[str, RouteWatch] = {}
         self._changes = 0
         self._stored = False
-        self._family = Family(settings.mean_trials_between_false_alarms)
         self._forgotten: list[Cell] = []
         """Cells whose drift was over with the change that the current verdict began."""
 
@@ -176,7 +172,6 @@ class MonitorState:
         drifted = cell.observe_drift(outcome)
         if drifted:
             events.append(self._drifted(cell, drifted, logged))
-        events += self._together(cell, logged)
         trend = []
         if change or (
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
@@ -184,17 +179,6 @@ class MonitorState:
             cell.mark_trend(verdict.scored_at)
             trend = [TrendRow(*cell.key.parts, trend_point(cell, verdict.scored_at, self.settings))]
         return Applied(events, trend)
-
-    def _together(self, cell: Cell, logged: LoggedVerdict) -> list[AlertEvent]:
-        """Raise the alerts that have evidence enough together with others, if not alone."""
-        events: list[AlertEvent] = []
-        for detector in (cell.alert, cell.drift):
-            if detector is None:
-                continue
-            what = _DRIFT if detector is cell.drift else _EXCESS
-            for *key, kind in self._family.show((*cell.key.parts, what), detector.evidence, up=detector.up):
-                events += self._raised(self._cells[key[0], key[1], key[2]], kind, logged)
-        return events
 
     def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
         """Say that a cell has left its baseline, which its route's changes note as well, or came back."""
@@ -205,17 +189,6 @@ class MonitorState:
             mark = ChangeMark(kinds.RATINGS, before, after, at, logged.offset, drifted.run_trials)
             self.mark_change(cell.key.route, mark)
         return drift_event(cell, drifted, logged, self.settings)
-
-    def _raised(self, cell: Cell, kind: str, logged: LoggedVerdict) -> list[AlertEvent]:
-        cell.touch()
-        if kind == _DRIFT:
-            drifted = cell.drift.raise_now()
-            self._family.show((*cell.key.parts, kind), cell.drift.evidence, up=True)
-            return [self._drifted(cell, drifted, logged)] if drifted else []
-        assert cell.alert is not None
-        change = cell.alert.raise_now()
-        self._family.show((*cell.key.parts, kind), cell.alert.evidence, up=True)
-        return [alert_event(cell, change, logged, self.settings)] if change else []
 
     def _approved(self, logged: LoggedApproval) -> list[AlertEvent]:
         """Compare the cells with what was approved from now on.
@@ -230,9 +203,8 @@ class MonitorState:
                 continue
             cell = self._cell(route, approved.model, approved.perturbation)
             drifting = cell.drift.up
-            cell.drift.approve(Baseline(approved.mean, approved.lower, approved.upper, approved.n))
+            cell.drift.approve(Baseline(approved.mean, approved.n))
             cell.touch()
-            self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
             if drifting:
                 events.append(drift_approved(cell, logged, self.settings))
         return events
@@ -315,7 +287,6 @@ class MonitorState:
             self._forgotten.append(cell)
         cell.drift.forget()
         cell.touch()
-        self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
 
     def _eras(self, route: str) -> Eras:
         history = self._routes.get(route)
@@ -350,12 +321,6 @@ class MonitorState:
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
         )
-
-    def _show(self, cell: Cell) -> None:
-        """Tell the family of a cell that was read."""
-        if cell.alert is not None:
-            self._family.show((*cell.key.parts, _EXCESS), cell.alert.evidence, up=cell.alert.up)
-        self._family.show((*cell.key.parts, _DRIFT), cell.drift.evidence, up=cell.drift.up)
 
     def checkpoint(self) -> Checkpoint:
         """What to store now; the parts are taken to be stored from then on."""
@@ -438,7 +403,6 @@ class MonitorState:
             if kind == "cell":
                 cell = Cell.from_json(CellKey(*key), raw, settings.rules, settings.drift)
                 state._cells[cell.key.parts] = cell
-                state._show(cell)
             elif kind == "route":
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
             else:

@@ -1,4 +1,4 @@
-"""Alerts of the fold: drift from provisional and approved baselines, and those that cells raise together."""
+"""Alerts of the fold: drift from provisional and approved baselines, and of several cells at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
-    threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
+    threshold=0.1, mean_trials_between_false_alarms=500, min_trials=5, provisional_after=200
 )
 
 
@@ -57,10 +57,11 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
         ("raised", "drift", "risen"),
         ("resolved", "drift", ""),
     ]
-    assert "54% over the last 13 trials" in events[0].summary
-    assert "5% in its first 200 trials" in events[0].summary
+    assert "55% over the last 11 trials" in events[0].summary
+    assert "5% in its first 201 trials" in events[0].summary
     (report,) = state.reports()
-    assert (report.drift.state, report.drift.baseline, report.drift.trials) == ("level", 0.05, 200)
+    assert report.drift.state == "level"
+    assert report.drift.baseline == pytest.approx(0.05, abs=0.001)
     assert report.drift.provisional
     assert report.alert is False
 
@@ -78,7 +79,7 @@ def test_there_is_no_baseline_before_its_trials_are_there():
     state.apply(LoggedVerdict(1000, replace(VERDICT, id="last")))
     drift = state.reports()[0].drift
     assert drift.lower == 0.0
-    assert drift.upper > drift.baseline + SETTINGS.drift_tolerance
+    assert drift.upper == drift.baseline + SETTINGS.drift_tolerance
 
 
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
@@ -108,24 +109,22 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
 def excess_log() -> list[LoggedVerdict]:
     """Eight cells, trial by trial: from the 20th round on each variant shifts and its resend does not."""
     cells = [replace(VERDICT, perturbation=f"general.kind{number}") for number in range(8)]
-    rounds = [cells] * 20 + [[replace(cell, rating=1) for cell in cells]] * 8
+    rounds = [cells] * 20 + [[replace(cell, rating=1) for cell in cells]] * 20
     return log_of(*(cell for one in rounds for cell in one))
 
 
-def test_cells_that_move_together_are_found_before_each_alone_would_be():
-    """Eight times an eighth of the evidence is enough, and one verdict may raise several alerts."""
+def test_cells_that_are_up_lower_the_bar_of_no_other():
+    """Each of eight cells that move together is raised where it would be alone."""
     _, events = fold(excess_log())
     _, alone = fold(log_of(*[VERDICT] * 20, *[replace(VERDICT, rating=1)] * 20))
     raised = [event for event in events if event.what == "excess"]
-    assert len(raised) == 8
     assert len({event.id for event in raised}) == 8
-    assert len({event.offset for event in raised}) < 8
-    assert min(event.trials for event in raised) < alone[0].trials
+    assert {event.trials for event in raised} == {alone[0].trials}
 
 
 @pytest.mark.parametrize("cut", range(150, 224, 9))
 def test_a_restart_anywhere_changes_nothing(cut):
-    """The family is not stored: it follows from the cells."""
+    """What the detectors know is stored exactly."""
     log = excess_log()
     _, whole = fold(log)
     state, first = fold(log[:cut])
@@ -134,8 +133,8 @@ def test_a_restart_anywhere_changes_nothing(cut):
     assert state.to_bytes() == fold(log)[0].to_bytes()
 
 
-def test_the_text_shows_an_alert_that_another_cells_verdict_raised():
-    """Lines are kept until a cell changes, and being raised by others is a change."""
+def test_the_text_shows_every_alert_at_once():
+    """Lines are kept until a cell changes, and being raised is a change."""
     state = MonitorState(SETTINGS)
     text = CellText(MonitorReading(state.reports), version="1")
     for logged in excess_log():
@@ -151,11 +150,13 @@ def test_drift_is_exported():
     state, _ = fold(log_of(*trials(200, 20), *trials(100, 2)))
     text = CellText(MonitorReading(state.reports), version="1").render().decode()
     cell = 'model="m",perturbation="general.spelling",route="chat"'
+    (report,) = state.reports()
+    assert report.drift.baseline == pytest.approx(0.05, abs=0.01)
     for line in (
         f'evenkeel_drift_alert{{direction="risen",{cell}}} 1.0',
         f'evenkeel_drift_alert{{direction="fallen",{cell}}} 0.0',
-        f'evenkeel_drift_baseline{{approved="no",{cell}}} 0.05',
-        f"evenkeel_drift_baseline_trials{{{cell}}} 200.0",
+        f'evenkeel_drift_baseline{{approved="no",{cell}}} {report.drift.baseline}',
+        f"evenkeel_drift_baseline_trials{{{cell}}} {report.drift.trials}.0",
     ):
         assert f"\n{line}\n" in text
     before, _ = fold(log_of(*trials(10, 20)))
@@ -187,7 +188,7 @@ def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
     assert events == []
     drift = drift_of(state)
     assert (drift.baseline, drift.trials, drift.provisional, drift.state) == (0.5, 300, False, "level")
-    assert (drift.lower, drift.upper) == (0.4, 0.6)
+    assert (drift.lower, drift.upper) == (0.45, 0.55)
     _, events = fold([replace(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
     assert [(event.what, event.direction) for event in events] == [("drift", "fallen")]
     assert "50% in its approved 300 trials" in events[0].summary

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
-    mean_trials_between_false_alarms=50,
+    mean_trials_between_false_alarms=25,
     min_trials=5,
     max_models_per_route=2,
     trend_interval_s=7,
@@ -281,7 +281,7 @@ def test_the_mixed_logs_raise_the_alert_of_the_fragile_cells():
     raised = set()
     for seed in range(11):
         store = MemoryStore()
-        drain(monitor_of(traffic(250, seed), store))
+        drain(monitor_of(traffic(600, seed), store))
         assert store.all_events
         raised |= {(event.kind, event.perturbation, event.model) for event in store.all_events}
     assert {("raised", "general.spelling", "m"), ("raised", "general.spelling", OTHER_MODEL)} <= raised

@@ -1,4 +1,4 @@
-"""The two states of an alert: raised by evidence, held, resolved by evidence, and stored exactly."""
+"""The two states of an alert: raised by evidence of any measure, held, resolved, stored exactly."""
 
 from __future__ import annotations
 
@@ -9,10 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.monitor.detect import Alert, AlertRules
+from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, blind_measures
 
-RULES = AlertRules(threshold=0.1, mean_trials_between_false_alarms=1000)
-some_differences = st.lists(st.sampled_from([-1, 0, 1]), max_size=60)
+CONTENT, SIMILARITY, QUALITY, INVALID = Measure
+TENTH = Limit(0.1, "settings")
+RULES = AlertRules({CONTENT: TENTH}, 1000)
+ALL = {CONTENT: TENTH, SIMILARITY: Limit(0.05), QUALITY: Limit(0.1), INVALID: Limit(0.1)}
+some_trials = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            CONTENT: st.sampled_from([-1, 0, 1]),
+            SIMILARITY: st.floats(-1, 1),
+            QUALITY: st.sampled_from([-1, 0, 1]),
+            INVALID: st.sampled_from([0, 1]),
+        },
+    ),
+    max_size=60,
+)
+
+
+def content(alert: Alert, *differences: float):
+    return [alert.observe({CONTENT: one}) for one in differences]
 
 
 def test_a_large_change_is_found_in_few_trials():
@@ -20,9 +38,9 @@ def test_a_large_change_is_found_in_few_trials():
     choice = random.Random("delay")
     delays = []
     for _ in range(200):
-        alert = Alert(AlertRules(0.1, 10_000))
+        alert = Alert(AlertRules({CONTENT: TENTH}, 10_000))
         trials = 1
-        while not alert.observe((choice.random() < 0.5) - (choice.random() < 0.1)):
+        while not alert.observe({CONTENT: (choice.random() < 0.5) - (choice.random() < 0.1)}):
             trials += 1
         delays.append(trials)
     assert 40 < sum(delays) / len(delays) < 100
@@ -33,7 +51,7 @@ def test_an_alert_is_raised_held_resolved_and_raised_again():
     alert = Alert(RULES)
     changes = {}
     for trial in range(600):
-        if change := alert.observe(1 if trial < 100 or trial >= 500 else 0):
+        if change := alert.observe({CONTENT: 1 if trial < 100 or trial >= 500 else 0}):
             changes[trial] = change
             assert alert.up == (change.kind == "raised")
             assert (alert.evidence_log10 >= alert.alarm_log10) == alert.up
@@ -45,18 +63,71 @@ def test_an_alert_is_raised_held_resolved_and_raised_again():
     assert 100 < second < 300
     assert third - 500 == pytest.approx(first, abs=4)
     assert (changes[first].run_trials, changes[first].run_mean) == (first + 1, 1.0)
+    assert (changes[first].measure, changes[first].limit) == (CONTENT, TENTH)
     assert changes[second].run_mean == pytest.approx(0.0, abs=0.1)
+
+
+def test_the_evidence_is_the_weighted_mean_of_the_measures():
+    """After one trial a measure's eight bets, an eighth each, are worth 1 + their mean stake × gain."""
+    mean_share = sum(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8)) / 8
+    alert = Alert(AlertRules({CONTENT: TENTH, SIMILARITY: Limit(0.05)}, 1000))
+    alert.observe({CONTENT: 1, SIMILARITY: 0.3})
+    # Weights .4 and .3 of .7; stakes share/1.1 and share/1.05; gains .9 and .25.
+    one, two = 1 + mean_share / 1.1 * 0.9, 1 + mean_share / 1.05 * 0.25
+    assert alert.evidence == pytest.approx((0.4 * one + 0.3 * two) / 0.7)
+
+
+def test_a_measure_that_is_missing_changes_nothing_of_its_evidence():
+    """What could not be measured is neither a gain nor a loss, and brings no new gambler."""
+    alert = Alert(AlertRules(ALL, 1000))
+    alert.observe({CONTENT: 1, SIMILARITY: 0.5})
+    before = alert.evidence
+    alert.observe({})
+    assert alert.evidence == before
+
+
+def test_the_alert_names_the_measure_that_carried_it():
+    """Similarity falls while content and quality stay: the limit of similarity is what was crossed."""
+    alert = Alert(AlertRules(ALL, 1000))
+    trial = {CONTENT: 0, SIMILARITY: 0.4, QUALITY: 0, INVALID: 0}
+    change = next(change for _ in range(200) if (change := alert.observe(trial)))
+    assert (change.kind, change.measure, change.limit) == ("raised", SIMILARITY, Limit(0.05))
+    assert change.run_mean == pytest.approx(0.4)
+
+
+def test_an_alert_is_not_resolved_while_another_measure_is_over():
+    """Answers get similar again but invalid: the alert stays up until they are valid, too."""
+    alert = Alert(AlertRules(ALL, 1000))
+    unlike, invalid, fine = (
+        {SIMILARITY: 0.4, INVALID: 0}, {SIMILARITY: 0, INVALID: 1}, {SIMILARITY: 0, INVALID: 0},
+    )  # fmt: skip
+    assert [change.measure for _ in range(60) if (change := alert.observe(unlike))] == [SIMILARITY]
+    assert not any(alert.observe(invalid) for _ in range(2000))
+    assert alert.over == [INVALID]
+    (end,) = [change for _ in range(2000) if (change := alert.observe(fine))]
+    assert (end.kind, end.measure) == ("resolved", INVALID)
+
+
+def test_alerts_on_the_limits_are_as_rare_as_stated():
+    """All four measures exactly on their limits, moved by one event: at most 60 alerts in 60,000 trials."""
+    choice = random.Random("on the limits")
+    alert = Alert(AlertRules({**ALL, SIMILARITY: TENTH}, 1000))
+    raised = 0
+    for _ in range(60_000):
+        bad = int(choice.random() < 0.1)
+        change = alert.observe(dict.fromkeys(Measure, bad))
+        raised += change is not None and change.kind == "raised"
+    assert raised <= 60
 
 
 def test_the_run_of_a_change_starts_about_where_the_change_did():
     """The trials named by an alert are those since the change, not all."""
     alert = Alert(RULES)
-    for _ in range(500):
-        assert alert.observe(0) is None
+    assert not any(content(alert, *[0] * 500))
     trials = 0
     change = None
     while change is None:
-        change = alert.observe(trials % 2)
+        change = alert.observe({CONTENT: trials % 2})
         trials += 1
     assert change.run_trials == pytest.approx(trials, abs=2)
     assert change.run_mean == pytest.approx(0.5, abs=0.05)
@@ -65,75 +136,84 @@ def test_the_run_of_a_change_starts_about_where_the_change_did():
 def test_a_mean_at_half_the_threshold_raises_nothing_for_long():
     """A steady excess that is tolerated gathers no evidence."""
     alert = Alert(RULES)
-    assert not any(alert.observe(1 if trial % 20 == 0 else 0) for trial in range(20_000))
+    assert not any(alert.observe({CONTENT: 1 if trial % 20 == 0 else 0}) for trial in range(20_000))
     assert alert.evidence_log10 < alert.alarm_log10
 
 
-@given(some_differences, some_differences)
+@given(some_trials, some_trials)
 def test_a_stored_alert_goes_on_exactly(before, after):
     """Through JSON and back, every later change and every float is the same."""
-    rules = AlertRules(0.1, 20)
+    rules = AlertRules(ALL, 20)
     alert = Alert(rules)
-    for difference in before:
-        alert.observe(difference)
+    for trial in before:
+        alert.observe(trial)
     copy = Alert.from_json(json.loads(json.dumps(alert.to_json())), rules)
     assert copy.to_json() == alert.to_json()
-    assert [copy.observe(difference) for difference in after] == [
-        alert.observe(difference) for difference in after
-    ]
+    assert [copy.observe(trial) for trial in after] == [alert.observe(trial) for trial in after]
     assert copy.to_json() == alert.to_json()
 
 
-def test_other_rules_restart_the_evidence_but_not_the_alert():
-    """Evidence against one threshold says nothing about another, but an alert is not dropped for it."""
+def test_another_limit_restarts_the_evidence_of_its_measure_only():
+    """What was gathered against one limit says nothing about another."""
+    alert = Alert(AlertRules(ALL, 1000))
+    alert.observe({CONTENT: 1, SIMILARITY: 0.5})
+    other = Alert.from_json(alert.to_json(), AlertRules({**ALL, CONTENT: Limit(0.2)}, 1000))
+    alone = Alert(AlertRules(ALL, 1000))
+    alone.observe({SIMILARITY: 0.5})
+    assert other.evidence == alone.evidence
+
+
+def test_an_alert_that_is_up_stays_up_under_other_rules():
+    """Neither another limit nor another level nor a measure that is gone ends it: only evidence does."""
     alert = Alert(RULES)
     while not alert.up:
-        alert.observe(1)
-    stored = alert.to_json()
-    changed = Alert.from_json(stored, AlertRules(0.2, 1000))
-    assert changed.up
-    assert changed.evidence_log10 >= changed.alarm_log10
-    assert not any(changed.to_json()["watch"][0])
-    quiet = Alert(RULES)
-    quiet.observe(1)
-    assert Alert.from_json(quiet.to_json(), AlertRules(0.2, 1000)).evidence_log10 == 0.0
-
-
-def test_scores_that_must_not_fall_raise_the_alert_below_their_line():
-    """A side of `below` turns everything: low scores raise it, high ones resolve it."""
-    rules = AlertRules(0.8, 1000, low=0, high=1, side="below")
-    alert = Alert(rules)
-    kinds = [
-        change.kind for score in [0.9] * 200 + [0.6] * 60 + [0.95] * 200 if (change := alert.observe(score))
-    ]
-    assert kinds == ["raised", "resolved"]
-    assert not alert.up
-
-
-def test_an_alert_raised_with_others_keeps_the_evidence_it_had():
-    """Raised early, it is up with less than the alarm level, once, and resolved by evidence of its own."""
-    alert = Alert(RULES)
-    for _ in range(9):
-        assert alert.observe(1) is None
-    evidence = alert.evidence
-    assert 1 < evidence < 1000
-    change = alert.raise_now()
-    assert (change.kind, change.run_trials, change.run_mean) == ("raised", 9, 1.0)
-    assert alert.up
-    assert alert.evidence == evidence
-    assert alert.raise_now() is None
-    restored = Alert.from_json(json.loads(json.dumps(alert.to_json())), RULES)
-    assert restored.evidence == evidence
-    trials = next(trial for trial in range(10_000) if alert.observe(0))
-    assert trials > 50
-    assert not alert.up
+        alert.observe({CONTENT: 1})
+    for rules in (
+        AlertRules({CONTENT: Limit(0.2)}, 1000),
+        AlertRules({CONTENT: TENTH}, 1e6),
+        AlertRules({QUALITY: TENTH}, 9),
+    ):
+        changed = Alert.from_json(alert.to_json(), rules)
+        assert changed.up
+        assert changed.evidence_log10 >= changed.alarm_log10
+        fine = dict.fromkeys(rules.limits, 0)
+        assert next(change for _ in range(9000) if (change := changed.observe(fine))).kind == "resolved"
 
 
 def test_an_impossible_difference_is_refused_and_changes_nothing():
     """What cannot be observed is the caller's error, and leaves the state as it was."""
-    alert = Alert(RULES)
-    alert.observe(1)
+    alert = Alert(AlertRules(ALL, 1000))
+    alert.observe({CONTENT: 1})
     before = alert.to_json()
-    with pytest.raises(ValueError, match="must lie in"):
-        alert.observe(2)
+    for wrong in ({CONTENT: 0, SIMILARITY: 2.0}, {INVALID: -1}, {CONTENT: float("nan")}):
+        with pytest.raises(ValueError, match="must lie in"):
+            alert.observe(wrong)
     assert alert.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("floor", "similarity", "blind"),
+    [
+        (0.1, 0.9, set()),
+        # A floor of .9 leaves no room above the limit of .1.
+        (0.9, 0.5, {CONTENT}),
+        (0.89, 0.5, {CONTENT}),
+        # Identical resends as unlike as the limit.
+        (0.1, 0.05, {SIMILARITY}),
+        (0.95, 0.02, {CONTENT, SIMILARITY}),
+        (None, None, set()),
+    ],
+)
+def test_a_measure_is_blind_if_even_the_largest_change_would_not_be_found(floor, similarity, blind):
+    """Where the noise leaves no room above the limit, no evidence can grow."""
+    rules = AlertRules(ALL, 20_000)
+    assert blind_measures(rules, floor_rate=floor, control_similarity=similarity) == blind
+
+
+def test_a_measure_that_is_not_blind_finds_the_largest_change():
+    """At a floor of .8 all variants moving is an excess of .2, found within 2,000 trials."""
+    rules = AlertRules(ALL, 20_000)
+    assert blind_measures(rules, floor_rate=0.8, control_similarity=None) == set()
+    choice = random.Random("floor")
+    alert = Alert(rules)
+    assert any(alert.observe({CONTENT: 1 - (choice.random() < 0.8)}) for _ in range(2000))
