@@ -235,8 +235,6 @@ class MonitorState:
         dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
         for cell in dropped:
             del self._cells[cell.key.parts]
-            for what in (_EXCESS, _DRIFT):
-                self._family.show((*cell.key.parts, what), 0.0, up=False)
         self._judges.drop(route, leaving)
         self._rollups.drop(route, leaving, now)
         self._sorted = []
