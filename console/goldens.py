@@ -17,6 +17,7 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core.text import one_line
+from evenkeel.experiments.gate.plan import Scenario, cell_sentence, noise_of, sentence
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.prompts import prompt_text
@@ -40,11 +41,15 @@ SHOWN = 200
 _EXCERPT_CHARS = 160
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 12
+_MOST_NOISE: Final = 0.8
+"""Noise floor beyond which no gate finds anything."""
 _MOST_VERSIONS = 20
 """Versions whose differences are worked out for one page."""
 
 
-def golden_list(store: GoldenStore, route: str | None, task: str | None, *, retired: bool) -> Page:
+def golden_list(
+    sources: ConsoleSources, store: GoldenStore, route: str | None, task: str | None, *, retired: bool
+) -> Page:
     """The goldens of a route and a task, retired ones too if wanted, with the links that narrow the list."""
     found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
     labels = store.labels()
@@ -66,6 +71,7 @@ def golden_list(store: GoldenStore, route: str | None, task: str | None, *, reti
             ("task", choices("task", task, _any_of(one for _, one in labels if one is not None))),
         ],
         narrowed=route is not None or task is not None,
+        outlook=_outlook(sources, sum(golden.retired_at is None for golden in found), route),
         more=len(found) > SHOWN,
         shown=SHOWN,
         question=lambda golden: one_line(
@@ -73,6 +79,23 @@ def golden_list(store: GoldenStore, route: str | None, task: str | None, *, reti
         ),
         answer=lambda golden: one_line(answer_text(golden.answer), _EXCERPT_CHARS),
     )
+
+
+def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
+    """What a gate over so many goldens, and a live cell, would find at today's noise; "" if that is unknown."""
+    reports = sources.reports()
+    noise = noise_of(reports, route)
+    if not goldens or noise is None or noise > _MOST_NOISE:
+        return ""
+    # Rounded, so that the simulation is done once for a while.
+    noise = round(noise, 2)
+    said = sentence(Scenario(noise), goldens)
+    limited = (report for report in reports if report.threshold > 0 and route in {None, report.key.route})
+    cell = next(limited, None)
+    if cell is None:
+        return said
+    level = round(10**cell.alarm_log10)
+    return f"{said} {cell_sentence(noise, limit=cell.threshold, level=level)}"
 
 
 def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:
@@ -210,7 +233,7 @@ def golden_handlers(
     ) -> Response[bytes]:
         return renderer.response(
             "goldens.html",
-            page=golden_list(goldens.store, route or None, task or None, retired=show == "all"),
+            page=golden_list(sources, goldens.store, route or None, task or None, retired=show == "all"),
             token=form_token(request),
             visitor=visitor_of(request),
         )

@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 from rich.console import Console
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.sides import Task
 
 
+_NOT_KEYWORDS: Final = frozenset({"files", "yes", "plan", "noise"})
+"""Parameters of the command that make no sense in a test."""
+
+
 class Wanted(NamedTuple):
     """A run, and the files to write."""
 
@@ -64,7 +68,7 @@ def wanted_run(files: Iterable[AnyPath], keywords: Mapping[str, Any], folder: Pa
     """
     context = gate.make_context("gate", [])
     options = {option.name: option for option in gate.params if isinstance(option, click.Option)}
-    given = {name: value for name, value in context.params.items() if name not in {"files", "yes"}}
+    given = {name: value for name, value in context.params.items() if name not in _NOT_KEYWORDS}
     for name, value in keywords.items():
         if name not in given:
             close = get_close_matches(name, given, 1)

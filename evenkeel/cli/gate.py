@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 from collections.abc import Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -23,6 +25,7 @@ from typing import (
 
 import click
 
+from evenkeel.cli.baseline import reports_of
 from evenkeel.cli.options import (
     EXISTING,
     FILE,
@@ -38,8 +41,11 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.experiments.gate.plan import Scenario, effort, noise_of
+from evenkeel.experiments.gate.plan import document as plan_document
 from evenkeel.experiments.gate.reports import as_json, as_junit, document
 from evenkeel.experiments.gate.run import GateOptions, Raters, run_gate
+from evenkeel.experiments.gate.scoring import RATED, watched_modes
 from evenkeel.experiments.gate.sides import Side
 from evenkeel.experiments.gate.thresholds import needs_judge
 from evenkeel.experiments.goldens.files import load_goldens, newest_versions
@@ -49,6 +55,7 @@ from evenkeel.experiments.kit.renderings import markdown, show
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
@@ -59,7 +66,6 @@ from evenkeel.stores.sqlite.cache import SqliteRulings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
-    from pathlib import Path
 
     from evenkeel.cli.options import Decorator
     from evenkeel.experiments.calibrate.calibration import Calibration
@@ -77,6 +83,8 @@ log = logging.getLogger("evenkeel")
 COULD_NOT_MEASURE: Final = 2
 """Exit code of a gate that says nothing about the candidate; 1 would read as a verdict."""
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
+_NO_GOLDENS: Final[tuple[tuple[Golden, ...], str]] = ((), "no goldens yet")
+_MOST_NOISE: Final = 0.95
 _PIPED_WIDTH: Final = 140
 """Columns of the table where the output is not a terminal."""
 
@@ -165,8 +173,14 @@ def _options() -> Iterator[Decorator]:
 @click.command()
 @click.argument("files", nargs=-1, type=EXISTING)
 @together(*_options())
+@click.option("--plan", is_flag=True, help="Ask nothing: say how many goldens settle what, and likely calls.")
+@click.option(
+    "--noise",
+    metavar="SHARE|FILE",
+    help="With --plan: the noise floor, or the JSON report of an earlier gate.  [the store's cells]",
+)
 @yes_option
-def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
+def gate(files: tuple[Path, ...], *, plan: bool, noise: str | None, yes: bool, **given: Any) -> None:
     """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.
 
     FILES hold goldens: requests with an answer that somebody approved (JSON lines). Each is sent to the
@@ -184,8 +198,67 @@ def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --against recorded
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
+      evenkeel gate goldens.jsonl --plan --noise 0.04
     """
+    if plan:
+        sys.exit(_plan(files, given, noise))
     sys.exit(_run(files, given, confirmed=yes))
+
+
+def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None) -> int:
+    """Show what a gate over the goldens would find.
+
+    Returns: the exit code.
+    Raises: UserError for options, files and stores that cannot be used.
+    """
+    out, _ = consoles(_PIPED_WIDTH)
+    options = options_of(files, given, planned=True)
+    share, noise_from = _noise(noise, given)
+    scenario = Scenario(
+        share, options.measures, repeats=options.repeats, rules=options.rules, seed=options.seed
+    )
+    lines = effort(options, scenario)
+    show(
+        plan_document(scenario, len(options.goldens), options.source, noise_from=noise_from, effort=lines),
+        out,
+    )
+    return 0
+
+
+def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
+    """The noise floor to plan for, and where it comes from."""
+    if text is not None:
+        try:
+            share, said = float(text), "as stated"
+        except ValueError:
+            share, said = _noise_of_report(Path(text)), f"the reference in {text}"
+    else:
+        found = None
+        if given["config"] is not None or given["data_dir"] is not None:
+            settings = experiment_settings(given)
+            with opened(settings) as stores:
+                reports = reports_of(stores, MonitorSettings(min_trials=settings.alert.min_trials))
+            found = noise_of(reports, given["route"])
+        if found is None:
+            raise InputError(
+                "--plan: no noise floor is known; state it with --noise 0.05, name the JSON report of an "
+                "earlier gate, or the store of a proxy that has measured it (--data-dir, --config)"
+            )
+        share, said = found, "as the cells measured it"
+    if not 0 <= share < _MOST_NOISE:
+        raise InputError(f"--noise: is a share from 0 to below {_MOST_NOISE:g}, not {text}")
+    return share, said
+
+
+def _noise_of_report(path: Path) -> float:
+    """The reference's share of breaches in a gate's JSON report, of the first measure."""
+    try:
+        findings = json.loads(read_text(path))["report"]["findings"]
+        return float(next(one["reference"] for one in findings if one["reference"] is not None))
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise InputError(
+            f"--noise {path}: is neither a share nor the JSON report of a gate with a reference"
+        ) from error
 
 
 def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) -> int:
@@ -244,16 +317,24 @@ class Outputs(NamedTuple):
                 target.write_text(text, encoding="utf-8", errors="replace")
 
 
-def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions:
+def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
     """What a run needs.
+
+    Args:
+        files: Goldens.
+        given: The options.
+        planned: Whether nothing is asked, so that neither an endpoint nor goldens need be there.
 
     Raises: UserError in one line.
     """
-    settings = _settings(given)
+    settings = _settings(given, planned=planned)
     calibration = _calibration(given["calibration"], settings)
     rated = calibration is None or settings.judge is not None or given["rate"]
     costs = prices(settings)
-    goldens, source = _goldens(files, settings, given["route"])
+    if planned and not (files or given["config"] or given["data_dir"]):
+        goldens, source = _NO_GOLDENS
+    else:
+        goldens, source = _goldens(files, settings, given["route"])
     return GateOptions(
         goldens=goldens,
         source=source,
@@ -265,6 +346,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions
             settings, costs, database, rated=rated, judged=rated or needs_judge(calibration)
         ),
         raters_name=f"{rated} {settings.model_dump_json()}",
+        measures=_deciding(given, calibration, rated=rated),
         prices=costs,
         calibration=calibration,
         deciding=words(given["gate_on"]),
@@ -276,6 +358,14 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions
         cache=given["cache"],
         most_usd=given["max_usd"],
     )
+
+
+def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool) -> int:
+    """Measures that can fail the gate."""
+    named = words(given["gate_on"])
+    modes = () if calibration is None else watched_modes(calibration)
+    harmless = {result.mode for result in calibration.modes if result.harmless} if calibration else set()
+    return len(named) or sum(mode not in harmless for mode in modes) + len(RATED) * rated
 
 
 @asynccontextmanager
@@ -315,8 +405,8 @@ def _goldens(
     return found, source
 
 
-def _settings(given: Mapping[str, Any]) -> Settings:
-    if given["config"] is None and given["base_url"] is None:
+def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
+    if not planned and given["config"] is None and given["base_url"] is None:
         raise SettingsError(
             "which endpoint is asked? Name it with --base-url, or give the routes' upstreams with --config"
         )

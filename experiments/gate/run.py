@@ -78,6 +78,8 @@ class GateOptions:
     """Everything that decides what they say; a verdict is only remembered for the same."""
     prices: Prices = field(default_factory=Prices)
     calibration: Calibration | None = None
+    measures: int = 2
+    """How many can fail the gate, for a plan."""
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all but harmless ones."""
     rules: GateRules = field(default_factory=GateRules)

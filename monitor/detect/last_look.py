@@ -93,12 +93,13 @@ def p_value(
 def score(pairs: Pairs, threshold: float) -> float:
     """The score statistic: how many standard errors the mean difference is above the threshold."""
     worse, better = np.array([pairs.worse]), np.array([pairs.better])
-    return float(_scores(worse, better, pairs.n, threshold)[0])
+    return float(scores(worse, better, pairs.n, threshold)[0])
 
 
-def _scores(
+def scores(
     worse: NDArray[np.int64], better: NDArray[np.int64], n: int, threshold: float
 ) -> NDArray[np.float64]:
+    """The same for many outcomes of n goldens at once."""
     # The probability of "better" that fits best where the mean is the threshold: a quadratic equation.
     linear = (2 * n - worse + better) * threshold - worse - better
     constant = -better * threshold * (1 - threshold)
@@ -107,8 +108,8 @@ def _scores(
     deviation = np.sqrt(np.maximum(n * (2 * fitted + threshold * (1 - threshold)), 0.0))
     distance = worse - better - n * threshold
     certain = np.where(distance > _SLACK, np.inf, 0.0)
-    scores: NDArray[np.float64] = np.divide(distance, deviation, out=certain, where=deviation > _SLACK)
-    return scores
+    found: NDArray[np.float64] = np.divide(distance, deviation, out=certain, where=deviation > _SLACK)
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -133,7 +134,7 @@ def _fewest_worse(least: float, n: int, threshold: float) -> NDArray[np.int64]:
     low, high = np.zeros(n + 1, dtype=np.int64), n - better + 1
     while (low < high).any():
         middle = (low + high) // 2
-        enough = (middle > n - better) | (_scores(middle, better, n, threshold) >= least - _SLACK)
+        enough = (middle > n - better) | (scores(middle, better, n, threshold) >= least - _SLACK)
         high, low = np.where(enough, middle, high), np.where(enough, low, np.minimum(middle + 1, high))
     return low
 
@@ -173,9 +174,18 @@ def _dealt_anew(draws: Mapping[Draws, int]) -> float:
         breached = one.candidate + one.reference
         ways_here = _log_ways(one.candidate_of, numbers) + _log_ways(one.reference_of, breached - numbers)
         dealt = np.exp(ways_here - _log_ways(every, np.array([breached])))
-        for _ in range(count):
-            ways = np.convolve(ways, dealt)
+        ways = np.convolve(ways, _times(dealt, count))
     return min(1.0, float(ways[seen:].sum()))
+
+
+def _times(dealt: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The distribution of the sum of so many draws."""
+    total = np.ones(1)
+    while count:
+        if count % 2:
+            total = np.convolve(total, dealt)
+        dealt, count = np.convolve(dealt, dealt), count // 2
+    return total
 
 
 def excluded(counts: Mapping[float, float], level: float) -> float:
