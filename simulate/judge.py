@@ -228,6 +228,7 @@ JUDGE_MODEL: Final = "simulated-judge"
 """The name under which it is served."""
 
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
+_BEST: Final = 3
 _PAIR: Final = 2
 _EXAMPLE: Final = "EXAMPLE "
 _AUDITED: Final = re.compile(r'"rating": <whole number from (-?\d+) to (-?\d+)>')
@@ -236,7 +237,9 @@ _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|wha
 """What evenkeel's prompts about completeness say, whatever the task."""
 
 
-def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:
+def judge(
+    messages: Sequence[Message], rng: random.Random, noise: float = 0.0, strictness: float = 0.0
+) -> str:
     """The reply to a judge's prompt: a JSON object with `explanation` and `rating`.
 
     A prompt with a REQUEST and an ANSWER asks for quality, any other with two texts for similarity. A
@@ -247,6 +250,7 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
         messages: The prompt.
         rng: Decides which ratings are flipped.
         noise: Share of ratings that are flipped: 3 becomes 1, and 2 and 1 become 3.
+        strictness: Share of ratings of 3 that are lowered to 2.
     """
     prompt = "\n\n".join(message.text for message in messages if message.role == "user")
     # Few-shot prompts show rated examples before the text to rate.
@@ -260,6 +264,8 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
+    if strictness and rating == _BEST and rng.random() < strictness:
+        rating, reason = _BEST - 1, f"{reason}; a strict judge"
     if audited:
         low, high = int(audited[1]), int(audited[2])
         rating = low + (rating - 1) * (high - low) // 2

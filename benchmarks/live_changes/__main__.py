@@ -20,6 +20,7 @@ from benchmarks.live_changes.outcome import (
     head,
     most_alerts,
     quiet_line,
+    right_of,
     run_case,
     run_quiet,
 )
@@ -63,13 +64,14 @@ def main() -> int:
                 fine = False
                 continue
             found.setdefault(case.name, []).append(outcome)
-            print(f"  {case.name}, seed {outcome.seed}: {_told(outcome)}", flush=True)
+            reports = outcome.markdown if options.reports else ()
+            print("\n".join((f"  {case.name}, seed {outcome.seed}: {_told(outcome)}", *reports)), flush=True)
     print(f"\n{head()}")
     for case in CASES:
         outcomes = found.get(case.name, [])
         if outcomes:
             print(case_row(case, outcomes), flush=True)
-            right = sum(one.clean and set(one.causes) == {case.cause.value} for one in outcomes)
+            right = sum(one.clean and right_of(case, one) for one in outcomes)
             fine = fine and right >= _RIGHT * len(outcomes)
     if options.json is not None:
         record = {name: [asdict(one) for one in outcomes] for name, outcomes in found.items()}
@@ -78,7 +80,8 @@ def main() -> int:
 
 
 def _told(outcome: Outcome) -> str:
-    parts = [", ".join(outcome.causes) or "nothing reported"]
+    said = [f"{cause} ({effect})" for cause, effect in zip(outcome.causes, outcome.effects, strict=True)]
+    parts = [", ".join(said) or "nothing reported"]
     if outcome.noticed_after is not None:
         parts.append(f"after {outcome.noticed_after} exchanges")
     if outcome.other_reports:
@@ -97,6 +100,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=20_000, help="of the run without a change")
     parser.add_argument("--minutes", type=float, default=60.0, help="no further run is begun after that")
     parser.add_argument("--case", choices=(_QUIET, *(case.name for case in CASES)), action="append")
+    parser.add_argument("--reports", action="store_true", help="print the reports, too")
     parser.add_argument("--json", type=Path, metavar="FILE")
     return parser.parse_args()
 

@@ -14,6 +14,8 @@ from evenkeel.simulate import JUDGE_MODEL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.monitor.changes.effects import Effect
+
 SUMMARIES: Final = Manner({"case_summary": 0.9, "chat_summary": 0.1})
 KINDS: Final = ("general.casing", "general.spelling")
 MODELS: Final[dict[str, dict[str, Any]]] = {
@@ -21,6 +23,12 @@ MODELS: Final[dict[str, dict[str, Any]]] = {
     OTHER_MODEL: {"fragility": 0.3, "noise": 0.05},
     JUDGE_MODEL: {"judge_noise": 0.03},
 }
+WORDY: Final[dict[str, dict[str, Any]]] = {
+    MODEL: {"fragility": 0.02, "noise": 0.02, "closing_share": 1.0},
+    JUDGE_MODEL: {"judge_noise": 0.03},
+}
+"""Answers end with one of eight polite sentences: most pairs say the same in other words, and a judge is
+asked about nearly all of them."""
 JUDGED_MORE: Final[dict[str, dict[str, Any]]] = {
     MODEL: {"fragility": 0.05, "noise": 0.35},
     JUDGE_MODEL: {"judge_noise": 0.03},
@@ -37,6 +45,8 @@ class Case:
 
     name: str
     cause: Cause
+    effects: tuple[Effect, ...]
+    """What may be said of the answers."""
     change: str
     """In words."""
     before: int
@@ -45,18 +55,27 @@ class Case:
     """Exchanges of the changing route after it, at most."""
     manner: Manner = SUMMARIES
     """How the changing route asks after the change."""
+    first: Manner = SUMMARIES
+    """How it asks until then."""
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """New states of simulated models."""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MODELS)
     """States of the simulated models at the start."""
+    whole: bool = False
+    """Whether all exchanges are sent: what is said of the answers needs more of them than the cause."""
     everywhere: bool = False
     """Whether the change meets every route: all of them share the judge, and the provider."""
 
 
+_MODELS: Final = {"usual": MODELS, "judged more": JUDGED_MORE, "wordy": WORDY}
+
+
 def _case(row: dict[str, Any]) -> Case:
     manner = replace(SUMMARIES, **row.pop("manner", {}))
-    models = JUDGED_MORE if row.pop("judged_more", False) else MODELS
-    return Case(**{**row, "cause": Cause(row["cause"])}, manner=manner, models=models)
+    first = replace(SUMMARIES, **row.pop("first", {}))
+    models = _MODELS[row.pop("models", "usual")]
+    made = {"cause": Cause(row["cause"]), "effects": tuple(row["effects"])}
+    return Case(**{**row, **made}, manner=manner, first=first, models=models)
 
 
 CASES: Final = tuple(

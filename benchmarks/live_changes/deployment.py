@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -51,6 +51,10 @@ class Deployment:
         answer = httpx2.get(f"{self.admin}{path}", timeout=30)
         answer.raise_for_status()
         return answer.json()
+
+    def text(self, path: str) -> str:
+        """A page of the admin API."""
+        return httpx2.get(f"{self.admin}{path}", timeout=30).raise_for_status().text
 
     def change(self, model: str, **state: Any) -> None:
         """Have a simulated model behave otherwise from now on."""
@@ -179,6 +183,8 @@ class Manner:
     """What it says about its prompt; "" = nothing."""
     system: str = ""
     """Said before the task's own prompt."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What it asks for beside the prompt."""
     every: int = 1
     """It asks about every so-many-th case."""
 
@@ -211,7 +217,8 @@ def requests_of(manners: Mapping[str, Manner], numbers: range, seed: int) -> lis
             if manner.system:
                 messages = [{"role": "system", "content": manner.system}, *messages]
             headers = {"x-evenkeel-prompt-version": manner.version} if manner.version else {}
-            found.append(Request(route, {"model": manner.model, "messages": messages}, headers))
+            body = {"model": manner.model, "messages": messages, **manner.parameters}
+            found.append(Request(route, body, headers))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,10 @@ class Outcome:
     seed: int
     causes: tuple[str, ...]
     """Causes of the reports on routes that the change met, in order."""
+    effects: tuple[str, ...]
+    """What they say of the answers."""
+    markdown: tuple[str, ...]
+    """They themselves."""
     other_reports: tuple[str, ...]
     """Reports before the change, and on routes that it did not meet: "route: cause (what was noticed)"."""
     raised: tuple[str, ...]
@@ -77,7 +82,7 @@ def run_case(case: Case, seed: int) -> Outcome:
         tempfile.TemporaryDirectory(prefix="evenkeel-live-") as folder,
         running(Path(folder), lambda url: settings(url, routes, KINDS), case.models) as deployment,
     ):
-        manners = {CHANGING: SUMMARIES, QUIET: replace(SUMMARIES, every=_SELDOM)}
+        manners = {CHANGING: case.first, QUIET: replace(SUMMARIES, every=_SELDOM)}
         send(deployment.proxy, requests_of(manners, range(case.before), seed))
         deployment.settle(_PATIENCE_S)
         early = _said(deployment)
@@ -91,6 +96,8 @@ def run_case(case: Case, seed: int) -> Outcome:
             sent += _PORTION
             deployment.drain(_PATIENCE_S)
             if noticed is not None:
+                if case.whole:
+                    continue
                 break
             if len(_said(deployment).reports) > len(early.reports):
                 noticed = sent
@@ -101,6 +108,8 @@ def run_case(case: Case, seed: int) -> Outcome:
         return Outcome(
             seed=seed,
             causes=tuple(cause for route, cause, _ in reports if route in met),
+            effects=tuple(effect for route, effect in late.effects[len(early.reports) :] if route in met),
+            markdown=tuple(deployment.text(f"/api/changes/{one}/markdown") for one in late.ids),
             other_reports=tuple(
                 what for _, _, what in (*early.reports, *(one for one in reports if one[0] not in met))
             ),
@@ -138,6 +147,8 @@ def run_quiet(trials: int, seed: int, tell: Callable[[str], None]) -> Outcome:
         return Outcome(
             seed=seed,
             causes=(),
+            effects=(),
+            markdown=(),
             other_reports=tuple(what for _, _, what in said.reports),
             raised=(),
             other_alerts=tuple(what for _, what in said.alerts),
@@ -154,6 +165,9 @@ def run_quiet(trials: int, seed: int, tell: Callable[[str], None]) -> Outcome:
 class _Said:
     reports: list[tuple[str, str, str]]
     """Route, cause and both in words, oldest first; without those that nothing that matters happened."""
+    effects: list[tuple[str, str]]
+    """Route and what each of the reports says of the answers."""
+    ids: list[str]
     alerts: list[tuple[str, str]]
     """Route and what was raised, oldest first."""
     trials: int
@@ -163,11 +177,14 @@ class _Said:
 
 
 def _said(deployment: Deployment) -> _Said:
-    reports = sorted(deployment.get("/api/changes")["changes"], key=_at)
+    every = sorted(deployment.get("/api/changes")["changes"], key=_at)
+    reports = [one for one in every if one["cause"] != _NOTHING]
     events = sorted(deployment.get("/api/alerts?limit=500")["events"], key=_at)
     cells = deployment.get("/api/cells")["cells"]
     return _Said(
-        [(one["route"], one["cause"], _worded(one)) for one in reports if one["cause"] != _NOTHING],
+        [(one["route"], one["cause"], _worded(one)) for one in reports],
+        [(one["route"], one["effect"]) for one in reports],
+        [one["id"] for one in reports],
         [
             (one["route"], f"{one['route']} {one['perturbation']} {one['what']} {one['direction']}".rstrip())
             for one in events
@@ -225,23 +242,34 @@ def quiet_line(outcome: Outcome) -> str:
 def head() -> str:
     """The first two lines of the table."""
     return (
-        "| case | what changes | right cause alone | no report | other or further causes | reports elsewhere "
-        "| alerts elsewhere | exchanges until reported, median (most) | seconds a run |\n"
-        "|---|---|---:|---:|---|---:|---:|---:|---:|"
+        "| case | what changes | right cause and word | said of the answers | no report "
+        "| other or further causes | reports elsewhere | alerts elsewhere "
+        "| exchanges until reported, median (most) | seconds a run |\n"
+        "|---|---|---:|---|---:|---|---:|---:|---:|---:|"
     )
+
+
+def right_of(case: Case, outcome: Outcome) -> bool:
+    """Whether a run named the cause and no other, and said of the answers what it may."""
+    return set(outcome.causes) == {case.cause.value} and set(outcome.effects) <= set(case.effects)
 
 
 def case_row(case: Case, outcomes: Sequence[Outcome]) -> str:
     """One line of it."""
-    right = sum(set(one.causes) == {case.cause.value} for one in outcomes)
+    right = sum(right_of(case, one) for one in outcomes)
     silent = sum(not one.causes for one in outcomes)
     wrong = [
-        " + ".join(one.causes) for one in outcomes if one.causes and set(one.causes) != {case.cause.value}
+        " + ".join(f"{cause} ({effect})" for cause, effect in zip(one.causes, one.effects, strict=True))
+        for one in outcomes
+        if one.causes and not right_of(case, one)
     ]
+    effects = Counter(effect for one in outcomes for effect in one.effects)
+    said = ", ".join(f"{effect} {count}" for effect, count in effects.most_common())
     delays = sorted(one.noticed_after for one in outcomes if one.noticed_after is not None)
     delay = f"{delays[len(delays) // 2]} ({delays[-1]})" if delays else "–"
     return (
-        f"| {case.name} | {case.change} | {right} of {len(outcomes)} | {silent} | {'; '.join(wrong) or '–'} "
+        f"| {case.name} | {case.change} | {right} of {len(outcomes)} | {said or '–'} | {silent} "
+        f"| {'; '.join(wrong) or '–'} "
         f"| {sum(len(one.other_reports) for one in outcomes)} "
         f"| {sum(len(one.other_alerts) for one in outcomes)} | {delay} "
         f"| {sum(one.seconds for one in outcomes) / len(outcomes):.0f} |"

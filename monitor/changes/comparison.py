@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes.record import LENGTH
 from evenkeel.monitor.changes.traits import HEURISTICS, SHIFTED
 from evenkeel.monitor.estimate import Counts, proportion
 
@@ -104,10 +105,11 @@ class TraitSides:
 
 @dataclass(frozen=True, slots=True)
 class ShareSides:
-    """The share of one class of answers before and after: "64 to 127 characters", "alike by 50% to 75%"."""
+    """The share of answers of at least so many characters, or at least so alike, before and after."""
 
     trait: str
-    value: str
+    least: str
+    """For people: "at least 362 characters", "at least 75%"."""
     share: Sides
 
 
@@ -228,21 +230,27 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
 
 def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
     """Shares of classes of answers; several trials of an exchange count as one observation."""
+    # What all are above says nothing.
     known = [
-        (name, value)
+        (name, edge)
         for name in sorted(before.answers.keys() & after.answers.keys())
-        for value in sorted(before.answers[name].keys() | after.answers[name].keys())
+        for edge in sorted(map(float, before.answers[name].keys() | after.answers[name].keys()))[1:]
     ]
     level = alpha / max(1, 2 * len(known))
 
-    def share(tally: Tally, name: str, value: str) -> Estimate | None:
+    def share(tally: Tally, name: str, edge: float) -> Estimate | None:
         values = tally.answers[name]
+        above = sum(count for value, count in values.items() if float(value) >= edge)
         n = min(values.total(), max(1, tally.exchanges))
-        return proportion(round(values[value] * n / values.total()), n, alpha=level, min_trials=min_trials)
+        return proportion(round(above * n / values.total()), n, alpha=level, min_trials=min_trials)
 
     found = (
-        ShareSides(name, value, Sides(share(before, name, value), share(after, name, value)))
-        for name, value in known
+        ShareSides(
+            name,
+            f"at least {edge:,.0f} characters" if name == LENGTH else f"at least {edge:.1%}",
+            Sides(share(before, name, edge), share(after, name, edge)),
+        )
+        for name, edge in known
     )
     return tuple(one for one in found if one.share.difference is not None)
 

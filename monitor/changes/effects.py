@@ -84,7 +84,7 @@ def measured(comparison: Comparison) -> Iterator[Finding]:
     for one in sorted(comparison.answers, key=lambda one: -one.share.distance):
         if one.share.moved and one.trait not in told:
             told.add(one.trait)
-            text = f"{one.trait[0].upper()}{one.trait[1:]}: {one.value} in {{after}}, {{before}} before."
+            text = f"{one.trait[0].upper()}{one.trait[1:]}: {one.least} in {{after}}, {{before}} before."
             yield Finding("different", _said(one.share, text))
 
 

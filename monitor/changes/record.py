@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes.kinds import TESTED
-from evenkeel.monitor.changes.traits import alike_class, judged, likeness, octave
+from evenkeel.monitor.changes.traits import alike_step, judged, length_step, likeness
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import Outcome
 
 
+LENGTH: Final = "length of answers"
+LIKENESS: Final = ("likeness under rewordings", "likeness of resends")
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
 """Values of a trait beyond twelve are counted together."""
@@ -41,7 +43,8 @@ class Tally:
         self.traits: dict[str, Counter[str]] = {}
         """By trait how many exchanges had each value."""
         self.answers: dict[str, Counter[str]] = {}
-        """How long the answers are and how alike to the heuristics, likewise; no judge is in it."""
+        """By where a class begins: how long the answers are and how alike to the heuristics; no judge is in
+        it."""
         self.invalid: Counter[str] = Counter()
         """By perturbation how many answers ignore the format or language asked for."""
         self.judge = JudgeCounts()
@@ -71,11 +74,11 @@ class Tally:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
         if resend and verdict.answer_chars is not None:
-            _counted(self.answers, "length of answers")[octave(verdict.answer_chars)] += 1
+            _counted(self.answers, LENGTH)[length_step(verdict.answer_chars)] += 1
         alike = likeness(verdict)
         if alike is not None:
-            name = "likeness of resends" if resend else "likeness under rewordings"
-            _counted(self.answers, name)[alike_class(alike)] += 1
+            name = LIKENESS[resend]
+            _counted(self.answers, name)[alike_step(alike)] += 1
         for name, said in judged(verdict, alike).items():
             _counted(self.judged, name)[said] += 1
 

@@ -6,6 +6,7 @@ a judge says about pairs that look alike, are those of a trial.
 
 from __future__ import annotations
 
+from math import log2
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import HEURISTIC_RATING, PROVENANCE
@@ -66,14 +67,9 @@ def counted_traffic(verdict: Verdict) -> dict[str, str]:
     if verdict.template_share is not None:
         found["template"] = tenth(verdict.template_share)
     if verdict.prompt_chars:
-        found["length"] = octave(verdict.prompt_chars)
+        octave = verdict.prompt_chars.bit_length()
+        found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
     return found
-
-
-def octave(chars: int) -> str:
-    """A length as the octave it lies in, "64 to 127 characters"."""
-    place = chars.bit_length()
-    return f"{_OCTAVE ** (place - 1)} to {_OCTAVE**place - 1} characters" if chars else "empty"
 
 
 def lengths(verdict: Verdict) -> dict[str, str | float]:
@@ -81,9 +77,17 @@ def lengths(verdict: Verdict) -> dict[str, str | float]:
     return {} if verdict.answer_chars is None else {"answer length": float(verdict.answer_chars)}
 
 
-def alike_class(alike: float) -> str:
-    """The quarter that a likeness lies in."""
-    return _SPANS[min(_STEPS - 1, int(_STEPS * alike))]
+_EIGHTH: Final = 8
+
+
+def alike_step(alike: float) -> str:
+    """Where the eighth begins that a likeness lies in: "0.875"."""
+    return f"{min(_EIGHTH - 1, int(_EIGHTH * alike)) / _EIGHTH:g}"
+
+
+def length_step(chars: int) -> str:
+    """Where the half of an octave begins that a length lies in: "256", "362"."""
+    return str(round(2 ** (int(2 * log2(chars)) / 2))) if chars else "0"
 
 
 def likeness(verdict: Verdict) -> float | None:

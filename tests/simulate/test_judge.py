@@ -27,10 +27,10 @@ from evenkeel.simulate import (
     serving,
 )
 from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
-from evenkeel.simulate.model import read, say
+from evenkeel.simulate.model import read, say, with_closing
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.rewriter import translate
-from evenkeel.simulate.tasks import TASKS
+from evenkeel.simulate.tasks import CASE_SUMMARY, TASKS
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {
@@ -43,10 +43,10 @@ TRUTH = {
 }
 
 
-def ask(prompt, texts, noise=0.0, rng=None):
+def ask(prompt, texts, noise=0.0, rng=None, strictness=0.0):
     """The rating as evenkeel reads it from the reply to its own prompt."""
     messages = [Message(one.role, one.content) for one in prompt.fill(texts).messages]
-    ruling = read_ruling(judge(messages, rng or random.Random(0), noise))
+    ruling = read_ruling(judge(messages, rng or random.Random(0), noise, strictness))
     assert isinstance(ruling, Ruling)
     return ruling.rating
 
@@ -171,6 +171,22 @@ def test_noise_flips_a_share():
     rng = random.Random(5)
     flipped = sum(ask(SIMILARITY, texts, 0.2, rng) == 1 for _ in range(1000))
     assert abs(flipped / 1000 - 0.2) <= 4 * sqrt(0.2 * 0.8 / 1000)
+
+
+def test_a_strict_judge_lowers_a_share_of_the_best_ratings_alone():
+    """All of them at one: 3 becomes 2; what is rated lower stays."""
+    texts = {"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."}
+    assert ask(SIMILARITY, texts, strictness=1.0) == 2
+    assert ask(SIMILARITY, {**texts, "CANDIDATE ANSWER": "No."}, strictness=1.0) == 1
+
+
+def test_a_polite_sentence_changes_no_rating():
+    """Answers with different closings are not equal, and rated 3."""
+    _, reading = prompt_of(TASKS.index(CASE_SUMMARY))
+    said = {with_closing(say(reading, Condition.GOOD), reading, random.Random(seed)) for seed in range(20)}
+    assert len(said) == 8
+    one, other, *_ = sorted(said)
+    assert rate_similarity(one, other).rating == 3
 
 
 def test_noise_is_set_by_the_admin_call():
