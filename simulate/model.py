@@ -388,9 +388,11 @@ _CLOSINGS: Final = (
 
 
 def with_closing(text: str, reading: Reading, rng: random.Random) -> str:
-    """An answer in prose with a polite sentence at its end; any other as it is."""
-    prose = reading.format == "free" and reading.schema is None
-    return f"{text} {rng.choice(_CLOSINGS)}" if prose else text
+    """An answer with a polite sentence at its end, in JSON as a remark; in other forms as it is."""
+    closing = rng.choice(_CLOSINGS)
+    if reading.schema is None and reading.format == "json":
+        return _json((*json.loads(text).items(), ("remark", closing)))
+    return f"{text} {closing}" if reading.schema is None and reading.format == "free" else text
 
 
 def choose(said: Answers, condition: Condition) -> str:

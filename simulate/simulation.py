@@ -126,8 +126,8 @@ class ModelState:
     error_rate: float = 0.0
     """Share of calls that end in status 500, by chance; in [0, 1]."""
     closing_share: float = 0.0
-    """Share of answers in prose that end with a polite sentence, one of eight by chance; in [0, 1]. It says
-    nothing, so no judge minds it, but such answers are longer and not equal."""
+    """Share of answers in prose or JSON that end with a polite sentence, one of eight by chance; in [0, 1].
+    It says nothing, so no judge minds it, but such answers are longer and not equal."""
     judge_noise: float = 0.0
     """Share of ratings that are flipped, by chance; in [0, 1]. Of effect on the simulated judge alone."""
     judge_strictness: float = 0.0
