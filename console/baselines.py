@@ -129,7 +129,7 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
                 f"Nothing was approved: {error}. Open the page anew and look again.", status_code=400
             ) from error
         # Sent twice, it is the same entry of the log.
-        if sources.log.approve(approval):
+        if sources.log.note(approval):
             cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
             record(visitor, approval.by, "baseline_approved", approval.route, at=now, detail=cells)
         return see_other(links.baselines_link(approval.route, approved=approval.id))

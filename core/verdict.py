@@ -5,6 +5,7 @@ How a rating came about stands among its details, as numbers under the names of 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -42,6 +43,8 @@ for all recorded changes; this one has power on most of them: `python -m benchma
 
 NO_PARAMETERS: Final = "none"
 """Parameters of a request that asks for nothing beside its prompt."""
+
+_DRAWN_BYTES: Final = 6
 
 Obligation = Literal["format", "language"]
 """What a variant may ask of its answer, and an answer may ignore."""
@@ -221,6 +224,21 @@ class Verdict:
     or if there is no judge."""
     label_share: float = 0.0
     """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
+    baseline_proven: int | None = None
+    """`proven` of the identical resend of the same exchange."""
+
+    @property
+    def proven(self) -> int | None:
+        """The rating that heuristics decided, also if a judge was asked as well; None if they did not."""
+        audited = self.details.get(HEURISTIC_RATING)
+        if audited is not None:
+            return int(audited)
+        return self.rating if stage_of(self.details) in ("equality", "heuristic") else None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether chance drew the verdict for a person's label. It follows from the id and the share."""
+        return drawn_for_label(self.id, self.label_share)
 
     @property
     def shifted(self) -> bool | None:
@@ -325,6 +343,12 @@ class Verdict:
 
 
 _DECODER = msgspec.json.Decoder(Verdict)
+
+
+def drawn_for_label(verdict_id: str, share: float) -> bool:
+    """Whether a verdict is among the share of all that chance draws for a person's label."""
+    digest = hashlib.sha256(f"label/{verdict_id}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:_DRAWN_BYTES], "big") < share * (1 << 8 * _DRAWN_BYTES)
 
 
 def _grade(similarity: float, rating: int | None) -> float:

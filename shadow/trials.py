@@ -58,6 +58,8 @@ class Stamp:
     """Fingerprint of its settings, by route."""
     judge: str = ""
     """Model name of its judge, "" without one."""
+    label_share: float = 0.0
+    """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
 
 
 class TrialMaker:
@@ -299,6 +301,8 @@ class TrialMaker:
             cluster=original.cluster,
             baseline_worse=control.worse if control else None,
             audit_share=judgement.audit_share if judgement else 0.0,
+            label_share=self._stamp.label_share if judgement and not failure else 0.0,
+            baseline_proven=control.proven if control else None,
         )
 
     def _reserved(self, original: Original, free: Answer | None) -> tuple[Spend, Refused | None]:

@@ -81,6 +81,8 @@ class Label:
     wanted_format: str | None = None
     wanted_language: str | None = None
     scored_at: float
+    label_share: float = 0.0
+    """The verdict's: 0 unless chance drew the verdict itself, whatever the person saw."""
     judge_model: str = ""
     """Who had rated, "" without a judge."""
     rated_by: str = ""
@@ -88,6 +90,10 @@ class Label:
     decided_by: DecidedBy
     judge_rating: int | None
     """The verdict's rating."""
+    judge_proven: int | None = None
+    """The rating that heuristics decided; None if they did not."""
+    judge_shifted: bool | None = None
+    """Whether the content moved, as the verdict has it; None for a label of an earlier release."""
     judge_direction: Direction | None = None
     """The verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
@@ -153,10 +159,13 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
         wanted_format=verdict.wanted_format,
         wanted_language=verdict.wanted_language,
         scored_at=verdict.scored_at,
+        label_share=verdict.label_share if verdict.drawn else 0.0,
         judge_model=verdict.judge_model,
         rated_by=verdict.rated_by,
         decided_by=decided_by(verdict),
         judge_rating=verdict.rating,
+        judge_proven=verdict.proven,
+        judge_shifted=None if verdict.invalid else verdict.shifted,
         judge_direction=verdict.direction,
         # What is rated as the same is not looked at again: it is as good by definition.
         judge_looked=changed is not None or verdict.shifted is False,

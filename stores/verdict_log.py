@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
+from evenkeel.core.approval import Approval
+from evenkeel.stores.labels import Label, label_from_json, label_to_json
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
 
 
@@ -30,6 +31,44 @@ class LoggedApproval:
     offset: int
     """Of the same sequence as those of verdicts: no verdict has it."""
     approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedLabel:
+    """What a person said of a verdict, or took back, and its place among the verdicts of the log."""
+
+    offset: int
+    """As that of an approval."""
+    label: Label
+    """Without its texts, which may quote an answer: the fold needs none of them."""
+
+
+LoggedNote: TypeAlias = LoggedApproval | LoggedLabel
+"""What people add to the log."""
+Logged: TypeAlias = LoggedVerdict | LoggedNote
+
+_LABEL_ID: Final = "label/"
+
+
+def note_id(note: Approval | Label) -> str:
+    """Names what a person adds to the log: adding it twice changes nothing."""
+    if isinstance(note, Approval):
+        return note.id
+    return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
+
+
+def note_to_text(note: Approval | Label) -> str:
+    """One line that `logged_note` reads; of a label without its texts."""
+    if isinstance(note, Approval):
+        return note.to_json()
+    return _LABEL_ID + label_to_json(replace(note, note="", explanation="", quality_scores=(), details={}))
+
+
+def logged_note(offset: int, written: str) -> LoggedNote:
+    """Read what `note_to_text` wrote."""
+    if written.startswith(_LABEL_ID):
+        return LoggedLabel(offset, label_from_json(written.removeprefix(_LABEL_ID)))
+    return LoggedApproval(offset, Approval.from_json(written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +108,9 @@ class Stretch:
 
 
 class VerdictLog(Protocol):
-    """An append-only log in which every verdict id occurs once; approvals stand among the verdicts.
+    """An append-only log in which every verdict id occurs once; approvals and labels stand among them.
 
-    Who reads verdicts sees none of the approvals but gaps in the offsets; `entries_after` gives both.
+    Who reads verdicts sees nothing of what people add but gaps in the offsets; `entries_after` gives all.
     """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
@@ -86,12 +125,12 @@ class VerdictLog(Protocol):
         """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
         ...
 
-    def approve(self, approval: Approval) -> bool:
-        """Store an approval durably, behind all entries so far. False, changing nothing, if it is there."""
+    def note(self, note: Approval | Label) -> bool:
+        """Store what a person adds durably, behind all entries so far. False if it is there already."""
         ...
 
-    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
-        """Up to `limit` verdicts and approvals after `offset` (0 = from the start), in log order."""
+    def entries_after(self, offset: int, limit: int) -> list[Logged]:
+        """Up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
         ...
 
     def approvals(self) -> list[LoggedApproval]:
@@ -169,11 +208,11 @@ class RoutesLog:
                 return found
             at = read[-1].offset
 
-    def approve(self, approval: Approval) -> bool:
+    def note(self, note: Approval | Label) -> bool:
         """As `VerdictLog`."""
-        return self._log.approve(approval)
+        return self._log.note(note)
 
-    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+    def entries_after(self, offset: int, limit: int) -> list[Logged]:
         """Up to `limit` entries of these routes after `offset`; reads on until there are some."""
         at = self._entries.after(offset)
         while True:
@@ -222,5 +261,7 @@ class RoutesLog:
         return route in self._routes
 
 
-def _route_of(entry: LoggedVerdict | LoggedApproval) -> str:
-    return entry.approval.route if isinstance(entry, LoggedApproval) else entry.verdict.route
+def _route_of(entry: Logged) -> str:
+    if isinstance(entry, LoggedApproval):
+        return entry.approval.route
+    return entry.label.route if isinstance(entry, LoggedLabel) else entry.verdict.route

@@ -85,7 +85,7 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
             approval = Approval.of(route, ready, by=by or "", at=at, note=given["note"])
         except ApprovalError as error:
             raise SettingsError(str(error)) from error
-        stores.verdicts.approve(approval)
+        stores.verdicts.note(approval)
         cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
         stores.actions.record(Action(round(at, 3), approval.by, "command", "baseline_approved", route, cells))
     click.echo(f"approved as {approval.id}")

@@ -348,4 +348,5 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
     for route, values in settings_that_matter(settings).items():
         names[route] = fingerprint(values)
         store.put_settings(names[route], values)
-    return Stamp(names, settings.judge.model if settings.judge else "")
+    judge = settings.judge.model if settings.judge else ""
+    return Stamp(names, judge, settings.scoring.label_share)

@@ -69,6 +69,8 @@ class Scoring(Section):
     embeddings: Embeddings = Embeddings()
     calibration: Path | None = None
     """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
+    label_share: Rate = 0.02
+    """Share of the trials that chance draws for a person's label; labels of them correct the judge's bias."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.approval import Approval
 from evenkeel.stores.payloads import pack_evidence, pack_verdict, storable, unpack_evidence, unpack_verdict
 from evenkeel.stores.redis.connection import Script, text
-from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.verdict_log import (
+    ANYTHING,
+    LoggedApproval,
+    LoggedVerdict,
+    Stretch,
+    logged_note,
+    note_id,
+    note_to_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.redis.connection import RedisStore
-    from evenkeel.stores.verdict_log import Narrow
+    from evenkeel.stores.verdict_log import Logged, LoggedNote, Narrow
 
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
@@ -55,10 +64,10 @@ class RedisVerdictLog:
         )
         self._keys = (self._log, *others)
         self._ids, self._last, self._figures = others[0], others[1], others[3]
-        self._approved, self._approved_ids = (
+        self._notes, self._noted_ids = (
             store.key("main", name) for name in ("log-approvals", "log-approval-ids")
         )
-        self._approve = Script(store, "verdicts_approve")
+        self._note = Script(store, "verdicts_note")
         self._entries = Script(store, "verdicts_entries")
         self._append = Script(store, "verdicts_append")
         self._bodies = Script(store, "verdicts_bodies")
@@ -92,26 +101,27 @@ class RedisVerdictLog:
             for place, fields in rows
         ]
 
-    def approve(self, approval: Approval) -> bool:
-        """Store an approval behind all verdicts there are; False if it is there already."""
-        keys = (self._approved_ids, self._last, self._approved)
-        return int(self._approve(keys, storable(approval.id), approval.to_json())) > 0
+    def note(self, note: Approval | Label) -> bool:
+        """Store what a person adds behind all verdicts there are; False if it is there already."""
+        keys = (self._noted_ids, self._last, self._notes)
+        return int(self._note(keys, storable(note_id(note)), storable(note_to_text(note)))) > 0
 
-    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
-        """Up to `limit` verdicts and approvals after `offset`, in log order."""
-        read, approved = self._entries((self._log, self._approved), offset, limit)
-        found: list[LoggedVerdict | LoggedApproval] = [
+    def entries_after(self, offset: int, limit: int) -> list[Logged]:
+        """Up to `limit` entries of any kind after `offset`, in log order."""
+        read, noted = self._entries((self._log, self._notes), offset, limit)
+        found: list[Logged] = [
             LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
             for place, body in zip(read[::2], read[1::2], strict=True)
         ]
-        if approved:
-            found += _approvals(zip(approved[::2], approved[1::2], strict=True))
+        if noted:
+            found += _notes(zip(noted[::2], noted[1::2], strict=True))
             found.sort(key=lambda entry: entry.offset)
         return found[:limit]
 
     def approvals(self) -> list[LoggedApproval]:
         """Every approval, in log order."""
-        return _approvals(self._store.client.zrange(self._approved, 0, -1, withscores=True))
+        notes = _notes(self._store.client.zrange(self._notes, 0, -1, withscores=True))
+        return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
@@ -168,5 +178,5 @@ class RedisVerdictLog:
         return unpack_verdict(body.decode(), self._store.seal)
 
 
-def _approvals(rows: Iterable[tuple[Any, Any]]) -> list[LoggedApproval]:
-    return [LoggedApproval(int(float(number)), Approval.from_json(text(body))) for body, number in rows]
+def _notes(rows: Iterable[tuple[Any, Any]]) -> list[LoggedNote]:
+    return [logged_note(int(float(number)), text(body)) for body, number in rows]

@@ -6,17 +6,26 @@ import time
 from math import inf
 from typing import TYPE_CHECKING
 
-from evenkeel.core.approval import Approval
 from evenkeel.stores.payloads import pack_evidence, pack_verdict, unpack_evidence, unpack_verdict
-from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.verdict_log import (
+    ANYTHING,
+    LoggedApproval,
+    LoggedVerdict,
+    Stretch,
+    logged_note,
+    note_id,
+    note_to_text,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
+    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.sqlite.database import Database
-    from evenkeel.stores.verdict_log import Narrow
+    from evenkeel.stores.verdict_log import Logged, Narrow
 
 
 _VERDICTS_KEPT = 500_000
@@ -177,43 +186,43 @@ class SqliteVerdictLog:
         )
         return [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
 
-    def approve(self, approval: Approval) -> bool:
-        """Store an approval behind all verdicts there are; False if it is there already."""
+    def note(self, note: Approval | Label) -> bool:
+        """Store what a person adds behind all verdicts there are; False if it is there already."""
+        name = note_id(note)
         with self._database.write() as connection:
-            known = connection.execute("SELECT 1 FROM approvals WHERE id = ?", (approval.id,)).fetchone()
+            known = connection.execute("SELECT 1 FROM approvals WHERE id = ?", (name,)).fetchone()
             if known:
                 return False
             # Takes the next place of the verdicts, which none of them gets any more.
             offset = connection.execute(
                 "INSERT INTO verdicts (id, exchange_id, route, perturbation, body) VALUES (?, ?, ?, ?, ?)",
-                (f"approval/{approval.id}", "", "", "", ""),
+                (f"note/{name}", "", "", "", ""),
             ).lastrowid
             connection.execute("DELETE FROM verdicts WHERE offset = ?", (offset,))
             connection.execute(
                 "INSERT INTO approvals (offset, id, body) VALUES (?, ?, ?)",
-                (offset, approval.id, approval.to_json()),
+                (offset, name, note_to_text(note)),
             )
         return True
 
-    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
-        """Up to `limit` verdicts and approvals after `offset`, in log order."""
-        # One statement, so that both are read as of one moment: none is passed over.
+    def entries_after(self, offset: int, limit: int) -> list[Logged]:
+        """Up to `limit` entries of any kind after `offset`, in log order."""
+        # One statement, so that all are read as of one moment: none is passed over.
         rows = self._database.rows(
             "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
             " SELECT offset, 1, body FROM approvals WHERE offset > ?1 ORDER BY offset LIMIT ?2",
             (offset, limit),
         )
         return [
-            LoggedApproval(place, Approval.from_json(body))
-            if approved
-            else LoggedVerdict(place, self._verdict(body))
-            for place, approved, body in rows
+            logged_note(place, body) if noted else LoggedVerdict(place, self._verdict(body))
+            for place, noted, body in rows
         ]
 
     def approvals(self) -> list[LoggedApproval]:
         """Every approval, in log order."""
         rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
-        return [LoggedApproval(place, Approval.from_json(body)) for place, body in rows]
+        notes = (logged_note(place, body) for place, body in rows)
+        return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""

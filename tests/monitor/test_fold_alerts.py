@@ -247,10 +247,10 @@ def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
     for number in (1, 2):
         log.append(replace(VERDICT, id=f"v{number}"), None)
     first = approval()
-    assert log.approve(first)
-    assert not log.approve(first)
+    assert log.note(first)
+    assert not log.note(first)
     log.append(replace(VERDICT, id="v3"), None)
-    assert log.approve(approval(at=78.0))
+    assert log.note(approval(at=78.0))
     entries = log.entries_after(0, 10)
     assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.approval.at for one in entries] == [
         *("v1", "v2", 77.0, "v3", 78.0)
@@ -269,7 +269,7 @@ def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend,
     for number, one in enumerate(trials(20, 4)):
         log.append(replace(one, id=f"v{number}", exchange_id=f"e{number}"), None)
         if number in {5, 12}:
-            log.approve(approval(at=float(number)))
+            log.note(approval(at=float(number)))
 
     def stored(name):
         return backend.monitor(name)
@@ -287,17 +287,17 @@ def test_a_monitor_of_some_routes_gets_their_approvals_only(log):
     """Those of other routes are passed over, and what was passed over is not read again in vain."""
     mine = RoutesLog(log, [VERDICT.route])
     log.append(replace(VERDICT, id="v1"), None)
-    log.approve(approval(route="other"))
+    log.note(approval(route="other"))
     (first,) = mine.entries_after(0, 10)
     assert mine.entries_after(first.offset, 10) == []
     # Reading verdicts to their end must not hide an approval in between.
-    log.approve(approval())
+    log.note(approval())
     log.append(replace(VERDICT, id="v2", route="other"), None)
     assert mine.read_after(first.offset, 10) == []
     (second,) = mine.entries_after(first.offset, 10)
     assert isinstance(second, LoggedApproval)
     assert mine.approvals() == [second]
-    assert mine.approve(approval(at=99.0))
+    assert mine.note(approval(at=99.0))
 
 
 def test_what_can_be_approved_is_what_the_cell_was_since_the_last_change():
