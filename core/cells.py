@@ -205,6 +205,8 @@ class CellReport:
     """Content delta of the identical resend on the same route and model."""
     excess: Estimate | None = None
     """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
+    corrected_by: int = 0
+    """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
     evidence_log10: float = 0.0
     """log10 of the detector's e-value against "excess ≤ threshold"."""
     alarm_log10: float = 0.0

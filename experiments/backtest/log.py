@@ -34,12 +34,13 @@ from evenkeel.core.verdict import (
     Stage,
     Verdict,
 )
-from evenkeel.stores.verdict_log import LoggedApproval
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evenkeel.core.approval import Approval
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import VerdictLog
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
@@ -129,12 +130,15 @@ def read_log(path: Path | str) -> Iterator[Verdict]:
         raise LogError(f"{path}: is cut off in the middle; compress it again") from error
 
 
-def read_store(log: VerdictLog) -> Iterator[Verdict | Approval]:
-    """The verdicts and approvals of a store, oldest first, as far as they are kept. Writes nothing."""
+def read_store(log: VerdictLog) -> Iterator[Verdict | Approval | Label]:
+    """The entries of a store, oldest first, as far as they are kept. Writes nothing."""
     after = 0
     while entries := log.entries_after(after, _BATCH):
         for entry in entries:
-            yield entry.approval if isinstance(entry, LoggedApproval) else entry.verdict
+            if isinstance(entry, LoggedApproval):
+                yield entry.approval
+            else:
+                yield entry.label if isinstance(entry, LoggedLabel) else entry.verdict
         after = entries[-1].offset
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from evenkeel.core.approval import Approval
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
+from evenkeel.stores.labels import Label
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent
 
 
-Entry: TypeAlias = Verdict | Approval
+Entry: TypeAlias = Verdict | Approval | Label
 """What a log consists of."""
 
 _LOOKED_AFTER: Final = 100
@@ -49,11 +50,11 @@ class Variant:
 
     def takes(self, entry: Entry) -> bool:
         """Whether an entry is a part of this traffic."""
-        if not self.since <= (entry.at if isinstance(entry, Approval) else entry.scored_at) < self.until:
+        if not self.since <= (entry.scored_at if isinstance(entry, Verdict) else entry.at) < self.until:
             return False
         if self.routes and not any(fnmatchcase(entry.route, one) for one in self.routes):
             return False
-        if isinstance(entry, Approval):
+        if not isinstance(entry, Verdict):
             return True
         kind = entry.perturbation
         if self.only and kind != BASELINE and not any(fnmatchcase(kind, one) for one in self.only):
@@ -140,6 +141,8 @@ class Run:
         if self._variant.takes(entry):
             if isinstance(entry, Approval):
                 events = self._state.apply(LoggedApproval(number, entry)).events
+            elif isinstance(entry, Label):
+                events = self._state.apply(LoggedLabel(number, entry)).events
             else:
                 events = self._state.apply(LoggedVerdict(number, entry)).events
                 self._first_at = self._first_at if self._trials else entry.scored_at

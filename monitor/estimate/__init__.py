@@ -2,7 +2,8 @@
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
 running counts, and the estimates that follow from them), `exchanges` (rates over several cells), `windows`
-(sliding ones) and `agreement` (of raters). Everything here is a
+(sliding ones), `prediction_powered` (what people would say, from a judge and a few labels) and `agreement`
+(of raters). Everything here is a
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 

@@ -2,9 +2,9 @@
 
 Two forms. `prediction_powered_mean` corrects a mean: the judge's mean, plus how far people are from it on
 the drawn verdicts, each weighted by one over the probability with which it was drawn. It is unbiased however
-bad the judge is. Its interval bets on the corrected increments λ·f + (y − λ·f)/π (not drawn: λ·f), whose range
-follows from the smallest π, so it holds at all times of looking. λ, how far the judge is trusted, is ½ or 1
-in the interval, each with half of the error; the value has the λ with the least variance.
+bad the judge is. Its interval bets on the corrected increments λ·f + (y − λ·f)/π (not drawn: λ·f), whose
+range follows from the smallest π, so it holds at all times of looking. λ, how far the judge is trusted, is
+½ or 1 in the interval, each with half of the error; the value has the λ with the least variance.
 
 `Truth` is the form for alerts, whose increments must stay in [−1, 1]: verdicts with the same rating by the
 same decider are a stratum, and each counts as the share of its stratum that truly shifted, as far as that is
@@ -81,9 +81,13 @@ def prediction_powered_value(samples: Mapping[Sample, int], trust: float) -> flo
     """The mean of `trust` · predictions, plus the weighted mean of what people say beyond that."""
     n = sum(samples.values())
     predicted = sum(sample.predicted * count for sample, count in samples.items()) / n
-    weights = {sample: count / sample.share for sample, count in samples.items() if sample.said is not None}
-    beyond = sum((sample.said - trust * sample.predicted) * weight for sample, weight in weights.items())  # type: ignore[operator]
-    return trust * predicted + beyond / sum(weights.values())
+    beyond = weights = 0.0
+    for sample, count in samples.items():
+        if sample.said is not None:
+            weight = count / sample.share
+            beyond += (sample.said - trust * sample.predicted) * weight
+            weights += weight
+    return trust * predicted + beyond / weights
 
 
 def best_trust(samples: Mapping[Sample, int]) -> float:
@@ -226,7 +230,8 @@ class Truth:
 
     *Labels* say it of any stratum. *Audits* say what the judge makes of pairs that heuristics decided: as
     long as nobody has labelled what the judge decides, these count as the judge would have them, so that
-    both answers of a comparison are measured with the same errors. The more labels, the less that counts.
+    both answers of a comparison are measured with the same errors. The more labels, the less that counts: it
+    loses weight just as the judge's rating does in the strata that it shifts.
     """
 
     labels: dict[str, Tally] = field(default_factory=dict)
@@ -276,9 +281,13 @@ class Truth:
         return told * own + (1 - told) * self.audits.get(of.name, _NOTHING).towards(own)
 
     def _told(self) -> float:
-        """How far people have replaced the judge, in [0, 1)."""
-        labels = sum(tally.n for name, tally in self.labels.items() if name.startswith("judge"))
-        return labels / (labels + _PRIOR)
+        """How far people have replaced the judge where it says that content moved, in [0, 1)."""
+        known = sum(
+            tally.effective
+            for name, tally in self.labels.items()
+            if name.startswith("judge") and Stratum.named(name).shifted
+        )
+        return known / (known + _PRIOR)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""

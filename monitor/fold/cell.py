@@ -13,6 +13,7 @@ from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, Window
 from evenkeel.monitor.detect import Alert, DriftAlert, Measure
 from evenkeel.monitor.estimate import Counts, Windows
 from evenkeel.monitor.fold.clusters import Clusters
+from evenkeel.monitor.fold.corrections import NO_INCREMENTS
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
     from evenkeel.monitor.estimate import CellEstimates, Outcome
+    from evenkeel.monitor.fold.corrections import Corrected, Increments
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.noise import JudgeEstimates
 
@@ -41,6 +43,7 @@ class Cell:
         "alert",
         "changed",
         "clusters",
+        "corrected",
         "counts",
         "drift",
         "key",
@@ -71,6 +74,8 @@ class Cell:
         """Since the last checkpoint."""
         self.shown: CellReport | None = None
         """The last report, for as long as nothing in it changes."""
+        self.corrected: Corrected | None = None
+        """What the last report was corrected by."""
         self._estimates: CellEstimates | None = None
         self._letters: dict[Window, Counter[str]] = {}
         self._windowed: dict[Window, WindowEstimates] = {}
@@ -86,8 +91,15 @@ class Cell:
         self.counts.clustered += 1
         self.scorer, self.scored_at = verdict.scorer, verdict.scored_at
 
-    def add(self, verdict: Verdict, outcome: Outcome | str, now: float, era: int) -> Change | None:
-        """Count a verdict that is one by itself, and show its pair to the detector."""
+    def add(
+        self,
+        verdict: Verdict,
+        outcome: Outcome | str,
+        now: float,
+        era: int,
+        increments: Increments = NO_INCREMENTS,
+    ) -> Change | None:
+        """Count a verdict that is one by itself, and show its pair, corrected, to the detector."""
         difference = self.counts.count(outcome, verdict)
         self._estimates = None
         self.revision += 1
@@ -98,7 +110,7 @@ class Cell:
             # scoring has stopped.
             self.scored_at = verdict.scored_at
             self.windows.add(outcome.letter, verdict.scored_at, now, era)
-        return self.alert.observe(_observations(verdict, difference)) if self.alert else None
+        return self.alert.observe(_observations(verdict, difference, increments)) if self.alert else None
 
     def touch(self) -> None:
         """Note that something was changed by what is no verdict of this cell."""
@@ -188,15 +200,15 @@ class Cell:
         return cell
 
 
-def _observations(verdict: Verdict, difference: int | None) -> dict[Measure, float]:
+def _observations(verdict: Verdict, difference: int | None, increments: Increments) -> dict[Measure, float]:
     """What the alert sees of a verdict."""
     observed: dict[Measure, float] = {}
     if difference is not None:
-        observed[Measure.CONTENT] = difference
+        observed[Measure.CONTENT] = difference if increments.content is None else increments.content
     if verdict.failure is None:
         loss = verdict.graded_loss
         if loss is not None:
-            observed[Measure.SIMILARITY] = loss
+            observed[Measure.SIMILARITY] = max(-1.0, min(1.0, loss + increments.graded))
         if verdict.wanted_format is not None or verdict.wanted_language is not None:
             observed[Measure.INVALID] = int(bool(verdict.invalid))
     return observed
@@ -226,6 +238,7 @@ def cell_report(
     noise_floor: Estimate | None,
     judged: JudgeEstimates,
     windows: dict[Window, WindowEstimates],
+    corrected: Corrected,
 ) -> CellReport:
     """The report of a cell; the same object as last time if nothing in it has changed.
 
@@ -235,6 +248,7 @@ def cell_report(
         noise_floor: Content delta of the identical resend.
         judged: The judge of its route and model.
         windows: Its figures by window.
+        corrected: Its figures as far as labels or audits correct them.
     """
     alert, shown = cell.alert, cell.shown
     if (
@@ -244,8 +258,10 @@ def cell_report(
         and shown.noise_floor is noise_floor
         and shown.judge_noise is judged.noise
         and shown.decided is judged.decided
+        and cell.corrected is corrected
     ):
         return shown
+    cell.corrected = corrected
     estimates = cell.estimates(settings)
     cell.shown = CellReport(
         key=cell.key,
@@ -257,7 +273,7 @@ def cell_report(
         qualities=cell.counts.qualities,
         pairs=cell.counts.pairs if alert else {},
         last_scored_at=cell.scored_at,
-        content_delta=estimates.content_delta,
+        content_delta=corrected.content_delta or estimates.content_delta,
         quality_delta=estimates.quality_delta,
         quality_worse=estimates.quality_worse,
         quality_better=estimates.quality_better,
@@ -271,7 +287,8 @@ def cell_report(
         control_similarity=_mean(cell.counts.control_similarity, cell.counts.control_similarity_trials),
         control_similarity_trials=cell.counts.control_similarity_trials,
         noise_floor=noise_floor,
-        excess=estimates.excess if alert else None,
+        excess=corrected.excess or estimates.excess if alert else None,
+        corrected_by=corrected.labels,
         evidence_log10=alert.evidence_log10 if alert else 0.0,
         alarm_log10=alert.alarm_log10 if alert else 0.0,
         threshold=settings.threshold if alert else 0.0,

@@ -32,6 +32,21 @@ _REMEMBERED: Final = 2_000
 """Labelled verdicts of a route and model of which it is known who says what, the newest: a person may say
 something else of them. Of older ones what was said last counts for good."""
 _SAME: Final = SAME_CONTENT
+_USUAL_DROP: Final = 0.5
+"""Of the grade of an answer that moved though its rating says that it did not: that of the next rating."""
+
+
+class Increments(NamedTuple):
+    """What a trial says, with what is known of its stratum in place of its own rating."""
+
+    content: float | None = None
+    """Share of the trial's stratum that truly shifted less that of the resend's, in [−1, 1]; None without a
+    resend."""
+    graded: float = 0.0
+    """To be added to the verdict's graded loss."""
+
+
+NO_INCREMENTS: Final = Increments()
 
 
 class Corrected(NamedTuple):
@@ -41,6 +56,9 @@ class Corrected(NamedTuple):
     excess: Estimate | None = None
     labels: int = 0
     """Behind them."""
+
+
+_UNCORRECTED: Final = Corrected()
 
 
 class JudgeBias(NamedTuple):
@@ -71,9 +89,11 @@ class _Said:
 class _Place:
     """One route and model."""
 
-    __slots__ = ("changed", "drawn", "pairs", "said", "truth", "verdicts")
+    __slots__ = ("_corrected", "drawn", "pairs", "said", "truth", "verdicts")
 
     def __init__(self) -> None:
+        self._corrected: dict[str, Corrected] = {}
+        """By perturbation, until something is counted."""
         self.truth = Truth()
         self.said: dict[str, _Said] = {}
         self.pairs: dict[str, Counter[str]] = {}
@@ -86,6 +106,7 @@ class _Place:
     def add(self, verdict: Verdict, trial: Stratum, resend: Stratum | None, *, observed: bool) -> None:
         self._audit(verdict)
         if observed:
+            self._corrected.pop(verdict.perturbation, None)
             pairs = self.pairs.setdefault(verdict.perturbation, Counter())
             pairs[f"{trial.name} {resend.name if resend else ''}"] += 1
         if verdict.label_share > 0 and verdict.perturbation != BASELINE:
@@ -97,11 +118,13 @@ class _Place:
         proven = verdict.details.get(HEURISTIC_RATING)
         if proven is None or verdict.rating is None:
             return
+        self._corrected.clear()
         name = Stratum("heuristic", int(proven), proven < _SAME).name
         tally = self.truth.audit(name)
         tally.add(1 / (verdict.audit_share or 1.0), shifted=verdict.rating < _SAME)
 
     def label(self, label: Label) -> None:
+        self._corrected.clear()
         said = self.said.get(label.verdict_id)
         if said is None:
             of = stratum(
@@ -125,11 +148,18 @@ class _Place:
             self.truth.label(said.stratum).add(1 / said.share, shifted=said.shifted, times=times)
 
     def corrected(self, perturbation: str, *, alpha: float, min_trials: int) -> Corrected:
+        found = self._corrected.get(perturbation)
+        if found is None:
+            found = self._estimated(perturbation, alpha=alpha, min_trials=min_trials)
+            self._corrected[perturbation] = found
+        return found
+
+    def _estimated(self, perturbation: str, *, alpha: float, min_trials: int) -> Corrected:
         truth, labels = self.truth, self.truth.labelled
         pairs = self.pairs.get(perturbation)
         told = labels >= min_trials
         if pairs is None or not (told or truth.audited >= min_trials):
-            return Corrected()
+            return _UNCORRECTED
         trials: Counter[tuple[Stratum, Stratum | None]] = Counter()
         paired: Counter[tuple[Stratum, Stratum | None]] = Counter()
         for names, count in sorted(pairs.items()):
@@ -188,13 +218,19 @@ class _Place:
         return place
 
 
+def _regraded(rating: int, moved: float) -> float:
+    """Half of how much worse a grade by rating is if answers with it moved with this probability."""
+    drop = (_SAME - rating) / (_SAME - 1)
+    return (moved * (drop or _USUAL_DROP) - drop) / 2
+
+
 class Corrections:
     """What is known of the judge's errors, by route and model. Not thread-safe; goes into the checkpoint."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], _Place] = {}
 
-    def content(self, route: str, model: str, verdict: Verdict, *, observed: bool) -> float | None:
+    def observe(self, route: str, model: str, verdict: Verdict, *, observed: bool) -> Increments:
         """Take a verdict in, and say how much oftener its content moved than that of the resend.
 
         Args:
@@ -203,17 +239,22 @@ class Corrections:
             verdict: Rated or not.
             observed: Whether it is an observation by itself, and not one more of its cluster.
 
-        Returns: The difference of the two shares that truly shifted, in [−1, 1], by what was known before
-            this verdict: −1, 0 or 1 if nothing was. None if the trial or its resend has no outcome.
+        Returns: the increments by what was known before this verdict.
         """
         trial, resend = strata_of(verdict)
         if trial is None:
-            return None
+            return NO_INCREMENTS
         place = self._places.get((route, model))
         if place is None:
             place = self._places[route, model] = _Place()
         truth = place.truth
-        found = None if resend is None else truth.expected(trial) - truth.expected(resend)
+        found = NO_INCREMENTS
+        if resend is not None:
+            moved, moved_anyway = truth.expected(trial), truth.expected(resend)
+            graded = 0.0
+            if verdict.rating is not None and verdict.baseline_rating is not None:
+                graded = _regraded(verdict.rating, moved) - _regraded(verdict.baseline_rating, moved_anyway)
+            found = Increments(moved - moved_anyway, graded)
         place.add(verdict, trial, resend, observed=observed)
         return found
 
@@ -233,7 +274,7 @@ class Corrections:
     ) -> Corrected:
         """The estimates of a cell as far as labels or audits correct them: at least `min_trials` of them."""
         place = self._places.get((route, model))
-        return place.corrected(perturbation, alpha=alpha, min_trials=min_trials) if place else Corrected()
+        return place.corrected(perturbation, alpha=alpha, min_trials=min_trials) if place else _UNCORRECTED
 
     def bias(self, route: str, model: str, *, alpha: float, min_labels: int) -> JudgeBias | None:
         """How far verdicts are from people on a route and model; None with fewer labels."""

@@ -18,6 +18,7 @@ from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.estimate import Counts, Windows, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
+from evenkeel.monitor.fold.corrections import Corrections
 from evenkeel.monitor.fold.events import (
     Applied,
     TrendRow,
@@ -31,7 +32,7 @@ from evenkeel.monitor.fold.events import (
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
-from evenkeel.stores.verdict_log import LoggedApproval
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.fold.corrections import JudgeBias
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
-    from evenkeel.stores.verdict_log import LoggedVerdict
+    from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 
 
 _VOTES: Final = 9
@@ -127,6 +129,7 @@ class MonitorState:
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
         self._judges = Judges()
+        self._corrections = Corrections()
         self._rollups = Rollups()
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
@@ -135,8 +138,8 @@ class MonitorState:
         self._forgotten: list[Cell] = []
         """Cells whose drift was over with the change that the current verdict began."""
 
-    def apply(self, logged: LoggedVerdict | LoggedApproval) -> Applied:
-        """Count one verdict, or take baselines that were approved.
+    def apply(self, logged: Logged) -> Applied:
+        """Count one verdict, or take in baselines that were approved or what a person says of a verdict.
 
         An entry at or before `offset` is counted already and changes nothing.
 
@@ -147,6 +150,10 @@ class MonitorState:
         self.offset = logged.offset
         if isinstance(logged, LoggedApproval):
             return Applied(self._approved(logged), [])
+        if isinstance(logged, LoggedLabel):
+            label = logged.label
+            self._corrections.label(self._places(label.route).name_of(label.model), label)
+            return Applied([], [])
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
         events = self._settle(logged, now)
@@ -162,11 +169,12 @@ class MonitorState:
         if self._forgotten:
             events += [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
             self._forgotten.clear()
+        increments = self._corrections.observe(verdict.route, model, verdict, observed=observed)
         if not observed:
             cell.repeat(verdict)
             return Applied(events, [])
         self._judges.add(verdict.route, model, verdict)
-        change = cell.add(verdict, outcome, now, eras.route)
+        change = cell.add(verdict, outcome, now, eras.route, increments)
         if change:
             events.append(alert_event(cell, change, logged, self.settings))
         drifted = cell.observe_drift(outcome)
@@ -236,6 +244,7 @@ class MonitorState:
         for cell in dropped:
             del self._cells[cell.key.parts]
         self._judges.drop(route, leaving)
+        self._corrections.drop(route, leaving)
         self._rollups.drop(route, leaving, now)
         self._sorted = []
         # The store has parts of what is gone.
@@ -309,16 +318,25 @@ class MonitorState:
         return [self._report(cell) for cell in self._sorted]
 
     def _report(self, cell: Cell) -> CellReport:
-        route, model, _ = cell.key.parts
+        route, model, perturbation = cell.key.parts
         baseline = self._cells.get((route, model, BASELINE))
         rules = self.settings
+        alpha, fewest = rules.alpha, rules.min_trials
+        floor = self._corrections.corrected(route, model, BASELINE, alpha=alpha, min_trials=fewest)
+        known = baseline.estimates(rules).content_delta if baseline else None
         return cell_report(
             cell,
             rules,
-            noise_floor=baseline.estimates(rules).content_delta if baseline else None,
+            noise_floor=floor.content_delta or known,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
+            corrected=self._corrections.corrected(route, model, perturbation, alpha=alpha, min_trials=fewest),
         )
+
+    def judge_bias(self, route: str, model: str) -> JudgeBias | None:
+        """How far verdicts are from what people say, on one route and model; None with too few labels."""
+        rules = self.settings
+        return self._corrections.bias(route, model, alpha=rules.alpha, min_labels=rules.min_trials)
 
     def checkpoint(self) -> Checkpoint:
         """What to store now; the parts are taken to be stored from then on."""
@@ -348,6 +366,7 @@ class MonitorState:
                 "clock": self._clock.to_json(),
                 "changes": self._changes,
                 "unfinished": self._rollups.to_json(),
+                "corrections": self._corrections.to_json(),
             }
         )
         return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
@@ -396,6 +415,7 @@ class MonitorState:
         state._clock = LogClock(head["clock"])
         state._changes = head["changes"]
         state._judges = Judges.from_json(head["judges"])
+        state._corrections = Corrections.from_json(head["corrections"])
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":

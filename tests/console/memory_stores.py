@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evenkeel.core.approval import Approval
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
-    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
     from evenkeel.stores.verdict_log import Narrow
 
@@ -21,18 +22,20 @@ class MemoryLog:
     verdicts: list[Verdict] = field(default_factory=list)
     """Oldest first."""
     texts: dict[str, Evidence] = field(default_factory=dict)
-    approved: list[Approval] = field(default_factory=list)
+    notes: list[Approval | Label] = field(default_factory=list)
 
-    def approve(self, approval: Approval) -> bool:
-        """Store once by id."""
-        if approval in self.approved:
+    def note(self, note: Approval | Label) -> bool:
+        """Store once."""
+        if note in self.notes:
             return False
-        self.approved.append(approval)
+        self.notes.append(note)
         return True
 
     def approvals(self) -> list[LoggedApproval]:
         """All, in order."""
-        return [LoggedApproval(place, one) for place, one in enumerate(self.approved)]
+        return [
+            LoggedApproval(place, one) for place, one in enumerate(self.notes) if isinstance(one, Approval)
+        ]
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store once by id."""

@@ -94,7 +94,7 @@ def test_what_was_shown_is_approved_once(client, scene, actions):
     for _ in range(2):
         sent = client.post("/baselines", data=form, follow_redirects=False)
         assert sent.status_code == 303
-    (approval,) = scene.log.approved
+    (approval,) = scene.log.notes
     assert (approval.by, approval.note, approval.route, approval.at) == (
         "ann",
         "agreed",
@@ -138,7 +138,7 @@ def test_what_no_longer_fits_is_not_approved(client, scene, actions, spoil, said
     response = client.post("/baselines", data=form)
     assert response.status_code == 400
     assert said in words(response)
-    assert (scene.log.approved, actions.latest(5)) == ([], [])
+    assert (scene.log.notes, actions.latest(5)) == ([], [])
 
 
 def test_what_was_shown_before_a_change_is_not_approved_after_it(client, scene, changes):
@@ -165,7 +165,7 @@ def test_an_older_page_does_not_replace_what_was_approved_on_a_newer_one(client,
         assert client.post("/baselines", data=newer, follow_redirects=False).status_code == 303
     late = client.post("/baselines", data=older)
     assert (late.status_code, "newer figures of these cells" in words(late)) == (400, True)
-    assert [one.by for one in scene.log.approved] == ["bob"]
+    assert [one.by for one in scene.log.notes] == ["bob"]
 
 
 def test_only_the_consoles_own_page_approves(client, scene):
@@ -174,7 +174,7 @@ def test_only_the_consoles_own_page_approves(client, scene):
     site = {"sec-fetch-site": "cross-site"}
     assert client.post("/baselines", data=form, headers=site).status_code == 403
     assert client.post("/baselines", data={**form, "_csrf_token": "x"}).status_code == 403
-    assert scene.log.approved == []
+    assert scene.log.notes == []
 
 
 def test_a_route_without_cells_has_no_baselines(client):
@@ -213,4 +213,4 @@ def test_a_baseline_is_approved_in_a_browser(app, scene, chromium):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.close()
     assert complaints == []
-    assert [one.by for one in scene.log.approved] == ["ann"]
+    assert [one.by for one in scene.log.notes] == ["ann"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import ANYTHING, Narrow, RoutesLog
+from evenkeel.stores.verdict_log import ANYTHING, LoggedLabel, Narrow, RoutesLog
 from tests.stores.examples import EVIDENCE, verdict
 
 
@@ -52,6 +54,24 @@ def test_an_id_is_logged_once(log):
     assert not log.append(verdict(1, rating=1), None)
     assert [one.verdict.rating for one in log.read_after(0, 10)] == [2]
     assert log.evidence(verdict(1).id) == EVIDENCE
+
+
+def test_a_label_is_an_entry_without_its_texts(log):
+    """Each version has a place of its own, once; who reads verdicts and approvals sees none of it."""
+    log.append(verdict(1), EVIDENCE)
+    said = label_of(verdict(1), Said("ann", rating=3, note="as he says"), at=5.0)
+    assert log.note(said)
+    assert not log.note(said)
+    log.append(verdict(2), None)
+    assert log.note(replace(said, version=2, withdrawn_at=6.0))
+    first, label, _, withdrawn = log.entries_after(0, 10)
+    assert label == LoggedLabel(label.offset, replace(said, note="", quality_scores=(), details={}))
+    assert (withdrawn.label.version, withdrawn.label.withdrawn_at) == (2, 6.0)
+    assert first.offset < label.offset < withdrawn.offset
+    assert log.entries_after(label.offset, 1) == log.entries_after(first.offset, 2)[1:]
+    assert log.approvals() == []
+    assert [one.verdict.id for one in log.read_after(0, 10)] == [verdict(1).id, verdict(2).id]
+    assert RoutesLog(log, ["other"]).entries_after(0, 10) == []
 
 
 def test_reading_goes_on_after_an_offset(log):
