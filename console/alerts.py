@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, DriftReport
-    from evenkeel.monitor.changes.effects import Effect
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, VerdictLog
@@ -50,11 +49,6 @@ _SLACK_S: Final = 60.0
 """The first verdict after a change and the one that raises an alert may be scored in either order."""
 
 RUNBOOKS: Final = {"excess": "EvenkeelRobustnessBreach", "drift": "EvenkeelDrift"}
-CHANGED: Final[dict[Effect, str]] = {
-    "worse": "Answers are worse since the last change",
-    "fragile": "Answers are more fragile since the last change",
-    "different": "Answers are different since the last change",
-}
 DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
 _MOVES: Final = "Answers change under"
 
@@ -227,7 +221,8 @@ def _drift(drift: DriftReport) -> str:
 
 def _of_change(change: ChangeReport) -> Alert:
     value = " ".join(finding_lines(change)).rstrip(".")
-    return Alert("change", CHANGED[change.effect], change.route, value, change.at, change=change)
+    what = f"{change.said[0].upper()}{change.said[1:]} since the last change"
+    return Alert("change", what, change.route, value, change.at, change=change)
 
 
 def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, CellKey, str, float | None]:

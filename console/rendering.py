@@ -21,7 +21,6 @@ from evenkeel.console import links, wording
 from evenkeel.console.heatmap import cell_id
 from evenkeel.core import figures, geometry, rewordings
 from evenkeel.experiments.kit.renderings import environment
-from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 from evenkeel.stores.audit_log import KNOWN_BY
@@ -170,7 +169,6 @@ class Renderer:
         self._environment.filters |= {
             "band": geometry.band,
             "candidate_lines": candidate_lines,
-            "effect_words": EFFECTS.__getitem__,
             "finding_lines": finding_lines,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,

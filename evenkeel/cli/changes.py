@@ -13,7 +13,6 @@ from rich.table import Table
 
 from evenkeel.cli.options import json_option, table_console, with_stores
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
-from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
@@ -56,7 +55,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
         table.add_column(name, no_wrap=name != "what")
     for report in found:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
-        table.add_row(report.id, noticed, report.title, EFFECTS[report.effect])
+        table.add_row(report.id, noticed, report.title, report.said)
     table_console().print(table)
 
 

@@ -23,7 +23,6 @@ from evenkeel.experiments.kit.renderings import csv_text, json_text
 from evenkeel.experiments.report import sentences
 from evenkeel.experiments.report.sides import COMPARED
 from evenkeel.experiments.report.tables import BASELINE_CATEGORY, MEASURES, ranked
-from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 
@@ -187,7 +186,7 @@ def _change(change: ChangeSides) -> Iterator[Section]:
     yield _section(
         "change",
         Paragraph(
-            f"Effect: {EFFECTS[found.effect]}. Coincided with: {found.coincided}. Noticed "
+            f"Effect: {found.said}. Coincided with: {found.coincided}. Noticed "
             f"{figures.date_and_time(found.at)}, change {found.id}."
         ),
         *_listed("change", marks).blocks,

@@ -25,7 +25,6 @@ from evenkeel.core.text import one_line
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, WORDS, ranked
-from evenkeel.monitor.changes.effects import EFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,8 +151,7 @@ def _template() -> Template:
 
 def change_line(change: ChangeReport, *, dated: bool = True) -> str:
     """A change in a sentence: when, what, and what it did."""
-    effect = EFFECTS[change.effect]
-    text = f"{change.route}: {effect}; this coincided with {change.coincided}."
+    text = f"{change.route}: {change.said}; this coincided with {change.coincided}."
     return f"{date_and_time(change.at)}: {text}" if dated else text
 
 

@@ -150,6 +150,7 @@ class _Case:
         self._kinds = tuple({**noticed, **({kinds.GOLDENS: None} if goldens_moved else {})})
         moved = [_onset(mark) for mark in marks if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
         self._answers_at = min(moved, default=None)
+        self._began = min((_onset(mark) for mark in marks), default=0)
 
     def causes(self, *, differs: bool) -> Causes:
         """Everything that is known."""
@@ -238,15 +239,16 @@ class _Case:
         return candidates
 
     def _gap(self, mark: ChangeMark) -> int:
-        """Exchanges from a mark to where the answers moved, or from the first mark."""
-        return _onset(mark) if self._answers_at is None else self._answers_at - _onset(mark)
+        """Exchanges from a mark to where the answers moved, or from the first sign of the change."""
+        return _onset(mark) - self._began if self._answers_at is None else self._answers_at - _onset(mark)
 
     def _why(self, cause: Cause, marks: Sequence[ChangeMark]) -> str:
         said = [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in marks]
         if cause is Cause.PROVIDER:
             return self._silent(marks, said)
         if cause is Cause.JUDGE and self._comparison is not None and self._comparison.judge.moved:
-            said.append(self._judge_said())
+            judge = self._judge_said()
+            said.append(f"{judge[0].lower()}{judge[1:]}" if said else judge)
         gap = min((self._gap(mark) for mark in marks), key=abs, default=0)
         when = ""
         if self._answers_at is not None and not any(mark.kind == kinds.RATINGS for mark in marks):
@@ -283,7 +285,8 @@ class _Case:
         return "The judge agrees with itself or with the heuristics differently than before"
 
     def _ruled_out(self) -> Iterator[str]:
-        missing = [kinds.NAMES[kind] for kind in kinds.STATED if kind not in self._kinds]
+        names = {**kinds.NAMES, kinds.JUDGE: "the judge's name or wording"}
+        missing = [names[kind] for kind in kinds.STATED if kind not in self._kinds]
         if missing:
             yield f"No change was noticed of {listing(missing)}."
         if self._goldens_moved is False:

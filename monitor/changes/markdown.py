@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes.causes import SAID
-from evenkeel.monitor.changes.effects import EFFECTS
 from evenkeel.monitor.changes.kinds import NAMES
 
 if TYPE_CHECKING:
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 300
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
-KINDS_OF_FINDINGS: Final = {
-    "worse": "worse",
-    "fragile": "more fragile",
-    "better": "better",
-    "different": "different",
+FOUND: Final = {
+    "worse": "Worse",
+    "fragile": "More fragile",
+    "better": "Better",
+    "different": "Different",
 }
 """For people, before a finding."""
 
@@ -40,7 +39,7 @@ def _lines(report: ChangeReport) -> Iterator[str]:
     yield f"- Route: {_text(report.route)}"
     yield f"- Noticed: {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     yield f"- Coincided with: **{report.coincided}**"
-    yield f"- Effect: **{EFFECTS[report.effect]}**"
+    yield f"- Effect: **{report.said}**"
     yield from _section("What was measured", [_text(line) for line in finding_lines(report)])
     yield from _section("What coincided with it", [_text(line) for line in candidate_lines(report)])
     yield from _section("What it was not", [_text(line) for line in report.ruled_out])
@@ -59,7 +58,10 @@ def _lines(report: ChangeReport) -> Iterator[str]:
 
 def finding_lines(report: ChangeReport) -> list[str]:
     """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
-    return [f"{KINDS_OF_FINDINGS[one.effect].capitalize()}: {one.text}" for one in report.findings]
+    return [
+        f"{'Rated differently' if report.rated_differently and one.rated else FOUND[one.effect]}: {one.text}"
+        for one in report.findings
+    ]
 
 
 def candidate_lines(report: ChangeReport) -> list[str]:

@@ -11,6 +11,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.effects import (
+    EFFECTS,
     Effect,
     Finding,
     as_different,
@@ -104,6 +105,18 @@ class ChangeReport:
     def title(self) -> str:
         """Route and what coincided with the change in a few words."""
         return f"{self.route}: {self.coincided}"
+
+    @property
+    def rated_differently(self) -> bool:
+        """Whether the judge or the settings changed, so that the ratings of both sides cannot be compared."""
+        return self.cause in _YARDSTICKS or any(mark.kind == kinds.JUDGE for mark in self.marks)
+
+    @property
+    def said(self) -> str:
+        """What it did, in a few words."""
+        if self.effect == "different" and self.rated_differently and all(one.rated for one in self.findings):
+            return "answers are rated differently"
+        return EFFECTS[self.effect]
 
     @property
     def severity(self) -> Severity:

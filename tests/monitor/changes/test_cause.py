@@ -125,6 +125,6 @@ def test_what_it_was_not_is_said():
     values, goldens = verdict.ruled_out
     assert values == (
         "No change was noticed of returned model, requested model, system fingerprint, request parameters, "
-        "settings and judge."
+        "settings and the judge's name or wording."
     )
     assert goldens == "The goldens are answered as before."

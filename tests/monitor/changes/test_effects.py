@@ -119,7 +119,9 @@ def test_a_stricter_judge_is_no_change_of_the_provider():
     found = report(tally(), tally(strict=0.15, quality=WORSE), drifted)
     assert (found.cause, found.effect, found.severity) == (Cause.JUDGE, "different", "warning")
     assert [one.cause for one in found.candidates] == [Cause.JUDGE]
-    assert "The judge rates pairs that look alike to the heuristics as shifted 8 points more often" in (
+    assert found.said == "answers are rated differently"
+    assert all(line.startswith("Rated differently: ") for line in finding_lines(found))
+    assert "the judge rates pairs that look alike to the heuristics as shifted 8 points more often" in (
         found.candidates[0].why
     ), "of the resends, which it saw as well, none"
     assert any(
