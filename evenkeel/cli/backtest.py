@@ -142,8 +142,8 @@ def _settings(config: Path | None) -> MonitorSettings:
     """Those of the monitor of a settings file; its defaults without one."""
     if config is None:
         return MonitorSettings()
-    # Loaded on demand: brings the console.
-    from evenkeel.runtime.roles.monitor import monitor_settings
+    # Loaded on demand: a backtest of a file without settings needs none of this.
+    from evenkeel.runtime.limits import monitor_settings
     from evenkeel.settings import load
 
     return monitor_settings(load(config, {}, {}))

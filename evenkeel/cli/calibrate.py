@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import sys
+import time
 from concurrent.futures import BrokenExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from evenkeel.cli.options import (
     FILE,
@@ -24,23 +27,29 @@ from evenkeel.cli.options import (
     yes_option,
 )
 from evenkeel.core.figures import number, usd
+from evenkeel.experiments.backtest import read_log, read_store
 from evenkeel.experiments.calibrate.calibration import BertModel
 from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.calibrate.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.experiments.calibrate.published import METRICS as PUBLISHED_METRICS
+from evenkeel.experiments.calibrate.quiet import quiet_routes
 from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
 from evenkeel.experiments.calibrate.scoring import ScoringOptions
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.kit.arguments import InputError, words
+from evenkeel.experiments.kit.arguments import InputError, check_writable, read_text, words
 from evenkeel.experiments.kit.asking import StoppedError
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.experiments.kit.renderings import show
 from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.experiments.report.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from evenkeel.metrics.workflow.wording import StepBertScore
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
@@ -59,6 +68,20 @@ _PIPED_WIDTH: Final = 160
 @click.option("--from-store", is_flag=True, help="Take the goldens of the store instead of a file.")
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @store_options
+@file_option(
+    "--limits",
+    "Place the limits of the live alert instead, into this file; those of other routes in it stay.",
+)
+@click.option(
+    "--verdicts",
+    metavar="FILE",
+    help="With --limits: the verdicts, see docs/backtest.md.  [those of the store]",
+)
+@click.option(
+    "--quiet-from",
+    metavar="TIME",
+    help="With --limits: traffic is quiet from then on, whatever alerts there were: 2026-11-01, or 7d ago.",
+)
 @click.option(
     "--form",
     type=click.Choice(["workflow", "prose", "list", "data"]),
@@ -147,8 +170,79 @@ def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
       calibration-scores.jsonl  every score
 
     A run that was stopped goes on where it was when the same command is given again.
+
+    With --limits nothing of this is done. Limits for loss of similarity, shifted answers, qualities, invalid
+    answers and drift are placed for every route: quiet traffic stays below at the rate of false alerts that
+    the settings state, and a degradation of 30 % is above. Goldens are optional there.
+
+    \b
+      evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
+      evenkeel calibrate goldens.jsonl --limits limits.json --verdicts verdicts.jsonl --route support
+
+    `up` reads the file as alert.limits. Exit code 1 if no limit could be placed.
     """
-    sys.exit(_run(goldens, given, confirmed=yes))
+    sys.exit(_place(goldens, given) if given["limits"] else _run(goldens, given, confirmed=yes))
+
+
+_OF_LIMITS: Final = frozenset(
+    (
+        "goldens",
+        "from_store",
+        "route",
+        "limits",
+        "verdicts",
+        "quiet_from",
+        "config",
+        "data_dir",
+        "seed",
+        "yes",
+    )
+)
+"""What can be said together with --limits."""
+
+
+def _place(file: Path | None, given: Mapping[str, Any]) -> int:
+    """Place limits of the live alert.
+
+    Returns: the exit code: 0, or 1 if none could be placed.
+    Raises: UserError for options, files, goldens and stores that cannot be used.
+    """
+    context = click.get_current_context()
+    for name in given:
+        if name not in _OF_LIMITS and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} has nothing to do with --limits; leave one out")
+    out: Path = given["limits"]
+    check_writable([out])
+    before = read_limits(read_text(out)) if out.is_file() else ()
+    since = None
+    if given["quiet_from"]:
+        since = moment("--quiet-from", given["quiet_from"], time.time(), whole_day=False)
+    settings = settings_of_stores(given["config"], given["data_dir"])
+    monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
+    goldens: tuple[Golden, ...] = load_goldens(file) if file else ()
+    with contextlib.ExitStack() as stack:
+        if given["from_store"] or not given["verdicts"]:
+            stores = stack.enter_context(opened(settings))
+            goldens += stores.goldens.select(route=given["route"]) if given["from_store"] else ()
+        entries = read_log(given["verdicts"]) if given["verdicts"] else read_store(stores.verdicts)
+        quiet = quiet_routes(entries, monitor, since=since)
+    placed = place_all(
+        quiet,
+        goldens,
+        route=given["route"],
+        trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
+        today=datetime.now(UTC).date(),
+        seed=given["seed"],
+    )
+    for one in placed:
+        for line in lines_of(one):
+            click.echo(line)
+    if not any(one.limits for one in placed):
+        click.echo("evenkeel: no limit was placed, nothing was written", err=True)
+        return 1
+    out.write_text(limits_to_json(merged(before, placed)), encoding="utf-8")
+    click.echo(f"wrote {out}; it is for alert.limits in settings")
+    return 0
 
 
 def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> int:

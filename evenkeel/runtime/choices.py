@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.calibrate.limits import RouteLimit
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
@@ -88,6 +89,25 @@ def calibration(settings: Settings) -> Calibration | None:
     return found
 
 
+def limits(settings: Settings) -> tuple[RouteLimit, ...]:
+    """What `evenkeel calibrate --limits` placed, () without a file.
+
+    Raises: ValueError if the file can't be read.
+    """
+    path = settings.alert.limits
+    if path is None:
+        return ()
+    # Brings numpy and what degrades answers, which nobody without such a file needs.
+    from evenkeel.experiments.calibrate.limits import LimitsError, read_limits  # noqa: PLC0415
+
+    try:
+        return read_limits(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except LimitsError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 def addresses(settings: Settings) -> dict[str, str]:
     """The address in each variable that `alert.notify` names.
 
@@ -114,6 +134,7 @@ def check(settings: Settings, where: str) -> None:
     known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
     _looked_up(f"{where}: scoring", partial(bundles, settings))
     _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
+    _looked_up(f"{where}: alert.limits", partial(limits, settings))
     if settings.alert.notify:
         _looked_up(f"{where}: alert.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):

@@ -249,7 +249,7 @@ class Reloader:
         self.problem = ""
         """What is wrong with those last read; "" if nothing is."""
         self._written = written
-        self._calibration = _content(written.scoring.calibration)
+        self._contents = _contents(written)
         self._clock = clock
         self._reloaded_at = clock()
 
@@ -257,11 +257,13 @@ class Reloader:
         """Read the settings and log what came of it; those that are good and differ, else None. Blocks."""
         try:
             found = self.source.read()
-            calibration = _content(found.scoring.calibration)
+            contents = _contents(found)
             changes = difference(self._written, found)
-            if calibration != self._calibration and found.scoring == self._written.scoring:
-                path = str(found.scoring.calibration)
-                changes += (SettingChange("scoring.calibration", path, f"{path} (its new content)"),)
+            changes += tuple(
+                SettingChange(name, str(path), f"{path} (its new content)")
+                for name, path in _files(found).items()
+                if contents[name] != self._contents[name] and path == _files(self._written)[name]
+            )
         except SettingsError as error:
             self._refuse(str(error))
             return None
@@ -282,7 +284,7 @@ class Reloader:
             return None
         for change in changes:
             log.info("settings changed: %s", change)
-        self._written, self._calibration = found, calibration
+        self._written, self._contents = found, contents
         kept = {name: getattr(self.running, name) for name in _AS_STARTED}
         self.running = found.model_copy(update=kept)
         return self.running
@@ -303,6 +305,15 @@ class Reloader:
 
     def _where(self) -> str:
         return str(self.source.path) if self.source.path else "the environment"
+
+
+def _files(settings: Settings) -> dict[str, Path | None]:
+    """The files that settings name and that are read with them, by the setting."""
+    return {"scoring.calibration": settings.scoring.calibration, "alert.limits": settings.alert.limits}
+
+
+def _contents(settings: Settings) -> dict[str, str]:
+    return {name: _content(path) for name, path in _files(settings).items()}
 
 
 def _content(path: Path | None) -> str:

@@ -119,6 +119,14 @@ class Alert(Section):
 
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""
+    similarity_loss: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    """Largest mean loss of similarity against the identical resend that is tolerated."""
+    quality_loss: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Largest share of answers that got worse, above that of the identical resends."""
+    invalid: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Largest share of answers that ignore the format or language asked for."""
+    limits: Path | None = None
+    """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
     """Of all cells together; holds whatever the data, on average."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05

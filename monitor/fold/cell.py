@@ -291,7 +291,7 @@ def cell_report(
         corrected_by=corrected.labels,
         evidence_log10=alert.evidence_log10 if alert else 0.0,
         alarm_log10=alert.alarm_log10 if alert else 0.0,
-        threshold=settings.threshold if alert else 0.0,
+        threshold=alert.rules.limits[Measure.CONTENT].value if alert else 0.0,
         alert=alert.up if alert else False,
         judge_noise=judged.noise,
         swap_consistency=judged.swap_consistency,

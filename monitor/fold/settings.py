@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.detect import AlertRules, DriftRules, Limit, Measure
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_THRESHOLD: Final = 0.1
+_TOLERANCE: Final = 0.05
 _DETECTORS: Final = 2
 """Of each cell: its alert and its drift."""
 
@@ -15,11 +20,11 @@ _DETECTORS: Final = 2
 class MonitorSettings:
     """How verdicts become estimates and alerts."""
 
-    threshold: float = 0.1
+    threshold: float = _THRESHOLD
     """Largest paired excess that is tolerated, in (0, 1)."""
     mean_trials_between_false_alarms: float = 10_000
     """Of all cells and both detectors together: false alarms are on average at least so many trials apart."""
-    drift_tolerance: float = 0.05
+    drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100
     """Trials of a stratum from which on it is compared with its former ones, if no baseline is approved."""
@@ -31,6 +36,10 @@ class MonitorSettings:
     max_models_per_route: int = 20
     trend_interval_s: float = 10.0
     """Of verdict time, between two trend points of a cell."""
+    limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
+    """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
+    tolerances: Mapping[str, Limit] = field(default_factory=dict)
+    """The same for `drift_tolerance`."""
 
     @property
     def level(self) -> float:
@@ -43,22 +52,33 @@ class MonitorSettings:
         """
         return _DETECTORS * self.mean_trials_between_false_alarms
 
-    @property
-    def rules(self) -> AlertRules:
-        """The part of the alert."""
-        limits = {
-            Measure.CONTENT: Limit(self.threshold, "settings"),
+    def limits_of(self, route: str) -> dict[Measure, Limit]:
+        """The limits of a route's alerts, each with where it comes from."""
+        usual = {
+            Measure.CONTENT: Limit(self.threshold, _source(self.threshold, _THRESHOLD)),
             Measure.SIMILARITY: Limit(0.05),
             Measure.INVALID: Limit(0.1),
         }
-        return AlertRules(limits, self.level)
+        return {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
 
-    @property
-    def drift(self) -> DriftRules:
-        """The part of the detector of drift."""
-        return DriftRules(self.drift_tolerance, self.level, self.provisional_after)
+    def tolerance_of(self, route: str) -> Limit:
+        """The distance of a route's drifts, with where it comes from."""
+        usual = Limit(self.drift_tolerance, _source(self.drift_tolerance, _TOLERANCE))
+        return self.tolerances.get(route) or self.tolerances.get("") or usual
+
+    def rules(self, route: str) -> AlertRules:
+        """The part of the alerts of a route."""
+        return AlertRules(self.limits_of(route), self.level)
+
+    def drift(self, route: str) -> DriftRules:
+        """The part of the detectors of drift of a route."""
+        return DriftRules(self.tolerance_of(route).value, self.level, self.provisional_after)
 
     @property
     def alpha(self) -> float:
         """Probability with which an interval may ever miss the truth."""
         return 1 - self.confidence
+
+
+def _source(value: float, usual: float) -> str:
+    return "default" if value == usual else "settings"

@@ -255,8 +255,8 @@ class MonitorState:
         key = (route, model, perturbation)
         cell = self._cells.get(key)
         if cell is None:
-            alert = None if perturbation == BASELINE else Alert(self.settings.rules)
-            drift = DriftAlert(self.settings.drift)
+            alert = None if perturbation == BASELINE else Alert(self.settings.rules(route))
+            drift = DriftAlert(self.settings.drift(route))
             cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
         return cell
 
@@ -419,7 +419,9 @@ class MonitorState:
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell = Cell.from_json(CellKey(*key), raw, settings.rules, settings.drift)
+                cell_key = CellKey(*key)
+                rules, drift = settings.rules(cell_key.route), settings.drift(cell_key.route)
+                cell = Cell.from_json(cell_key, raw, rules, drift)
                 state._cells[cell.key.parts] = cell
             elif kind == "route":
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import ConsoleSources, GoldenSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels import LabelCollector
-from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier, Webhook
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
+from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels
 
 if TYPE_CHECKING:
@@ -151,18 +152,6 @@ class MonitorRole:
         self._changes.close()
         with contextlib.suppress(Exception):  # a courtesy to the other one: the lease runs out anyway
             await asyncio.to_thread(self._notifying.leave)
-
-
-def monitor_settings(settings: Settings) -> MonitorSettings:
-    """How the verdict log is folded."""
-    return MonitorSettings(
-        threshold=settings.alert.threshold,
-        mean_trials_between_false_alarms=settings.alert.mean_trials_between_false_alarms,
-        min_trials=settings.alert.min_trials,
-        drift_tolerance=settings.alert.drift_tolerance,
-        provisional_after=settings.alert.provisional_after,
-        trend_interval_s=settings.console.trend_interval_s,
-    )
 
 
 def announce(text: str) -> None:

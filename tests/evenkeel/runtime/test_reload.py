@@ -163,18 +163,19 @@ def test_bad_settings_are_refused_as_a_whole(caplog, found, said):
     assert gauges(reloader) == {"settings_reload_success": 1, "settings_last_reload_timestamp_seconds": 2.0}
 
 
-def test_another_calibration_under_the_same_name_is_a_change(tmp_path, caplog):
-    """It is read at the start of what scores, so that has to start again."""
+@pytest.mark.parametrize(("section", "name"), [("scoring", "calibration"), ("alert", "limits")])
+def test_another_file_under_the_same_name_is_a_change(tmp_path, caplog, section, name):
+    """It is read at the start of what uses it, so that has to start again."""
     caplog.set_level("INFO")
-    path = tmp_path / "calibration.yaml"
+    path = tmp_path / "named"
     path.write_text("one")
     source = Source()
-    source.found = settings(scoring={"calibration": path})
+    source.found = settings(**{section: {name: path}})
     reloader = source.reloader()
     assert reloader.reload() is None
     path.write_text("another")
     assert reloader.reload() == source.found
-    assert f"scoring.calibration: {path} → {path} (its new content)" in caplog.text
+    assert f"{section}.{name}: {path} → {path} (its new content)" in caplog.text
     assert reloader.reload() is None
 
 

@@ -1,0 +1,71 @@
+"""The limits of the alerts: what is set, what was calibrated, and where each is from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.monitor.detect import Limit, Measure
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.runtime import choices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel.settings import Settings
+
+_SETTING_OF: Final = {
+    Measure.CONTENT: "threshold",
+    Measure.SIMILARITY: "similarity_loss",
+    Measure.QUALITY: "quality_loss",
+    Measure.INVALID: "invalid",
+}
+"""Which setting of `alert` limits a measure."""
+
+
+def monitor_settings(settings: Settings) -> MonitorSettings:
+    """How the verdict log is folded: limits that are set win over calibrated ones, and those over the usual.
+
+    Raises: ValueError if the file of calibrated limits can't be read.
+    """
+    alert = settings.alert
+    stated: dict[Measure, Limit] = {
+        measure: Limit(getattr(alert, name), "settings")
+        for measure, name in _SETTING_OF.items()
+        if name in alert.model_fields_set
+    }
+    calibrated: dict[str, dict[Measure, Limit]] = {}
+    tolerances: dict[str, Limit] = {}
+    for one in choices.limits(settings):
+        limit = Limit(one.value, one.source)
+        if one.measure == "drift":
+            tolerances[one.route] = limit
+        elif (measure := Measure(one.measure)) not in stated:
+            calibrated.setdefault(one.route, {})[measure] = limit
+    return MonitorSettings(
+        threshold=alert.threshold,
+        mean_trials_between_false_alarms=alert.mean_trials_between_false_alarms,
+        min_trials=alert.min_trials,
+        drift_tolerance=alert.drift_tolerance,
+        provisional_after=alert.provisional_after,
+        trend_interval_s=settings.console.trend_interval_s,
+        limits={"": stated, **calibrated},
+        tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,
+    )
+
+
+def limit_lines(settings: Settings) -> Iterator[str]:
+    """The limits in effect and where they come from, a line for each group of routes that share them.
+
+    Raises: ValueError if the file of calibrated limits can't be read.
+    """
+    found = monitor_settings(settings)
+    shared: dict[str, list[str]] = {}
+    for route in settings.routes:
+        limits = {measure.value: limit for measure, limit in found.limits_of(route.name).items()}
+        said = ", ".join(
+            f"{name} {limit.value:g} ({limit.source})"
+            for name, limit in (*limits.items(), ("drift", found.tolerance_of(route.name)))
+        )
+        shared.setdefault(said, []).append(route.name)
+    for said, routes in shared.items():
+        yield f"limits of {', '.join(routes)}: {said}"

@@ -1,0 +1,337 @@
+"""Limits of the live alert, placed by what a route's own traffic and degraded answers show; `limits.json`.
+
+A limit is the largest mean of a measure that is tolerated (`evenkeel.monitor.detect.Measure`), or the
+distance from its baseline that is no drift. It lies where quiet traffic stays below at the stated rate of
+false alerts (`quiet`), not below what an answer loses that was degraded by 10 %, and below what one loses
+that was degraded by 30 %. Degradations are synthetic: no limit says how bad a real answer is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import sqrt
+from random import Random
+from statistics import NormalDist
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from evenkeel.core.figures import number
+from evenkeel.core.verdict import SAME_CONTENT, Failure, Verdict
+from evenkeel.experiments.calibrate.candidates import Candidate, made, source_of
+from evenkeel.experiments.calibrate.degrade import Damage, Form, form_of
+from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, Watched, quiet_limits
+from evenkeel.experiments.calibrate.score_table import DEGRADED, Condition
+from evenkeel.experiments.goldens.files import newest_versions
+from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.monitor.detect import Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import date
+
+    from evenkeel.core.verdict import Judgement
+    from evenkeel.experiments.calibrate.quiet import RouteQuiet
+    from evenkeel.stores.goldens import Golden
+
+DRIFT: Final[Watched] = "drift"
+VERSION: Final = 1
+MILD, MODERATE = 0.1, 0.3
+_FEWEST_GOLDENS: Final = 20
+_CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteLimit:
+    """One calibrated limit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    route: str
+    measure: Watched
+    value: float = Field(ge=0, lt=1)
+    source: str
+    """What it rests on, in a line for people."""
+    trials_between_false_alerts: float
+    """The stated rate: trials of all cells between two false alerts, on average."""
+
+
+class LimitsError(InputError):
+    """A file of limits cannot be used. The message names the field and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    version: int
+    limits: list[RouteLimit]
+
+
+_FILE: Final = TypeAdapter(_File)
+
+
+def limits_to_json(limits: Iterable[RouteLimit]) -> str:
+    """The text of `limits.json`, by route and then in the order of the measures."""
+    data = _FILE.dump_python(_File(VERSION, sorted(limits, key=lambda one: one.route)), mode="json")
+    return f"{json.dumps(data, indent=2, ensure_ascii=False)}\n"
+
+
+def read_limits(text: str) -> tuple[RouteLimit, ...]:
+    """Read what `limits_to_json` wrote.
+
+    Raises: LimitsError if it is no such text, of another version, or names a limit twice.
+    """
+    try:
+        found = _FILE.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise LimitsError(f"{field}: {first['msg'].lower()}: correct it, or calibrate again") from error
+    if found.version != VERSION:
+        raise LimitsError(f"version: must be {VERSION}, not {found.version}: calibrate again")
+    counted = Counter((one.route, one.measure) for one in found.limits)
+    for (route, measure), count in counted.items():
+        if count > 1:
+            raise LimitsError(f"limits: {measure} of route {route} occurs {count} times: keep one")
+    return tuple(found.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What answers degraded by known amounts lose in a measure, on average."""
+
+    mild: float
+    """Of those degraded by 10 %."""
+    moderate: float
+    """Of those degraded by 30 %."""
+    lower: float
+    """End of the 95 % interval of `moderate`, by golden."""
+
+
+@dataclass(frozen=True, slots=True)
+class DegradedGoldens:
+    """What degrading a route's goldens showed."""
+
+    goldens: int
+    loss: Mapping[Measure, Loss]
+
+
+def degraded(goldens: Sequence[Golden], *, seed: int = 0) -> DegradedGoldens | None:
+    """Degrade goldens by 10 and 30 % and score them as live answers are scored without a judge.
+
+    Only degradations that make an answer worse count. None if fewer than 20 goldens can be degraded.
+    """
+    used = [one for one in newest_versions(goldens) if one.retired_at is None]
+    forms = {one.id: form_of(one.answer, one.task) for one in used}
+    losses: dict[tuple[Measure, float], list[float]] = {}
+    counted = 0
+    for golden in used:
+        form = forms[golden.id]
+        if isinstance(form, Failure):
+            continue
+        means = _losses(golden, form, seed)
+        if len(means) == len(_LOSSES) * 2:
+            counted += 1
+            for key, value in means.items():
+                losses.setdefault(key, []).append(value)
+    if counted < _FEWEST_GOLDENS:
+        return None
+    return DegradedGoldens(
+        counted, {measure: _loss(losses[measure, MILD], losses[measure, MODERATE]) for measure in _LOSSES}
+    )
+
+
+_LOSSES: Final = (Measure.CONTENT, Measure.SIMILARITY)
+"""What degraded answers say something about: for qualities a judge is needed."""
+
+
+def _losses(golden: Golden, form: Form, seed: int) -> dict[tuple[Measure, float], float]:
+    """Mean losses of one golden over the ways to make it worse, by measure and severity."""
+    damage = Damage(form, frozenset(DEGRADED), published=False)
+    source = source_of(golden, prompt_text(golden.request))
+    worse = {
+        Condition(one.mode, severity)
+        for one in damage.degradations
+        for severity in (MILD, MODERATE)
+        if one.expected(severity) < 1
+    }
+    candidates = [one for one in made(source, damage, seed, {}, worse) if isinstance(one, Candidate)]
+    scorer = heuristic_scorer()
+    found: dict[tuple[Measure, float], list[float]] = {}
+    for one in candidates:
+        judgement = asyncio.run(scorer.score(one.pair, qualities=False))
+        lost = _lost(judgement)
+        if lost is not None:
+            found.setdefault((Measure.SIMILARITY, one.key.severity), []).append(lost)
+            found.setdefault((Measure.CONTENT, one.key.severity), []).append(float(bool(judgement.shifted)))
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
+def _lost(judgement: Judgement) -> float | None:
+    """The graded loss of an answer whose resend would have been equal."""
+    return replace(
+        _EQUAL, rating=judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid
+    ).graded_loss
+
+
+_EQUAL: Final = Verdict(
+    *("", "", 0.0, "", "", "", 1, 0.0, 0, "metrics", None, SAME_CONTENT), baseline_similarity=1.0
+)
+
+
+def _loss(mild: Sequence[float], moderate: Sequence[float]) -> Loss:
+    mean = float(np.mean(moderate))
+    reach = (
+        NormalDist().inv_cdf(0.5 + _CONFIDENCE / 2) * float(np.std(moderate, ddof=1)) / sqrt(len(moderate))
+    )
+    return Loss(float(np.mean(mild)), mean, mean - reach)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLimits:
+    """The limits of one route, and what they can and cannot do."""
+
+    route: str
+    limits: tuple[RouteLimit, ...]
+    catches: tuple[Measure, ...]
+    """Measures that a degradation of 30 % puts above their limit."""
+    notes: tuple[str, ...]
+    """What could not be placed, and why, in sentences."""
+
+
+def place_limits(
+    route: str,
+    quiet: QuietTraffic | None,
+    goldens: DegradedGoldens | None,
+    *,
+    trials_between_false_alerts: float,
+    today: date,
+    rng: Random,
+) -> PlacedLimits:
+    """Place the limits of a route.
+
+    Args:
+        route: Its name.
+        quiet: Its traffic without a change and without an alert; None if there is none.
+        goldens: What degrading its goldens showed; None without goldens.
+        trials_between_false_alerts: The stated rate.
+        today: For the source.
+        rng: Draws the resamples.
+    """
+    notes: list[str] = []
+    found: dict[Watched, float] = {}
+    if quiet is not None:
+        placed = quiet_limits(quiet, trials_between_false_alerts, np.random.default_rng(rng.getrandbits(64)))
+        found |= placed.limits
+        notes += placed.notes
+    catches: list[Measure] = []
+    for measure in _LOSSES if goldens else ():
+        assert goldens is not None
+        # A resend that is itself unlike the original has less to lose.
+        share = 1.0 if quiet is None else quiet.left_to_lose(measure)
+        loss = goldens.loss[measure]
+        name, roof, mild = measure.value, share * loss.lower, _stepped(share * loss.mild)
+        if mild < roof and (name in found or quiet is None):
+            found[name] = max(found.get(name, 0.0), mild)
+        if name in found and found[name] < roof:
+            catches.append(measure)
+    if goldens is not None and not catches:
+        notes.append("no limit catches answers degraded by 30 %: this traffic loses as much when it is quiet")
+    source = _source(quiet, goldens, trials_between_false_alerts, today)
+    return PlacedLimits(
+        route,
+        tuple(
+            RouteLimit(
+                route=route, measure=measure, value=found[measure], source=source,
+                trials_between_false_alerts=trials_between_false_alerts,
+            )
+            for measure in (*_IN_ORDER, DRIFT)
+            if measure in found
+        ),
+        tuple(catches),
+        tuple(notes),
+    )  # fmt: skip
+
+
+_IN_ORDER: Final[tuple[Watched, ...]] = ("content", "similarity", "quality", "invalid")
+
+
+def _stepped(value: float) -> float:
+    """The smallest limit of the grid that is at least so large."""
+    return next((one for one in GRID if one >= value), GRID[-1])
+
+
+def _source(quiet: QuietTraffic | None, goldens: DegradedGoldens | None, rate: float, today: date) -> str:
+    on = []
+    if quiet is not None:
+        on.append(f"{number(quiet.trials)} quiet trials ({number(quiet.clusters)} clusters)")
+    if goldens is not None:
+        on.append(f"{number(goldens.goldens)} goldens")
+    return f"calibrated on {' and '.join(on)}, {today}, ≤ 1 false alert in {number(round(rate))} trials"
+
+
+def place_all(
+    quiet: Mapping[str, RouteQuiet],
+    goldens: Sequence[Golden],
+    *,
+    route: str | None,
+    trials_between_false_alerts: float,
+    today: date,
+    seed: int,
+) -> list[PlacedLimits]:
+    """Place the limits of every route that has quiet traffic or goldens.
+
+    Args:
+        quiet: By route.
+        goldens: Of all routes.
+        route: Only this one; None = all.
+        trials_between_false_alerts: The stated rate.
+        today: For the sources.
+        seed: Of every draw.
+    """
+    placed = []
+    for name in sorted({*quiet, *(one.route for one in goldens)}):
+        if route not in {None, name}:
+            continue
+        found = quiet.get(name)
+        if found is not None and found.alert:
+            why = "an alert is up, so its traffic is not quiet; --quiet-from says from when on it is"
+            placed.append(PlacedLimits(name, (), (), (why,)))
+            continue
+        placed.append(
+            place_limits(
+                name,
+                found.traffic if found is not None and found.traffic.trials else None,
+                degraded([one for one in goldens if one.route == name], seed=seed),
+                trials_between_false_alerts=trials_between_false_alerts,
+                today=today,
+                rng=Random(seed),
+            )
+        )
+    return placed
+
+
+def lines_of(placed: PlacedLimits) -> Iterator[str]:
+    """What was placed, for people."""
+    values = ", ".join(f"{one.measure} {one.value:g}" for one in placed.limits)
+    yield f"route {placed.route}: {values or 'no limits'}"
+    if placed.limits:
+        yield f"  {placed.limits[0].source}"
+    if placed.catches:
+        yield f"  answers degraded by 30 % are above the limit of {' and '.join(placed.catches)}"
+    yield from (f"  {note}" for note in placed.notes)
+
+
+def merged(before: Iterable[RouteLimit], placed: Iterable[PlacedLimits]) -> Iterator[RouteLimit]:
+    """The limits of a file after some routes were calibrated again: those of other routes stay."""
+    again = {one.route: one for one in placed}
+    yield from (one for one in before if one.route not in again)
+    for one in again.values():
+        yield from one.limits

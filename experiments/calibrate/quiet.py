@@ -1,0 +1,435 @@
+"""Quiet traffic: trials of a route since its last change, and the smallest limits that leave it quiet.
+
+**Limits of the alert.** Every cell's trials are resampled by cluster: a *world* is a draw of the cell's
+clusters with replacement, so worlds differ as much as is left open by what is known of the cell, and a stream
+is a draw of trials from a world. A cell of few trials borrows from the others, the less the more their means
+differ. All streams go through the e-detector of the alert; the limit of a measure is the smallest of the grid
+under which all cells together raise at most the stated number of alarms. Limits that pass one by one are
+tried together, and raised by a step until that passes, too.
+
+**Tolerance of drift.** Traffic wanders in time, so blocks of 100 trials are drawn instead of trials, and go
+through the detector of drift.
+
+What this says is about traffic like that seen: another mix of prompts has other losses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+
+from evenkeel.core.approval import Approval
+from evenkeel.core.figures import number
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.detect import DriftAlert, DriftRules, Measure, bets_against
+from evenkeel.monitor.fold import MonitorState
+from evenkeel.monitor.fold.clusters import Clusters
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.fold import MonitorSettings
+
+    _Floats = NDArray[np.float64]
+
+Watched = Literal["content", "similarity", "quality", "invalid", "drift"]
+"""What has a limit: a measure of the alert, or the distance of a drift."""
+
+GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+"""Limits that are tried."""
+_TOLERANCES: Final = (0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3)
+_FEWEST: Final = 300
+"""Effective trials of a route."""
+_FEWEST_OF_CELL: Final = 30
+_WORLDS: Final = 24
+"""Of each cell."""
+_LONG: Final = 20_000
+"""Trials of a stream: as many as are between two alarms, else what is slow to build up would not be seen."""
+_BLOCK: Final = 100
+_BLOCKS: Final = 3
+"""That a cell needs for its wandering to be seen."""
+_DRIFT_LONG: Final = 4_000
+_DRIFT_TRIALS: Final = 40_000
+"""Trials that one tolerance is tried on."""
+_MOST_KEPT: Final = 20_000
+"""Trials remembered of a cell, the latest."""
+
+
+class _Trial(NamedTuple):
+    """One that counts: the first of its cluster in a window."""
+
+    cluster: str
+    observed: tuple[float, ...]
+    """By measure in the order of `Measure`; NaN where it was not measured."""
+    shifted: bool | None
+    stratum: str
+
+
+@dataclass(slots=True)
+class _Cell:
+    """The trials of one perturbation of one model, in their order."""
+
+    thinned: Clusters = field(default_factory=Clusters)
+    trials: deque[_Trial] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+
+
+@dataclass(slots=True)
+class QuietTraffic:
+    """The trials of a route without a change and without an alert."""
+
+    trials: int = 0
+    """All of them."""
+    _clusters: set[str] = field(default_factory=set)
+    _alone: int = 0
+    _cells: dict[tuple[str, str], _Cell] = field(default_factory=dict)
+    _control: Counter[str] = field(default_factory=Counter)
+    _similarity: float = 0.0
+    """Sum over the controls."""
+
+    def add(self, verdict: Verdict) -> None:
+        """Take a verdict of the route; the control and trials without an outcome tell of the noise alone."""
+        if verdict.perturbation == BASELINE:
+            if verdict.shifted is not None and verdict.similarity is not None:
+                self._control.update(trials=1, shifted=int(verdict.shifted))
+                self._similarity += verdict.similarity
+            return
+        observed = observations(verdict)
+        if not observed:
+            return
+        self.trials += 1
+        cell = self._cells.setdefault((verdict.model, verdict.perturbation), _Cell())
+        if verdict.cluster:
+            self._clusters.add(verdict.cluster)
+        else:
+            self._alone += 1
+        if cell.thinned.observe(verdict.cluster):
+            row = tuple(observed.get(measure, np.nan) for measure in Measure)
+            cell.trials.append(
+                _Trial(verdict.cluster or verdict.id, row, verdict.shifted, verdict.prompt_version or "")
+            )
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:
+        """From the verdicts of one route, in the order of the log."""
+        found = cls()
+        for verdict in verdicts:
+            found.add(verdict)
+        return found
+
+    @property
+    def clusters(self) -> int:
+        """Distinct clusters, those that stand alone among them."""
+        return len(self._clusters) + self._alone
+
+    @property
+    def effective(self) -> int:
+        """Trials that are observations."""
+        return sum(len(cell.trials) for cell in self._cells.values())
+
+    def left_to_lose(self, measure: Measure) -> float:
+        """How much of a measure an answer can lose, beside what the resend has lost already; in [0, 1]."""
+        trials = self._control["trials"]
+        if not trials:
+            return 1.0
+        if measure is Measure.CONTENT:
+            return 1 - self._control["shifted"] / trials
+        return self._similarity / trials
+
+    def cells(self) -> dict[tuple[str, str], tuple[_Trial, ...]]:
+        """The trials that count of every cell that has enough of them."""
+        return {
+            key: tuple(cell.trials)
+            for key, cell in self._cells.items()
+            if len(cell.trials) >= _FEWEST_OF_CELL
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RouteQuiet:
+    """What of a route's traffic is quiet."""
+
+    traffic: QuietTraffic
+    """Since the last change, and since the last alert was over."""
+    alert: bool
+    """Whether an alert is up, so that nothing is quiet."""
+
+
+_LOOKED_AFTER: Final = 100
+"""Entries after which changes are looked for: so many trials after a change are passed over at most."""
+
+
+def quiet_routes(
+    entries: Iterable[Verdict | Approval], settings: MonitorSettings, *, since: float | None = None
+) -> dict[str, RouteQuiet]:
+    """The quiet traffic of every route of a log, found by the monitor's own fold.
+
+    Args:
+        entries: In the order of the log.
+        settings: Of the monitor: what is no alert under them is quiet.
+        since: Unix time from when on somebody says that traffic is quiet, whatever alerts there were; None =
+            nobody does. A change begins it anew all the same.
+    """
+    state = MonitorState(settings)
+    quiet: dict[str, QuietTraffic] = {}
+    up: dict[str, set[str]] = {}
+    changed: dict[str, int] = {}
+    for offset, entry in enumerate(entries, start=1):
+        if isinstance(entry, Approval):
+            state.apply(LoggedApproval(offset, entry))
+            continue
+        for event in state.apply(LoggedVerdict(offset, entry)).events:
+            names = up.setdefault(event.route, set())
+            name = f"{event.model} {event.perturbation} {event.what}"
+            (names.add if event.kind == "raised" else names.discard)(name)
+            if since is None:
+                quiet[event.route] = QuietTraffic()
+        if offset % _LOOKED_AFTER == 0:
+            for route in state.changes():
+                newest = max((mark.offset for mark in route.latest), default=0)
+                if changed.get(route.route, 0) < newest:
+                    changed[route.route] = newest
+                    quiet[route.route] = QuietTraffic()
+        if since is None or entry.scored_at >= since:
+            quiet.setdefault(entry.route, QuietTraffic()).add(entry)
+    return {
+        route: RouteQuiet(traffic, alert=since is None and bool(up.get(route)))
+        for route, traffic in sorted(quiet.items())
+    }
+
+
+def observations(verdict: Verdict) -> dict[Measure, float]:
+    """What the alert sees of a trial, by measure."""
+    observed: dict[Measure, float] = {}
+    if verdict.shifted is not None and verdict.baseline_shifted is not None:
+        observed[Measure.CONTENT] = int(verdict.shifted) - int(verdict.baseline_shifted)
+    loss = verdict.graded_loss
+    if verdict.failure is None and loss is not None:
+        observed[Measure.SIMILARITY] = loss
+    if verdict.worse is not None and verdict.baseline_worse is not None:
+        observed[Measure.QUALITY] = int(verdict.worse) - int(verdict.baseline_worse)
+    if verdict.failure is None and (verdict.wanted_format or verdict.wanted_language):
+        observed[Measure.INVALID] = int(bool(verdict.invalid))
+    return observed
+
+
+class QuietLimits(NamedTuple):
+    """What was placed, and what was not."""
+
+    limits: dict[Watched, float]
+    notes: list[str]
+
+
+def quiet_limits(
+    quiet: QuietTraffic, trials_between_false_alerts: float, rng: np.random.Generator
+) -> QuietLimits:
+    """The smallest limits under which quiet traffic raises at most the stated number of false alerts.
+
+    Args:
+        quiet: Of one route.
+        trials_between_false_alerts: The stated rate, over all cells and both detectors; each gets half.
+        rng: Draws worlds and streams.
+    """
+    if quiet.effective < _FEWEST:
+        return QuietLimits(
+            {}, [f"{number(quiet.effective)} effective trials are quiet; {_FEWEST} are needed for limits"]
+        )
+    level = 2 * trials_between_false_alerts
+    sources = _sources(quiet)
+    limits: dict[Measure, float] = {}
+    notes: list[str] = []
+    for place, measure in enumerate(Measure):
+        streams = _Streams.of(sources, [place], rng)
+        if streams is None:
+            continue
+        found = _smallest(streams, measure, level)
+        if found is None:
+            notes.append(f"{measure}: quiet traffic is above every limit up to {GRID[-1]:g}; none is placed")
+        else:
+            limits[measure] = found
+    watched = [measure for measure in Measure if measure in limits]
+    joint = _Streams.of(sources, [list(Measure).index(measure) for measure in watched], rng)
+    while joint and joint.alarms(watched, [limits[one] for one in watched], level) > 1 / level:
+        raised = {one: _next(limits[one]) for one in watched}
+        if raised == limits:
+            break
+        limits = raised
+    placed: dict[Watched, float] = {measure.value: value for measure, value in limits.items()}
+    tolerance = _tolerance(quiet, level, rng)
+    if tolerance is not None:
+        placed["drift"] = tolerance
+    return QuietLimits(placed, notes)
+
+
+def _next(limit: float) -> float:
+    return next((one for one in GRID if one > limit), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A cell's trials, and those of all cells that it borrows from."""
+
+    own: _Floats
+    """Shape (trials, measures)."""
+    clusters: NDArray[np.int64]
+    """Number of each trial's cluster, within the cell."""
+    everyone: _Floats
+    weight: float
+    trusted: Sequence[float]
+    """By measure: how much the cell's own mean counts, in [0, 1]."""
+
+    def streams(self, places: Sequence[int], rng: np.random.Generator) -> NDArray[np.float32] | None:
+        """Resampled trials, of shape (trials, worlds, measures); None if no measure was taken of the cell."""
+        own, everyone = self.own[:, places], self.everyone[:, places]
+        if np.isnan(own).all():
+            return None
+        trusted = max(self.trusted[place] for place in places)
+        count = int(self.clusters.max()) + 1
+        drawn = rng.multinomial(
+            max(1, round(trusted * count)), np.full(count, 1 / count), size=_WORLDS
+        )  # (worlds, clusters)
+        streams = np.empty((_LONG, _WORLDS, len(places)), dtype=np.float32)
+        for world in range(_WORLDS):
+            weights = drawn[world][self.clusters].astype(float)
+            rows = rng.choice(len(own), size=_LONG, p=weights / weights.sum())
+            others = rng.integers(len(everyone), size=_LONG)
+            mine = rng.random(_LONG) < trusted
+            streams[:, world] = np.where(mine[:, None], own[rows], everyone[others])
+        return streams
+
+
+class _Streams(NamedTuple):
+    """Resampled trials of all cells."""
+
+    observed: NDArray[np.float32]
+    """Shape (trials, worlds of all cells, measures)."""
+    weights: _Floats
+    """Of each world among all: the share of its cell's trials."""
+
+    @classmethod
+    def of(
+        cls, sources: Sequence[_Source], places: Sequence[int], rng: np.random.Generator
+    ) -> _Streams | None:
+        """Streams of some measures; None if none of the cells has any."""
+        found = [
+            (one.weight, streams) for one in sources if (streams := one.streams(places, rng)) is not None
+        ]
+        if not places or not found:
+            return None
+        weights = np.repeat([weight for weight, _ in found], _WORLDS)
+        return cls(np.concatenate([streams for _, streams in found], axis=1), weights / weights.sum())
+
+    def alarms(self, measures: Sequence[Measure], limits: Sequence[float], level: float) -> float:
+        """Alarms for each trial; evidence starts from nothing at each."""
+        bets = [
+            bets_against(limit, "above", measure.low, 1.0)
+            for measure, limit in zip(measures, limits, strict=True)
+        ]
+        stakes = np.array([one.stakes for one in bets], dtype=np.float32)
+        lines = np.array(limits, dtype=np.float32)
+        shares = np.array([measure.weight for measure in measures], dtype=np.float32)
+        shares /= shares.sum()
+        entering = np.float32(1 / stakes.shape[1])
+        wealth = np.zeros((len(self.weights), *stakes.shape), dtype=np.float32)
+        gains = self.observed - lines
+        whole = not np.isnan(gains).any()
+        alarms = 0.0
+        for gain in gains:
+            grown = (entering + wealth) * (1 + stakes * gain[:, :, None])
+            wealth = grown if whole else np.where(np.isnan(grown), wealth, grown)
+            over = wealth.sum(axis=2) @ shares >= level
+            if over.any():
+                alarms += float(self.weights[over].sum())
+                wealth[over] = 0.0
+        return alarms / len(gains)
+
+
+def _sources(quiet: QuietTraffic) -> list[_Source]:
+    cells = quiet.cells()
+    total = sum(map(len, cells.values()))
+    arrays = [np.array([trial.observed for trial in trials]) for trials in cells.values()]
+    everyone = np.concatenate(arrays)
+    names = [{name: place for place, name in enumerate(dict.fromkeys(one.cluster for one in trials))}
+             for trials in cells.values()]  # fmt: skip
+    numbers = [
+        np.array([known[one.cluster] for one in trials])
+        for known, trials in zip(names, cells.values(), strict=True)
+    ]
+    trusted = _trusted(arrays)
+    return [
+        _Source(own, clusters, everyone, len(own) / total, trust)
+        for own, clusters, trust in zip(arrays, numbers, trusted, strict=True)
+    ]
+
+
+def _trusted(arrays: Sequence[_Floats]) -> list[list[float]]:
+    """For every cell and measure: how much its own mean counts against that of all cells."""
+    found = np.ones((len(arrays), len(Measure)))
+    for place in range(len(Measure)):
+        known = [one[:, place][~np.isnan(one[:, place])] for one in arrays]
+        sizes = np.array([len(one) for one in known])
+        usable = np.flatnonzero(sizes > 1)
+        if len(usable) < 2:  # noqa: PLR2004 - one cell has nobody to borrow from
+            continue
+        means = np.array([known[cell].mean() for cell in usable])
+        chance = np.array([known[cell].var(ddof=1) / sizes[cell] for cell in usable])
+        # Chance is not taken off: where it is all of the difference, cells are trusted by half.
+        between = float(means.var(ddof=1))
+        # A cell in which nothing ever happened is not known to be so.
+        chance = np.maximum(chance, 1 / sizes[usable] ** 2)
+        found[usable, place] = between / (between + chance)
+    return found.tolist()
+
+
+def _smallest(streams: _Streams, measure: Measure, level: float) -> float | None:
+    """The smallest limit of the grid with at most the stated rate of alarms; None if there is none."""
+    low, high = 0, len(GRID)
+    while low < high:
+        middle = (low + high) // 2
+        if streams.alarms([measure], [GRID[middle]], level) <= 1 / level:
+            high = middle
+        else:
+            low = middle + 1
+    return GRID[low] if low < len(GRID) else None
+
+
+def _tolerance(quiet: QuietTraffic, level: float, rng: np.random.Generator) -> float | None:
+    """The smallest tolerance of drift with at most the stated rate; None if all cells are short."""
+    cells = [[one for one in trials if one.shifted is not None] for trials in quiet.cells().values()]
+    cells = [trials for trials in cells if len(trials) >= _BLOCKS * _BLOCK]
+    if not cells:
+        return None
+    total = sum(map(len, cells))
+    streams: list[list[_Trial]] = []
+    for trials in cells:
+        count = round(_DRIFT_TRIALS * len(trials) / total / _DRIFT_LONG) or 1
+        for _ in range(count):
+            starts = rng.integers(len(trials) - _BLOCK + 1, size=_DRIFT_LONG // _BLOCK)
+            streams.append([one for start in starts for one in trials[start : start + _BLOCK]])
+    low, high = 0, len(_TOLERANCES) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _drifts(streams, _TOLERANCES[middle], level) <= 1 / level:
+            high = middle
+        else:
+            low = middle + 1
+    return _TOLERANCES[low]
+
+
+def _drifts(streams: Sequence[Sequence[_Trial]], tolerance: float, level: float) -> float:
+    """Alarms of drift for each trial."""
+    alarms = trials = 0
+    rules = DriftRules(tolerance, level)
+    for stream in streams:
+        detector = DriftAlert(rules)
+        for trial in stream:
+            change = detector.observe(int(bool(trial.shifted)), trial.stratum)
+            alarms += change is not None and change.kind != "recovered"
+        trials += len(stream)
+    return alarms / trials if trials else 0.0

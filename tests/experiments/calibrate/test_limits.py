@@ -1,0 +1,207 @@
+"""Limits of the live alert: where they are placed, what they catch, and their file."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import BASELINE, QualityScore
+from evenkeel.experiments.calibrate.limits import (
+    LimitsError,
+    RouteLimit,
+    degraded,
+    limits_to_json,
+    lines_of,
+    merged,
+    place_all,
+    read_limits,
+)
+from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, RouteQuiet, observations, quiet_routes
+from evenkeel.monitor.detect import Measure
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.stores.goldens import Golden
+from tests.experiments.calibrate.planted_goldens import prose
+from tests.experiments.calibrate.planted_traffic import RESEND, quiet_log
+
+TODAY = date(2026, 11, 20)
+SIMILARITY = RouteLimit(
+    route="support", measure="similarity", value=0.04, source="here", trials_between_false_alerts=10_000
+)
+
+
+@pytest.fixture(autouse=True)
+def few_worlds(monkeypatch):
+    """A third of the streams: enough for these."""
+    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._WORLDS", 8)
+    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._DRIFT_TRIALS", 8_000)
+
+
+def goldens(count, route="support"):
+    """Approved answers in prose."""
+    rng = random.Random(3)
+    return [
+        Golden(id=f"g{number}", route=route, answer=Answer(prose(rng)["answer"])) for number in range(count)
+    ]
+
+
+def placed(quiet, approved=(), *, rate=10_000, route=None):
+    """The limits of the only route."""
+    (found,) = place_all(quiet, approved, route=route, trials_between_false_alerts=rate, today=TODAY, seed=0)
+    return found
+
+
+def values(found):
+    """Limits by measure."""
+    return {one.measure: one.value for one in found.limits}
+
+
+def quiet(verdicts, *, alert=False):
+    """Traffic of the route that is quiet."""
+    return {"support": RouteQuiet(QuietTraffic.of(verdicts), alert)}
+
+
+def test_a_limit_lies_above_what_quiet_traffic_loses():
+    """Kinds lose up to 0.08 more than the resend: the limit is near that, however small the mean."""
+    rng = random.Random(1)
+    found = values(placed(quiet(quiet_log(4_000, rng, excess=0.04, burst=0.2))))
+    assert set(found) == {"content", "similarity", "drift"}
+    assert 0.06 <= found["content"] <= 0.12
+    assert found["similarity"] <= found["content"]
+    assert set(found.values()) <= set(GRID)
+    none = values(placed(quiet(quiet_log(4_000, rng, excess=0.0))))
+    assert none["content"] <= 0.04
+
+
+def test_less_traffic_leaves_limits_wider():
+    """What few trials leave open is allowed for."""
+    verdicts = quiet_log(4_000, random.Random(2))
+    few, many = (values(placed(quiet(verdicts[:count])))["content"] for count in (800, 8_000))
+    assert few > many
+
+
+def test_a_burst_is_worth_one_of_its_trials():
+    """Twenty near-equal prompts in a row are one observation of each kind, and one cluster."""
+    verdicts = quiet_log(400, random.Random(3), burst=1.0, kinds=1)
+    traffic = QuietTraffic.of(verdicts)
+    clusters = {one.cluster or one.exchange_id for one in verdicts}
+    assert (traffic.trials, traffic.clusters) == (400, len(clusters))
+    assert traffic.effective == len(clusters)
+
+
+def test_too_little_traffic_places_nothing():
+    """It says how much there is and how much is needed."""
+    found = placed(quiet(quiet_log(100, random.Random(4))))
+    assert found.limits == ()
+    assert list(lines_of(found)) == [
+        "route support: no limits",
+        "  100 effective trials are quiet; 300 are needed for limits",
+    ]
+
+
+def test_traffic_under_an_alert_is_not_quiet():
+    """Nothing is placed until the alert is over or somebody says from when on traffic is quiet."""
+    found = placed(quiet(quiet_log(2_000, random.Random(5)), alert=True))
+    assert found.limits == ()
+    assert "an alert is up" in found.notes[0]
+
+
+def test_goldens_say_what_a_degradation_loses():
+    """Answers degraded by 30 % lose about twice what those lose that were degraded by 10 %."""
+    found = degraded(goldens(25))
+    assert found is not None
+    loss = found.loss[Measure.SIMILARITY]
+    assert 0 < loss.mild < 0.15
+    assert 1.5 * loss.mild < loss.lower < loss.moderate < 0.4
+    assert degraded(goldens(19)) is None
+
+
+def test_goldens_alone_place_the_limit_between_mild_and_moderate():
+    """A degradation of 10 % is tolerated, one of 30 % is not."""
+    found = placed({}, goldens(25))
+    loss = degraded(goldens(25)).loss[Measure.SIMILARITY]
+    assert loss.mild <= values(found)["similarity"] < loss.lower
+    assert Measure.SIMILARITY in found.catches
+    assert found.limits[0].source == (
+        "calibrated on 25 goldens, 2026-11-20, ≤ 1 false alert in 10,000 trials"
+    )
+
+
+def test_both_together():
+    """The limit is above quiet traffic and above mild damage, and catches 30 %."""
+    found = placed(quiet(quiet_log(3_000, random.Random(6))), goldens(25))
+    assert Measure.SIMILARITY in found.catches
+    assert values(found)["similarity"] >= degraded(goldens(25)).loss[Measure.SIMILARITY].mild * 0.7
+    assert "quiet trials (3,000 clusters) and 25 goldens" in found.limits[0].source
+    assert list(lines_of(found))[2].startswith("  answers degraded by 30 % are above the limit of")
+
+
+def test_noise_that_hides_a_degradation_is_said():
+    """Traffic whose variants lose half of everything catches nothing."""
+    rng = random.Random(7)
+    found = placed(quiet(quiet_log(3_000, rng, floor=0.4, excess=0.3, kinds=2)), goldens(25))
+    assert found.catches == ()
+    assert "no limit catches answers degraded by 30 %" in found.notes[-1]
+
+
+def test_the_fold_finds_what_is_quiet():
+    """Traffic counts from the last change on, and none of it while an alert is up."""
+    rng = random.Random(9)
+    before = quiet_log(600, rng, floor=0.1)
+    after = [replace(one, model="n") for one in quiet_log(800, rng, floor=0.1, since=600)]
+    found = quiet_routes([*before, *after], MonitorSettings())["support"]
+    assert not found.alert
+    assert 0 < found.traffic.trials <= 800
+    broken = quiet_log(800, rng, floor=0.1, excess=0.4, kinds=1, since=600)
+    assert quiet_routes([*before, *broken], MonitorSettings())["support"].alert
+    named = quiet_routes([*before, *broken], MonitorSettings(), since=900.0)["support"]
+    assert not named.alert
+    assert named.traffic.trials == 500
+
+
+def test_what_the_alert_sees_of_a_trial():
+    """Content and quality against the resend's, similarity as graded loss, validity only if asked for."""
+    trial = replace(
+        RESEND, perturbation="format.json", wanted_format="json", rating=2, baseline_rating=3, similarity=0.5,
+        baseline_similarity=1.0, quality=(QualityScore("tone", 1, 3, 2),), baseline_worse=False,
+    )  # fmt: skip
+    assert observations(trial) == {
+        Measure.CONTENT: 1,
+        Measure.SIMILARITY: 0.5,
+        Measure.QUALITY: 1,
+        Measure.INVALID: 0,
+    }
+    assert observations(replace(RESEND, perturbation="general.typos")) == {}
+    assert RESEND.perturbation == BASELINE
+
+
+def test_the_file_comes_back_as_it_was():
+    """Routes that were not calibrated again keep their limits."""
+    other = replace(SIMILARITY, route="other")
+    assert read_limits(limits_to_json([SIMILARITY, other])) == (other, SIMILARITY)
+    again = replace(SIMILARITY, value=0.06)
+    found = place_all({}, [], route=None, trials_between_false_alerts=1, today=TODAY, seed=0)
+    assert found == []
+    kept = merged([SIMILARITY, other], [replace(placed({}, goldens(25)), limits=(again,))])
+    assert list(kept) == [other, again]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no json", "the file: invalid json"),
+        ('{"version": 2, "limits": []}', "version: must be 1, not 2"),
+        ('{"version": 1, "limits": [{"route": "a"}]}', "limits.0"),
+        (limits_to_json([SIMILARITY]).replace("0.04", "4"), "limits.0.value: input should be less than 1"),
+        (limits_to_json([SIMILARITY, SIMILARITY]), "similarity of route support occurs 2 times"),
+        (json.dumps(json.loads(limits_to_json([SIMILARITY])) | {"more": 1}), "more: "),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(text, said):
+    """Field and remedy in one line."""
+    with pytest.raises(LimitsError, match=said):
+        read_limits(text)
