@@ -144,11 +144,15 @@ def degraded(goldens: Sequence[Golden], *, seed: int = 0) -> DegradedGoldens | N
     if counted < _FEWEST_GOLDENS:
         return None
     return DegradedGoldens(
-        counted, {measure: _loss(losses[measure, MILD], losses[measure, MODERATE]) for measure in _LOSSES}
+        counted,
+        {measure: _loss(losses[measure, MILD], losses[measure, MODERATE]) for measure in _LOSSES.values()},
     )
 
 
-_LOSSES: Final = (Measure.CONTENT, Measure.SIMILARITY)
+_LOSSES: Final[dict[Watched, Measure]] = {
+    "content": Measure.CONTENT,
+    "similarity": Measure.SIMILARITY,
+}
 """What degraded answers say something about: for qualities a judge is needed."""
 
 
@@ -232,12 +236,12 @@ def place_limits(
         found |= placed.limits
         notes += placed.notes
     catches: list[Measure] = []
-    for measure in _LOSSES if goldens else ():
+    for name, measure in _LOSSES.items() if goldens else ():
         assert goldens is not None
         # A resend that is itself unlike the original has less to lose.
         share = 1.0 if quiet is None else quiet.left_to_lose(measure)
         loss = goldens.loss[measure]
-        name, roof, mild = measure.value, share * loss.lower, _stepped(share * loss.mild)
+        roof, mild = share * loss.lower, _stepped(share * loss.mild)
         if mild < roof and (name in found or quiet is None):
             found[name] = max(found.get(name, 0.0), mild)
         if name in found and found[name] < roof:
