@@ -1,376 +1,272 @@
-"""Many detectors at once: when the statistic of each first passes each of several levels.
+"""Many detectors at once, on matrices: when the statistic of each first passes each of several levels.
 
-A stream is independent draws from few values. One run of a detector gives its run length at every level, so
-a curve of mean run lengths over levels costs one simulation, and a detector is tuned to a run length by
-reading it off the curve.
-
-The optimum is CUSUM of the log likelihood ratio, which knows both distributions. Of all procedures with
-the same mean run to a false alarm it has the shortest worst-case delay (Moustakides 1986). No monitor can
-have it: it needs the rates before and after the change.
+A run length is estimated from trials watched and alarms seen, so that runs which end without an alarm count
+with their trials. A rival is tuned to a run length by reading its level off one simulation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from math import log
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+
+from evenkeel.monitor.detect import bets_against
+from evenkeel.monitor.detect.drift import SHARES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from evenkeel.monitor.detect import Bets
+    from evenkeel.monitor.detect import AlertRules, DriftRules
+
+    Floats = NDArray[np.float64]
+    Draw = Callable[[int, int, np.random.Generator], NDArray[np.float64]]
+    """Draws one trial, by its number from the change on, of so many runs."""
 
 
-RATES: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
-SHIFTS: Final = (0.05, 0.1, 0.15, 0.2, 0.3)
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A distribution on few values."""
-
-    values: tuple[float, ...]
-    chances: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Of an observation."""
-        return sum(value * chance for value, chance in zip(self.values, self.chances, strict=True))
-
-    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.intp]:
-        """Numbers of values."""
-        edges = np.cumsum(self.chances[:-1])
-        drawn = rng.random(shape)
-        index: NDArray[np.intp] = (drawn >= edges[0]).astype(np.intp)
-        for edge in edges[1:]:
-            index += drawn >= edge
-        return index
-
-
-def rate(chance: float) -> Stream:
+class Rate:
     """Something that happens or not."""
-    return Stream((0.0, 1.0), (1 - chance, chance))
 
+    def __init__(self, *chances: float, each: int = 100) -> None:
+        """The chance becomes the next one after so many trials; the last one stays."""
+        self._chances = chances
+        self._each = each
 
-def difference(baseline: float, excess: float) -> Stream:
-    """Paired differences: the resend shifts at the baseline rate, the variant more often, independently."""
-    variant = baseline + excess
-    plus, minus = variant * (1 - baseline), baseline * (1 - variant)
-    return Stream((0.0, 1.0, -1.0), (1 - plus - minus, plus, minus))
+    def chance(self, trial: int) -> float:
+        """Of a trial, by its number from the change on."""
+        return self._chances[min(max(trial - 1, 0) // self._each, len(self._chances) - 1)]
 
-
-def scores(mean: float, spread: float) -> Stream:
-    """Scores in [0, 1]: a beta distribution of that mean and standard deviation, in 101 steps.
-
-    The mean of the steps is then moved to the one asked for, by moving a little weight to an end.
-    """
-    size = mean * (1 - mean) / spread**2 - 1
-    values = np.linspace(0, 1, 101)
-    inner = values[1:-1]
-    logs = (mean * size - 1) * np.log(inner) + ((1 - mean) * size - 1) * np.log(1 - inner)
-    chances = np.zeros(101)
-    chances[1:-1] = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    have = float(values @ chances)
-    end, weight = (-1, (mean - have) / (1 - have)) if have < mean else (0, (have - mean) / have)
-    chances *= 1 - weight
-    chances[end] += weight
-    return Stream(tuple(values), tuple(chances))
-
-
-_BLOCK = 256
+    def __call__(self, trial: int, runs: int, rng: np.random.Generator) -> Floats:
+        """Draw one trial of so many runs."""
+        return (rng.random(runs) < self.chance(trial)).astype(float)
 
 
 class Runs(Protocol):
     """Several runs of one detector."""
 
-    def step(self, drawn: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Take one value of each run, by its number; returns the statistic of each."""
-
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the runs."""
+    def step(self, observed: Floats) -> Floats:
+        """Take one trial of each run; returns the statistic of each."""
 
 
-class EvidenceRuns:
-    """The arithmetic of `evenkeel.monitor.detect.EDetector` on a matrix, bets by runs."""
+class DriftRuns:
+    """`DriftAlert` of one stratum until its alarm, on a matrix: bets by runs."""
 
-    def __init__(self, bets: Bets, stream: Stream, runs: int) -> None:
-        self._factors = np.array([bets.factors(value) for value in stream.values]).T.copy()
-        self._entering = 1 / len(bets.stakes)
-        self._wealth = np.zeros((len(bets.stakes), runs))
+    def __init__(self, rules: DriftRules, runs: int) -> None:
+        self._rules = rules
+        self._trials = 0
+        self._hits = np.zeros(runs)
+        self._shares = np.array(SHARES)[:, None]
+        self._wealth = np.zeros((2, len(SHARES), runs))
+        self._sums = np.zeros((2, runs))
+        self._tallies = np.zeros((2, 3, runs))
+        """Of the run of each side: trials, hits and expected hits."""
 
-    def step(self, drawn: NDArray[np.intp]) -> NDArray[np.float64]:
+    def step(self, observed: Floats) -> Floats:
         """The evidence."""
-        self._wealth += self._entering
-        self._wealth *= self._factors[:, drawn]
-        evidence: NDArray[np.float64] = self._wealth.sum(axis=0)
+        before = self._trials
+        if before >= self._rules.provisional_after:
+            self._bet(observed == 1, observed)
+        self._trials += 1
+        self._hits = self._hits + observed
+        if before < self._rules.provisional_after:
+            return np.zeros_like(observed)
+        return self._held()
+
+    def restart(self, over: NDArray[np.bool_]) -> None:
+        """Let some of the runs start from nothing, with the trials they have."""
+        self._wealth[:, :, over] = 0.0
+        self._sums[:, over] = 0.0
+        self._tallies[:, :, over] = 0.0
+
+    def _bet(self, hit: NDArray[np.bool_], observed: Floats) -> None:
+        line = (self._hits + 0.5) / (self._trials + 1.0)
+        odds = ((1 - line) / line, line / (1 - line))
+        for side, sign in enumerate((1, -1)):
+            gain = np.where(hit if sign > 0 else ~hit, odds[side], -1.0)
+            self._wealth[side] = (0.5 / len(SHARES) + self._wealth[side]) * (1 + self._shares * gain)
+            trials, hits, expected = self._tallies[side]
+            self._clear(side, trials > 10 * (self._trials - trials))
+            usual = (self._hits - hits + 0.5) / (self._trials - trials + 1.0)
+            self._sums[side] += sign * (observed - usual) - self._rules.tolerance / 2
+            trials += 1
+            hits += observed
+            expected += usual
+            self._clear(side, self._sums[side] <= 0)
+
+    def _clear(self, side: int, over: NDArray[np.bool_]) -> None:
+        self._sums[side, over] = 0.0
+        self._tallies[side][:, over] = 0.0
+
+    def _held(self) -> Floats:
+        sides = self._wealth.sum(axis=1)
+        evidence: Floats = sides[0] + sides[1]
+        level = self._rules.mean_trials_between_false_alarms
+        high = np.flatnonzero(evidence >= level)
+        for run in high:
+            side = 0 if sides[0, run] >= evidence[run] / 2 else 1
+            trials, hits, expected = self._tallies[side, :, run]
+            shift = (1 - 2 * side) * (hits - expected) / trials if trials else 0.0
+            if shift < self._rules.tolerance:
+                held = self._wealth[:, :, run] * 0.999 * level / evidence[run]
+                self._wealth[:, :, run] = held
+                evidence[run] = sum(held[0]) + sum(held[1])
         return evidence
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the runs."""
-        self._wealth = self._wealth[:, mask]
 
-    def restart(self, mask: NDArray[np.bool_]) -> None:
+class AlertRuns:
+    """`Alert` until it is raised, on a matrix; trials are measures × runs, in the order of the rules."""
+
+    def __init__(self, rules: AlertRules, runs: int) -> None:
+        bets = [bets_against(limit.value, "above", one.low, 1.0) for one, limit in rules.limits.items()]
+        self._weights = list(rules.weights.values())
+        self._bets = [(np.array(one.stakes)[:, None], one.line) for one in bets]
+        self._wealth = [np.zeros((len(one.stakes), runs)) for one in bets]
+
+    def step(self, observed: Floats) -> Floats:
+        """The evidence."""
+        evidence = np.zeros(observed.shape[1])
+        for place, (stakes, line) in enumerate(self._bets):
+            wealth = (1 / len(stakes) + self._wealth[place]) * (1 + stakes * (observed[place] - line))
+            self._wealth[place] = wealth
+            evidence = evidence + self._weights[place] * wealth.sum(axis=0)
+        return evidence
+
+    def restart(self, over: NDArray[np.bool_]) -> None:
         """Let some of the runs start from nothing."""
-        self._wealth[:, mask] = 0.0
+        for wealth in self._wealth:
+            wealth[:, over] = 0.0
 
 
-class SumRuns:
-    """CUSUM: the sum of the values' scores since it was last below zero."""
+class PageHinkleyRuns:
+    """Page-Hinkley's test of both sides, with the arithmetic of river 0.26."""
 
-    def __init__(self, scores: Sequence[float], runs: int) -> None:
-        self._scores = np.array(scores)
-        self._sums = np.zeros(runs)
+    def __init__(self, delta: float, runs: int) -> None:
+        self._delta = delta
+        self._trials = 0
+        self._mean = np.zeros(runs)
+        self._rise, self._fall, self._low, self._high = np.zeros((4, runs))
 
-    def step(self, drawn: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The sum."""
-        self._sums += self._scores[drawn]
-        np.maximum(self._sums, 0.0, out=self._sums)
-        return self._sums
-
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the runs."""
-        self._sums = self._sums[mask]
+    def step(self, observed: Floats) -> Floats:
+        """The larger of the two sums since their extremes; nothing in the first 30 trials."""
+        self._trials += 1
+        self._mean = self._mean + (observed - self._mean) / self._trials
+        away = observed - self._mean
+        self._rise = 0.9999 * self._rise + away - self._delta
+        self._fall = 0.9999 * self._fall + away + self._delta
+        self._low = np.minimum(self._low, self._rise)
+        self._high = np.maximum(self._high, self._fall)
+        statistic: Floats = np.maximum(self._rise - self._low, self._high - self._fall)
+        return statistic if self._trials >= 30 else np.zeros_like(statistic)  # noqa: PLR2004 - as river does
 
 
 class WindowRuns:
-    """The sum of the last `width` values, nothing before there are so many."""
+    """The last trials against all before them, in standard errors of the difference; both sides."""
 
-    def __init__(self, stream: Stream, width: int, runs: int) -> None:
-        self._values = np.array(stream.values)
+    def __init__(self, width: int, runs: int) -> None:
         self._ring = np.zeros((width, runs))
-        self._sums = np.zeros(runs)
-        self._taken = 0
+        self._recent, self._former = np.zeros((2, runs))
+        self._trials = 0
 
-    def step(self, drawn: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The sum, minus infinity while the window is not full."""
-        slot = self._taken % len(self._ring)
-        value = self._values[drawn]
-        self._sums += value - self._ring[slot]
-        self._ring[slot] = value
-        self._taken += 1
-        if self._taken < len(self._ring):
-            return np.full(self._sums.shape, -np.inf)
-        return self._sums
-
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the runs."""
-        self._ring, self._sums = self._ring[:, mask], self._sums[mask]
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """When levels were passed, and how high."""
-
-    times: NDArray[np.float64]
-    """Runs × levels, in trials after the change; the cap where that was reached, and NaN where a run
-    passed the level before the change: it had its alarm."""
-    last: NDArray[np.float64]
-    """The statistic of each run when it passed the last level; NaN if it did not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Run lengths at one level."""
-
-    mean: float
-    error: float
-    """Standard error of the mean."""
-    height: float
-    """Mean statistic at the alarm."""
-    censored: int
-    """Runs that reached the cap and are counted with its length, which makes the mean too small."""
+    def step(self, observed: Floats) -> Floats:
+        """Nothing before there are a hundred trials to compare with."""
+        width = len(self._ring)
+        place = self._trials % width
+        self._former = self._former + self._ring[place]
+        self._recent = self._recent + observed - self._ring[place]
+        self._ring[place] = observed
+        self._trials += 1
+        former = self._trials - width
+        if former < 100:  # noqa: PLR2004 - as many as the detector of drift asks for
+            return np.zeros_like(observed)
+        pooled = (self._former + self._recent + 0.5) / (self._trials + 1)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / width + 1 / former))
+        statistic: Floats = np.abs(self._recent / width - self._former / former) / error
+        return statistic
 
 
 def passages(
     make: Callable[[int], Runs],
-    before: Stream,
-    after: Stream,
-    levels: Sequence[float] | NDArray[np.float64],
+    before: Draw,
+    after: Draw,
+    levels: Sequence[float] | Floats,
     *,
     runs: int,
     cap: int,
     rng: np.random.Generator,
     quiet: int = 0,
-) -> Passed:
-    """When each run first passes each level.
+) -> Floats:
+    """Trials from the change until each run first passes each level; levels × runs.
 
     Args:
-        make: gives the detectors, as many as are asked for.
-        before: what is observed in the first `quiet` trials.
-        after: what is observed from then on; the same values.
-        levels: growing.
-        runs: how many detectors.
-        cap: trials after which a run is given up and counted as if it had passed every level.
-        rng: draws everything.
-        quiet: trials before the change.
+        make: Gives the detectors, as many as are asked for.
+        before: Draws the first `quiet` trials.
+        after: Draws those from then on.
+        levels: Growing.
+        runs: How many detectors.
+        cap: Trials after the change until they are given up.
+        rng: Draws everything.
+        quiet: Trials before the change.
+
+    Returns: 0 or less where a level was passed before the change, infinity where it never was.
     """
-    height = np.asarray(levels, dtype=np.float64)
-    # A value beyond the last level, so that who has passed all is not asked again.
-    ahead = np.append(height, np.inf)
-    times = np.full((runs, len(height)), float(cap))
-    last = np.full(runs, np.nan)
-    alive = np.arange(runs)
+    ahead = np.append(levels, np.inf)
+    times = np.full((len(levels), runs), np.inf)
     following = np.zeros(runs, dtype=np.intp)
     detectors = make(runs)
-    trial = -quiet
-    while alive.size and trial < cap:
-        size = min(_BLOCK, -trial if trial < 0 else cap - trial)
-        drawn = (before if trial < 0 else after).draw((size, alive.size), rng)
-        for row in drawn:
-            trial += 1
-            statistic = detectors.step(row)
-            hit = np.flatnonzero(statistic >= ahead[following])
-            if hit.size:
-                reached = np.searchsorted(height, statistic[hit], side="right")
-                for run, begin, end in zip(hit, following[hit], reached, strict=True):
-                    times[alive[run], begin:end] = trial if trial > 0 else np.nan
-                following[hit] = reached
-                done = hit[reached == len(height)]
-                last[alive[done]] = statistic[done]
-        running = following < len(height)
-        if not running.all():
-            detectors.keep(running)
-            alive, following = alive[running], following[running]
-    return Passed(times, last)
-
-
-def lengths(passed: Passed, cap: int) -> Lengths:
-    """Means over the runs that had no alarm before the change, at the only level there is."""
-    counted = passed.times[~np.isnan(passed.times)]
-    return Lengths(
-        mean=float(counted.mean()),
-        error=float(counted.std() / np.sqrt(counted.size)),
-        height=float(np.nanmean(passed.last)),
-        censored=int((counted >= cap).sum()),
-    )
-
-
-_PILOT_RUNS = 100
-_PILOT_CAP = 3
-_CAP = 12
-"""Longest run, in the run length aimed at."""
+    for trial in range(1 - quiet, cap + 1):
+        # A run that has alarmed goes on unseen; its evidence may overflow, which harms nobody.
+        with np.errstate(over="ignore", invalid="ignore"):
+            statistic = detectors.step((after if trial > 0 else before)(trial, runs, rng))
+        hit = np.flatnonzero(statistic >= ahead[following])
+        if hit.size:
+            reached = np.searchsorted(levels, statistic[hit], side="right")
+            for run, begin, end in zip(hit, following[hit], reached, strict=True):
+                times[begin:end, run] = trial
+            following[hit] = reached
+            if (following == len(levels)).all():
+                break
+    return times
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """A detector's mean runs over levels, all without a change."""
+class Length:
+    """Mean trials to an alarm."""
 
-    make: Callable[[int], Runs]
-    before: Stream
-    levels: NDArray[np.float64]
-    run_lengths: NDArray[np.float64]
+    mean: float
+    alarms: int
 
-    def delays(
-        self,
-        after: Stream,
-        run_lengths: Sequence[float],
-        *,
-        runs: int,
-        quiet: int,
-        rng: np.random.Generator,
-    ) -> list[float]:
-        """Mean trials from the change to the alarm, at mean run lengths without a change.
+    @property
+    def error(self) -> float:
+        """Standard error, as of waiting times without memory."""
+        return self.mean / np.sqrt(max(self.alarms, 1))
 
-        A level between two that were measured is taken to mix them: for discrete observations there
-        is often none that has exactly the run length asked for.
-        """
-        cap = int(_CAP * self.run_lengths.max())
-        passed = passages(
-            self.make, self.before, after, self.levels, runs=runs, cap=cap, rng=rng, quiet=quiet
-        )
-        means = np.nanmean(passed.times, axis=0)
-        return [float(np.interp(np.log(one), np.log(self.run_lengths), means)) for one in run_lengths]
 
-    def level(self, run_length: float) -> float:
-        """Where the mean run is that long."""
-        return float(np.interp(np.log(run_length), np.log(self.run_lengths), self.levels))
+def run_length(times: Floats, cap: int, after: int = 0) -> Length:
+    """Mean trials to an alarm from the trial `after` on, of the runs without an alarm until then."""
+    still = times[times > after]
+    alarms = int((still <= cap).sum())
+    return Length(float((np.minimum(still, cap) - after).sum()) / max(alarms, 1), alarms)
 
 
 def tuned(
     make: Callable[[int], Runs],
-    before: Stream,
-    grid: NDArray[np.float64],
+    before: Draw,
+    grid: Floats,
     target: float,
     *,
     runs: int,
+    cap: int,
     rng: np.random.Generator,
-    margin: int = 8,
-) -> Tuned:
-    """Measure mean runs at the levels of the grid around the one where it is `target`.
-
-    Args:
-        make: gives the detectors.
-        before: what is observed.
-        grid: levels that may serve, growing.
-        target: mean run length that must lie between two of the levels.
-        runs: how many detectors.
-        rng: draws everything.
-        margin: levels of the grid on either side of the one that a few runs point to.
+) -> float:
+    """The lowest level of the grid whose mean run is at least `target`.
 
     Raises:
-        ValueError: if the run length is not within what the grid has.
+        ValueError: if there is none.
     """
-    cap = int(_PILOT_CAP * target)
-    pilot = passages(make, before, before, grid, runs=_PILOT_RUNS, cap=cap, rng=rng).times.mean(axis=0)
-    near = int(np.searchsorted(pilot, target))
-    while True:
-        levels = grid[max(0, near - margin) : near + margin]
-        passed = passages(make, before, before, levels, runs=runs, cap=int(_CAP * target), rng=rng)
-        run_lengths = passed.times.mean(axis=0)
-        if run_lengths[0] > target and levels[0] > grid[0]:
-            near -= margin
-        elif run_lengths[-1] < target and levels[-1] < grid[-1]:
-            near += margin
-        else:
-            break
-    if not run_lengths[0] <= target <= run_lengths[-1]:
-        raise ValueError(f"mean runs {run_lengths[0]:.0f} to {run_lengths[-1]:.0f} miss {target:.0f}")
-    return Tuned(make, before, levels, run_lengths)
-
-
-_GRID = np.arange(0.5, 14.0, 0.05)
-
-
-def optimal(before: Stream, after: Stream, target: float, *, runs: int, rng: np.random.Generator) -> Tuned:
-    """CUSUM for this very change, tuned by simulation to a mean run without it."""
-    scores = [
-        log(late / early) if early > 0 else 0.0
-        for early, late in zip(before.chances, after.chances, strict=True)
-    ]
-    return tuned(partial(SumRuns, scores), before, _GRID, target, runs=runs, rng=rng)
-
-
-def best_bet(
-    before: Stream,
-    after: Stream,
-    line: float,
-    low: float,
-    target: float,
-    *,
-    runs: int,
-    rng: np.random.Generator,
-) -> Tuned:
-    """CUSUM of the bet that grows fastest after this very change.
-
-    Who may assume nothing about the distribution before the change but its mean cannot do better to
-    first order: the growth of this bet is the smallest divergence of what is observed after the
-    change from any distribution with a harmless mean.
-    """
-
-    def growth(stake: float) -> float:
-        return sum(
-            chance * log(1 + stake * (value - line))
-            for value, chance in zip(after.values, after.chances, strict=True)
-            if chance > 0
-        )
-
-    found = minimize_scalar(lambda stake: -growth(stake), bounds=(0, 0.999 / (line - low)), method="bounded")
-    scores = [log(1 + found.x * (value - line)) for value in before.values]
-    return tuned(partial(SumRuns, scores), before, _GRID, target, runs=runs, rng=rng)
+    times = passages(make, before, before, grid, runs=runs, cap=cap, rng=rng)
+    for level, row in zip(grid, times, strict=True):
+        if run_length(row, cap).mean >= target:
+            return float(level)
+    raise ValueError(f"no level up to {grid[-1]:g} has a mean run of {target:,.0f}")

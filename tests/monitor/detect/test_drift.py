@@ -35,9 +35,9 @@ def test_a_trial_is_bet_on_against_what_its_stratum_predicts():
     assert alert.evidence == 0.0
     alert.observe(1)
     rate = 10.5 / 101
-    shares = [0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8)]
-    # Half of the new wealth bets on a rise. That on a fall is dropped: its run has not begun.
-    assert alert.evidence == pytest.approx(sum(1 + share * (1 - rate) / rate for share in shares) / 16)
+    mean_share = sum(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)) / 6
+    # Half of the new wealth bets on a rise; the other half, on a fall, loses its shares.
+    assert alert.evidence == pytest.approx((1 + mean_share * (1 - rate) / rate + 1 - mean_share) / 2)
 
 
 def test_a_stratum_of_few_trials_is_not_bet_on():
@@ -248,3 +248,11 @@ def test_what_is_no_trial_is_refused(observation):
     with pytest.raises(ValueError, match="0 or 1"):
         alert.observe(observation)
     assert alert.to_json()["strata"] == []
+
+
+def test_a_run_that_began_by_chance_does_not_hide_a_change():
+    """5 of the first 100 trials hit, then every fifth: the run that begins there is given up after a while."""
+    alert = DriftAlert(DriftRules(0.05, 1e12))
+    for trial in range(3000):
+        alert.observe(int(trial % 20 == 0 if trial < 100 else trial % 5 == 0))
+    assert alert.to_json()["runs"][0][3] < 2000
