@@ -27,7 +27,8 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.detect import DriftAlert, DriftRules, Measure, bets_against
 from evenkeel.monitor.fold import MonitorState
 from evenkeel.monitor.fold.clusters import Clusters
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
+from evenkeel.stores.labels import Label
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evenkeel.core.verdict import Verdict
+    from evenkeel.experiments.backtest import Entry
     from evenkeel.monitor.fold import MonitorSettings
 
     _Floats = NDArray[np.float64]
@@ -166,7 +168,7 @@ _LOOKED_AFTER: Final = 100
 
 
 def quiet_routes(
-    entries: Iterable[Verdict | Approval], settings: MonitorSettings, *, since: float | None = None
+    entries: Iterable[Entry], settings: MonitorSettings, *, since: float | None = None
 ) -> dict[str, RouteQuiet]:
     """The quiet traffic of every route of a log, found by the monitor's own fold.
 
@@ -183,6 +185,9 @@ def quiet_routes(
     for offset, entry in enumerate(entries, start=1):
         if isinstance(entry, Approval):
             state.apply(LoggedApproval(offset, entry))
+            continue
+        if isinstance(entry, Label):
+            state.apply(LoggedLabel(offset, entry))
             continue
         for event in state.apply(LoggedVerdict(offset, entry)).events:
             names = up.setdefault(event.route, set())
