@@ -122,7 +122,6 @@ RULES: Final = (
 
 EXEMPT: Final[dict[tuple[str, str], str]] = {
     ("metrics/similarity/words.py", "shall"): "a list of stop words",
-    ("monitor/changes/route.py", "cheap metrics"): "a key of stored state",
 }
 """Places where a word may stand, by file and text, with the reason."""
 

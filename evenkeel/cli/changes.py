@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def changes() -> None:
-    """List the changes on each route, their effect and their likely cause.
+    """List the changes on each route, their effect and what coincided with them.
 
     `evenkeel up` notices another model, another prompt, other traffic, a judge that drifts, and a provider
     that changes something without saying so. After a change it samples more for a while and asks the goldens

@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "score": "Score pairs of answers in a file.",
     "backtest": "Run verdicts of the past through the monitor: which alerts would there have been?",
     "goldens": "Approve exchanges as goldens, the measure of what comes later.",
-    "changes": "Show what changed on a route, its effect, and the likely cause.",
+    "changes": "Show what changed on a route, its effect, and what coincided with it.",
     "baseline": "Approve what a cell's share of shifted answers is compared with.",
     "report": "Write a report on live traffic between two dates, or around a change.",
     "gate": "Decide whether a candidate answers your goldens worse than before.",

@@ -61,7 +61,7 @@ def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
-    """What moved between the two sides of the traffic, beyond both intervals."""
+    """Differences between the two sides of the traffic, beyond both intervals."""
     control = comparison.control
     if comparison.pooled.moved:
         yield _moved(

@@ -25,7 +25,7 @@ _SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for st
 _CLASSES: Final = tuple(f"pairs alike by {span}" for span in _SPANS)
 _TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for span in _SPANS)
 _OCTAVE: Final = 2
-HEURISTICS: Final = "cheap metrics"
+HEURISTICS: Final = "heuristics"
 """Trait of a judged pair: whether the judge says what the heuristics said."""
 SHIFTED: Final = "shifted"
 """What a judge says of a pair."""

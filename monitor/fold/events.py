@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.detect import Change, Measure
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
@@ -163,6 +163,15 @@ def _drift_summary(key: CellKey, change: DriftChange) -> str:
     )
 
 
+_VERBS: Final = {
+    Measure.CONTENT: ("Answers are fragile", "Robustness recovered"),
+    Measure.SIMILARITY: ("Answers are fragile", "Robustness recovered"),
+    Measure.QUALITY: ("Answers got worse", "Quality recovered"),
+    Measure.INVALID: ("Answers are invalid", "Answers are valid again"),
+}
+"""By measure what is said when an alert is raised, and when it is resolved."""
+
+
 def _summary(key: CellKey, change: Change, excess: Estimate | None) -> str:
     """What happened, in one sentence."""
     where, mean, allowed = _place(key), change.run_mean, change.limit.value
@@ -177,7 +186,7 @@ def _summary(key: CellKey, change: Change, excess: Estimate | None) -> str:
         if excess
         else ""
     )
-    verb = "Robustness fell" if change.kind == "raised" else "Robustness recovered"
+    verb = _VERBS[change.measure][change.kind != "raised"]
     return (
         f"{verb} for {where}: over the last {change.run_trials} {recent}, where {allowed:.0%} is tolerated"
         f"{overall}."

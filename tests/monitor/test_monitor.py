@@ -186,7 +186,7 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.excess == 1.0
     assert raised.id != resolved.id
     assert raised.summary == (
-        f"Robustness fell for general.spelling on chat (m): over the last {raised.trials} paired trials "
+        f"Answers are fragile for general.spelling on chat (m): over the last {raised.trials} paired trials "
         f"answers shifted +100% compared with an identical resend, where 10% is tolerated; over all "
         f"{raised.trials} pairs +100% [{state_lower(raised.trials):+.0%}, +100%]."
     )
