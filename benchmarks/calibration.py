@@ -8,7 +8,8 @@ Speed: made-up workflows (5 to 20 steps), degraded, scored and calibrated in one
 text, so what is timed is everything around an encoder, the writing of vectors included; encoding itself is
 done once for every text and is a matter of the encoder. Seconds are the processor's.
 
-Hold-out: thresholds set on one half of the goldens, held against the other half, by form. With WorFBench
+Hold-out: thresholds set on one half of the goldens, held against the other half, by form, and with goldens in
+clusters of near-equal ones: with the clusters known, and taken for independent. With WorFBench
 beside the repository (../shared/data) its 417 workflows as well.
 """
 
@@ -19,9 +20,10 @@ import hashlib
 import json
 import os
 import random
+import re
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 DIMENSIONS: Final = 384
 TODAY: Final = date(2026, 1, 2)
 _HALF_RESAMPLES: Final = 200
+_CLUSTER: Final = 5
 _STEPS: Final = (5, 20)
 _SENTENCES: Final = (5, 14)
 
@@ -220,16 +223,32 @@ def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     return score_table(scores.rows, scores.metrics)
 
 
-def hold_out(name: str, table: ScoreTable, splits: int) -> tuple[str | float | int, ...]:
-    """How thresholds of one half do on the other."""
+def near_equal(count: int, seed: int) -> tuple[list[Source], tuple[str, ...]]:
+    """So many answers of prose, five at a time alike but for their numbers, and the cluster of each."""
+    rng = random.Random(f"{seed} near equal")
+    sources: list[Source] = []
+    for one in made_up("prose", count // _CLUSTER, seed):
+        for copy in range(_CLUSTER):
+            text = re.sub(r"\b\d{3}\b", lambda _: str(rng.randrange(100, 1000)), one.answer.text)
+            sources.append(Source(f"{one.id}-{copy}", Answer(text), "", None))
+    return sources, tuple(source.id.partition("-")[0] for source in sources)
+
+
+def hold_out(
+    name: str, table: ScoreTable, splits: int, clusters: Sequence[str] = ()
+) -> tuple[str | float | int, ...]:
+    """How thresholds of one half do on the other; goldens of a cluster go to the same half."""
     rng = random.Random(name)
     names = [facts.name for facts in table.metrics]
     inside = trials = 0
     found: dict[str, list[float]] = {"stated alerts": [], "alerts": [], "stated misses": [], "misses": []}
     for seed in range(splits):
-        ids = list(table.goldens)
-        rng.shuffle(ids)
-        half, other = table.only(ids[: len(ids) // 2]), table.only(ids[len(ids) // 2 :])
+        of_golden = dict(zip(table.goldens, clusters or table.goldens, strict=True))
+        names_of_clusters = sorted(set(of_golden.values()))
+        rng.shuffle(names_of_clusters)
+        first = set(names_of_clusters[: len(names_of_clusters) // 2])
+        half = table.only(golden for golden in table.goldens if of_golden[golden] in first)
+        other = table.only(golden for golden in table.goldens if of_golden[golden] not in first)
         for result in _calibrated(half, seed, _HALF_RESAMPLES).modes:
             for role in (result.primary, result.secondary):
                 if role is None or role.threshold is None:
@@ -254,6 +273,12 @@ def hold_out(name: str, table: ScoreTable, splits: int) -> tuple[str | float | i
 def held(count: int, splits: int) -> Table:
     """Hold-out of made-up goldens of every form, and of WorFBench where it is."""
     rows = [hold_out(f"{form}, made up", scored(made_up(form, count, 2), form), splits) for form in MAKERS]
+    sources, clusters = near_equal(count, 3)
+    table = scored(sources, "prose")
+    rows.append(
+        hold_out("prose, clusters of five, known", replace(table, clusters=clusters), splits, clusters)
+    )
+    rows.append(hold_out("prose, clusters of five, not known", table, splits, clusters))
     notes = ["Means over all thresholds and splits; inside: shares that lie in their stated 95 % intervals."]
     if WORFBENCH.is_file():
         given = [

@@ -226,7 +226,8 @@ def calibrate(
         resamples: of the bootstrap.
     """
     placement = placement or Placement()
-    drawn = multiplicities(len(table.goldens), resamples, rng)
+    clusters = table.cluster_numbers
+    drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
     resampled = means(table.scores, drawn)
     found = {
         (facts.name, mode): value
@@ -246,7 +247,7 @@ def calibrate(
     return Calibration(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
-        goldens=Goldens(source, len(table.goldens), table.digest),
+        goldens=Goldens(source, len(table.goldens), table.digest, int(clusters.max()) + 1),
         form=form,
         encoder=encoder,
         bert_score=bert_score,
@@ -358,4 +359,10 @@ def _threshold(
     if mild is None or moderate is None:
         missing = placement.mild if mild is None else placement.moderate
         return Failure(METRIC, VERSION, "no_severity", f"No candidate of severity {missing:g} was scored.")
-    return threshold(table.scores[:, mild, column], table.scores[:, moderate, column], drawn, placement)
+    return threshold(
+        table.scores[:, mild, column],
+        table.scores[:, moderate, column],
+        drawn,
+        placement,
+        table.cluster_numbers,
+    )

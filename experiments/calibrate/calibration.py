@@ -45,6 +45,8 @@ class Goldens:
     count: int
     sha256: str
     """Over the sorted ids, one a line."""
+    clusters: int | None = None
+    """Independent clusters that they form; None if nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ from evenkeel.experiments.calibrate.degrade import (
 from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.score_table import Condition
+from evenkeel.experiments.gate.sides import view_of
 from evenkeel.experiments.goldens.files import newest_versions
 from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.shadow.clusters import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -197,6 +199,22 @@ def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
         )
     others = {name: count for name, count in counted.items() if name != wanted}
     return Chosen(kept, wanted, others, len(newest) - len(used))
+
+
+def clusters_of(goldens: Iterable[Golden]) -> dict[str, str]:
+    """The cluster of each golden by its id: near-equal prompts of a route are no independent witnesses.
+
+    Goldens without a request are clusters of their own, and left out.
+    """
+    found = {}
+    clusters = Clusters()
+    for golden in goldens:
+        view = view_of(golden)
+        if not isinstance(view, Failure):
+            name = clusters.of(golden.route, None, view, golden.answer.text, None)
+            if name:
+                found[golden.id] = name
+    return found
 
 
 def _form_of_most(counted: Counter[str]) -> Form:

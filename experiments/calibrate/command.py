@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
@@ -16,6 +16,7 @@ from evenkeel.experiments.calibrate.candidates import (
     Chosen,
     UnfitGoldensError,
     choose,
+    clusters_of,
     keys,
     source_of,
 )
@@ -117,7 +118,8 @@ def write(
     Raises: OSError.
     """
     rng = random.Random(calibration.seed)
-    ways = trajectories(table, multiplicities(len(table.goldens), calibration.resamples, rng))
+    drawn = multiplicities(len(table.goldens), calibration.resamples, rng, table.cluster_numbers)
+    ways = trajectories(table, drawn)
     (folder / SCORES).write_text(
         "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
     )
@@ -212,6 +214,10 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             )
     wanted = {key for source in sources for key in keys(source.id, damage)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
+    clusters = clusters_of(chosen.goldens)
+    scores = replace(
+        scores, rows=tuple(replace(row, cluster=clusters.get(row.golden, "")) for row in scores.rows)
+    )
     if not scores.rows:
         reasons = ", ".join(sorted(scores.undegradable))
         raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer answers")

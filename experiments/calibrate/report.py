@@ -73,10 +73,14 @@ def document(
     """
     goldens = calibration.goldens
     of_form = f", {calibration.form}" if calibration.form else ""
+    of_clusters = ""
+    if goldens.clusters is not None and goldens.clusters < goldens.count:
+        of_clusters = f" in {goldens.clusters} independent clusters"
     return Document(
         title="What the scores mean",
         kind="calibrate",
-        subtitle=f"{goldens.count} goldens ({goldens.source}{of_form}), degraded by known amounts and scored "
+        subtitle=f"{goldens.count} goldens ({goldens.source}{of_form}){of_clusters}, degraded by known "
+        "amounts and scored "
         f"by {len(calibration.metrics)} metrics on {calibration.calibrated_on}. Encoder: "
         f"{calibration.encoder or 'none'}. Intervals: {percent(calibration.confidence)}, from "
         f"{calibration.resamples} resamples of the goldens, seed {calibration.seed}.",
@@ -102,8 +106,11 @@ def _watchers(calibration: Calibration) -> Section:
         (Table(columns, tuple(row for mode in calibration.modes for row in _roles(mode))),),
         about=f"A candidate is flagged below the threshold. False alerts are shares of candidates degraded "
         f"by {percent(placement.mild)} that are flagged, misses of candidates degraded by "
-        f"{percent(placement.moderate)} that are not, both on goldens that the threshold was not set on. At "
-        f"most {percent(placement.false_alerts)} false alerts were asked for.",
+        f"{percent(placement.moderate)} that are not, both on goldens that the threshold was not set on. "
+        f"A new golden like these, mildly degraded, is flagged with probability "
+        f"{percent(placement.false_alerts)} at most (conformal, by clusters of near-equal prompts). The "
+        "damage is synthetic: we made it, so a threshold is about damage of this sort, not about every harmless "
+        "change of a real model.",
     )
 
 

@@ -33,12 +33,24 @@ class Measured:
     n: int
 
 
-def multiplicities(goldens: int, times: int, rng: Random) -> NDArray[np.float64]:
-    """How often each golden is drawn in each resample: shape (times, goldens), rows sum to `goldens`.
+def multiplicities(
+    goldens: int, times: int, rng: Random, clusters: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """How often each golden is drawn in each resample: shape (times, goldens).
 
-    All variants of a golden are drawn together, because their scores hang together. The numbers
-    follow from the generator's bytes, which are the same on every platform.
+    All variants of a golden are drawn together, because their scores hang together, and so are the goldens of
+    a cluster. The numbers follow from the generator's bytes, which are the same on every platform.
+
+    Args:
+        goldens: How many there are.
+        times: Resamples.
+        rng: Draws.
+        clusters: The number of each golden's cluster, from 0; None = each golden is one.
+
+    Returns: rows that sum to the number of goldens, or with clusters as many clusters as there are.
     """
+    if clusters is not None:
+        return multiplicities(int(clusters.max()) + 1, times, rng)[:, clusters]
     drawn = np.empty((times, goldens))
     for row in drawn:
         words = np.frombuffer(rng.randbytes(4 * goldens), dtype="<u4").astype(np.uint64)

@@ -70,6 +70,8 @@ class Scored:
     """What a perfectly calibrated metric would say, in [0, 1]."""
     scores: dict[str, float | str]
     """By metric a number, or the reason (a word) why there is none; one that is absent was not measured."""
+    cluster: str = ""
+    """Goldens of one cluster are not independent; "" = the golden is one of its own."""
 
 
 class Condition(NamedTuple):
@@ -98,11 +100,20 @@ class ScoreTable:
     """Shape (goldens, conditions)."""
     failures: tuple[tuple[Condition, str, str, int], ...]
     """(condition, metric, reason, how many)."""
+    clusters: tuple[str, ...] = ()
+    """Of the goldens, in their order; empty = each is one of its own."""
 
     @property
     def modes(self) -> tuple[FailureMode, ...]:
         """The degraded modes that occur."""
         return tuple(mode for mode in DEGRADED if any(each.mode is mode for each in self.conditions))
+
+    @property
+    def cluster_numbers(self) -> NDArray[np.int64]:
+        """The number of each golden's cluster, from 0."""
+        names = self.clusters or self.goldens
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return np.array([numbers[name] for name in names])
 
     @property
     def digest(self) -> str:
@@ -123,8 +134,9 @@ class ScoreTable:
         kept = sorted(set(goldens) & set(self.goldens))
         at = {golden: i for i, golden in enumerate(self.goldens)}
         rows = [at[golden] for golden in kept]
+        clusters = tuple(self.clusters[row] for row in rows) if self.clusters else ()
         return ScoreTable(
-            self.metrics, tuple(kept), self.conditions, self.scores[rows], self.expected[rows], ()
+            self.metrics, tuple(kept), self.conditions, self.scores[rows], self.expected[rows], (), clusters
         )
 
 
@@ -177,7 +189,9 @@ def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Score
             failed.items(), key=lambda item: (conditions.index(item[0][0]), *item[0][1:])
         )
     )
-    return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted)
+    of_golden = {row.golden: row.cluster for row in kept if row.cluster}
+    clusters = tuple(of_golden.get(golden, f"golden:{golden}") for golden in goldens) if of_golden else ()
+    return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted, clusters)
 
 
 def _check(row: Scored, known: Mapping[str, int]) -> None:

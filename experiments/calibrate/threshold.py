@@ -1,4 +1,12 @@
-"""Thresholds: below which score a candidate is no longer as good as its golden."""
+"""Thresholds: below which score a candidate is no longer as good as its golden.
+
+A threshold is conformal: the k-th smallest of the scores that clusters of goldens have when mildly
+degraded, with k = ⌊rate · (n + 1)⌋ for n clusters. If one more cluster is drawn as these were, its score is
+below with that probability at most, whatever the distribution. A cluster counts with its worst golden, so
+the same holds for each golden of it.
+
+Source: Vovk, Gammerman, Shafer 2005, "Algorithmic learning in a random world".
+"""
 
 from __future__ import annotations
 
@@ -17,14 +25,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 METRIC = "calibration_threshold"
-VERSION = 1
+VERSION = 2
 
 _FEWEST = 20
-"""Goldens. Below this a quantile is a single candidate's score."""
+"""Goldens. With fewer, neither the misses nor the gap to moderate damage can be told."""
 _GRAIN: Final = 1e-6
 _SLACK: Final = 1e-9
 
 LimitedBy = Literal["false_alerts", "level", "band"]
+"""What holds a threshold: the stated false alerts, the stated level, or the band of mean scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Placement:
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     false_alerts: float = 0.1
-    """Largest share of mildly degraded candidates that may fall below, in (0, 0.5]."""
+    """Largest probability with which a new, mildly degraded candidate may fall below, in (0, 0.5]."""
     level: float | None = None
     """Flag from this degradation on: no threshold above the score 1 − level. None = as early as the
     false alerts allow."""
@@ -75,8 +84,8 @@ class Threshold:
     mild_mean: float
     moderate_mean: float
     limited_by: LimitedBy
-    """What holds the threshold where it is. "band": it would lie outside the band; if it would lie below,
-    the false alerts are above what was asked for, which `false_alerts` shows."""
+    """What holds the threshold where it is. "band": the mean mild score, or under a level the
+    mean moderate one."""
 
     def __post_init__(self) -> None:
         if not self.lower <= self.value <= self.upper:
@@ -88,30 +97,41 @@ def threshold(
     moderate: NDArray[np.float64],
     drawn: NDArray[np.float64],
     placement: Placement,
+    clusters: NDArray[np.int64] | None = None,
 ) -> Threshold | Failure:
-    """Place a threshold in the band between mean mild and mean moderate score.
+    """Place a threshold.
 
-    It is the largest score below which at most the stated share of mild candidates lies, but not above
-    the stated level, and inside the band. Flagging compares strictly, so scores that equal the threshold
-    pass; it is put a little below the score it stands for, so that rounding cannot turn the two round.
+    It is the conformal one, but not above the stated level or the mean mild score. It may lie below the mean
+    moderate score: then the misses are many, and the stated false alerts hold. Flagging compares strictly, so
+    scores that equal the threshold pass; it is put a little below the score it stands for, so that rounding
+    cannot turn the two round.
 
     The shares of false alerts and misses are out of the bag: each resample's threshold is tried on the
     goldens that the resample lacks, so they say what to expect on goldens not seen yet.
-    Their intervals are at least as wide as Wilson's for as many goldens as were measured.
+    Their intervals are at least as wide as Wilson's for as many clusters as were measured.
 
     Args:
         mild: scores of the mild candidates, one for each golden, NaN where not measured.
         moderate: scores of the moderate ones, in the same order of goldens.
-        drawn: resamples of the goldens, shape (times, goldens).
+        drawn: resamples of the goldens, shape (times, goldens); those of a cluster are drawn together.
         placement: the rule.
+        clusters: the number of each golden's cluster, from 0; None = each golden is one.
 
     Returns: a threshold, or a failure: "too_few_goldens", or "not_separable" if the mean mild score is
         not above the mean moderate one with a confidence of 95 %.
     """
-    n = int(min((~np.isnan(mild)).sum(), (~np.isnan(moderate)).sum()))
-    wanted = max(_FEWEST, ceil(1 / placement.false_alerts))
+    if clusters is None:
+        clusters = np.arange(len(mild))
+    both = int(min((~np.isnan(mild)).sum(), (~np.isnan(moderate)).sum()))
+    if both < _FEWEST:
+        detail = f"{both} goldens were measured, {_FEWEST} are needed."
+        return Failure(METRIC, VERSION, "too_few_goldens", detail)
+    worst = _Worst.of(mild, clusters)
+    n, wanted = len(worst.scores), ceil(1 / placement.false_alerts - _SLACK) - 1
     if n < wanted:
-        return Failure(METRIC, VERSION, "too_few_goldens", f"{n} goldens were measured, {wanted} are needed.")
+        rate = placement.false_alerts
+        detail = f"{n} independent goldens were measured, a rate of {rate:g} takes {wanted}."
+        return Failure(METRIC, VERSION, "too_few_goldens", detail)
     whole = np.ones((1, len(mild)))
     mild_means, moderate_means = means(mild, drawn), means(moderate, drawn)
     gaps = mild_means - moderate_means
@@ -119,10 +139,10 @@ def threshold(
     if gap.lower <= 0:
         detail = f"Mild scores are above moderate ones by {gap.value:.3f} [{gap.lower:.3f}, {gap.upper:.3f}]."
         return Failure(METRIC, VERSION, "not_separable", detail)
-    free = float(_quantiles(mild, whole, placement.false_alerts)[0])
+    free = float(worst.conformal(whole, placement.false_alerts)[0])
     floor, roof = float(np.nanmean(moderate)), float(np.nanmean(mild))
     value = float(_placed(free, floor, roof, placement))
-    values = _placed(_quantiles(mild, drawn, placement.false_alerts), moderate_means, mild_means, placement)
+    values = _placed(worst.conformal(drawn, placement.false_alerts), moderate_means, mild_means, placement)
     interval = measured(value, values, n)
     unseen = drawn == 0
     alerts = _shares(mild[None, :] < values[:, None], unseen & ~np.isnan(mild))
@@ -139,18 +159,29 @@ def threshold(
     )
 
 
-def _quantiles(
-    scores: NDArray[np.float64], weights: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
-    """For each resample the largest score with at most `share` of the weight strictly below it."""
-    known = np.flatnonzero(~np.isnan(scores))
-    order = known[np.argsort(scores[known], kind="stable")]
-    below = np.cumsum(weights[:, order], axis=1)
-    allowed = share * below[:, -1:] + _SLACK
-    # First place at which more than the allowed weight is used up; with no weight at all, none is.
-    found = scores[order][np.argmax(below > allowed, axis=1)]
-    placed: NDArray[np.float64] = np.where(below[:, -1] > 0, found, np.nan)
-    return placed
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The worst score of each cluster that has one, ascending."""
+
+    scores: NDArray[np.float64]
+    members: NDArray[np.int64]
+    """Place of a golden of each cluster, whose weight is the cluster's."""
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64], clusters: NDArray[np.int64]) -> _Worst:
+        known = np.flatnonzero(~np.isnan(scores))
+        order = known[np.argsort(scores[known], kind="stable")]
+        _, first = np.unique(clusters[order], return_index=True)
+        members = order[np.sort(first)]
+        return cls(scores[members], members)
+
+    def conformal(self, weights: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+        """For each resample the ⌊rate · (n + 1)⌋-th smallest score; NaN where that is none."""
+        below = np.cumsum(weights[:, self.members], axis=1)
+        wanted = np.floor(rate * (below[:, -1:] + 1) + _SLACK)
+        found = self.scores[np.argmax(below >= wanted, axis=1)]
+        placed: NDArray[np.float64] = np.where(wanted[:, 0] >= 1, found, np.nan)
+        return placed
 
 
 def _placed(
@@ -159,16 +190,16 @@ def _placed(
     roof: NDArray[np.float64] | float,
     placement: Placement,
 ) -> NDArray[np.float64]:
-    level = np.inf if placement.level is None else 1 - placement.level
-    placed = np.minimum(np.maximum(np.minimum(free, level), floor), roof)
+    # The band holds up the level, never the false alerts: what is stated of these must hold.
+    level = np.inf if placement.level is None else np.maximum(1 - placement.level, floor)
+    placed = np.minimum(np.minimum(free, level), roof)
     grained: NDArray[np.float64] = np.round(np.floor((placed - _SLACK) / _GRAIN) * _GRAIN, 6)
     return grained
 
 
 def _limit(free: float, floor: float, roof: float, placement: Placement) -> LimitedBy:
     level = np.inf if placement.level is None else 1 - placement.level
-    wanted = min(free, level)
-    if not floor <= wanted <= roof:
+    if min(free, level) > roof or level < floor < free:
         return "band"
     return "level" if level < free else "false_alerts"
 

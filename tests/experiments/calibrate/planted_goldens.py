@@ -56,5 +56,8 @@ def write_goldens(path, count, make=prose, seed=1):
     """So many goldens, one a line, with ids g000, g001 and so on."""
     rng = random.Random(seed)
     rows = [{"id": f"g{i:03d}", **make(rng)} for i in range(count)]
+    asked = random.Random(f"{seed} prompts")
+    for row in rows:  # near-equal prompts would be one cluster
+        row["prompt"] = " ".join([*(sentence(asked) for _ in range(4)), row["prompt"]])
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
