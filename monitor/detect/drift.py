@@ -3,8 +3,8 @@
 Traffic is a mixture. If easy and hard prompts take turns, the rate of all of them together moves all the time
 though nothing has changed. So trials are put into *strata* of the same kind, and each is compared only with
 former trials of its own stratum. Strata are remembered: a prompt version that comes back finds its
-baseline, and a new one begins its own and is no drift. A cluster of near-equal prompts that recurs is a
-stratum, too.
+baseline, and a new one begins its own and is no drift. A cluster of near-equal prompts that recurs is
+compared with itself, as far as clusters turn out to differ.
 
 **The test.** A stratum with k hits in n trials predicts its next trial by m = (k + ½)/(n + 1). Gamblers bet
 on each trial against m, some on a rise and some on a fall; evidence is the wealth of all, of which 1 enters
@@ -34,7 +34,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log10
-from typing import Any, Final, Literal
+from operator import mul
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6))
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
@@ -42,15 +46,16 @@ at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 1
 MOST_STRATA: Final = 64
 """Remembered of a cell; the one that was not seen for longest is forgotten first."""
 MOST_CLUSTERS: Final = 512
-RECURS_AFTER: Final = 5
-"""Trials of a cluster that make it a stratum."""
+_SHARED: Final = 5
+"""First trials of a cluster that count for its stratum, too; more would let one cluster speak for all."""
 _PRIOR: Final = 0.5
 """Jeffreys' prior of a rate: Beta(½, ½)."""
-_CLUSTER_PRIOR: Final = 2.0
-"""Trials that the rate of its stratum weighs in that of a cluster."""
+_ALIKE: Final = (1.0, 4.0, 16.0, 1000.0)
+"""Trials that the rate of its stratum weighs in that of a cluster: from "each has a rate of its own" to "all
+have the same". Which fits is learned from how well each has predicted the trials so far."""
 _LONGEST_RUN: Final = 10
-"""Times as many trials as its stratum has without it. Else a run that begins when a stratum has few trials, and
-those by chance far from its rate, would go on for ever."""
+"""Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
+clusters). Else a run that begins while these few are by chance far from the rate would go on for ever."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
 _END: Final = 0.001
@@ -177,14 +182,17 @@ class _Run:
 
 
 _Place = tuple[str, str]
-"""A stratum, and in it a cluster that recurs; "" for the stratum's other trials."""
+"""A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
 _EMPTY: Final = _Tally()
+_LEAST: Final = 1e-6
+"""Weight below which no guess falls, so that it can come back."""
 
 
 class DriftAlert:
     """Watches a rate for a rise and a fall, stratum by stratum; after an alarm, for the way back."""
 
     __slots__ = (
+        "_alike",
         "_approved",
         "_back",
         "_clusters",
@@ -201,6 +209,8 @@ class DriftAlert:
         self._strata: dict[str, _Tally] = {}
         """The one that was seen last is the last."""
         self._clusters: dict[_Place, _Tally] = {}
+        self._alike = [1 / len(_ALIKE)] * len(_ALIKE)
+        """How well each of `_ALIKE` has predicted, relative to the others."""
         self._approved: dict[str | None, Baseline] = {}
         """By stratum; under None until the next trial says to which it belongs."""
         self._side: Literal["risen", "fallen"] | None = None
@@ -318,13 +328,30 @@ class DriftAlert:
             return self._bet_back(place, tally, hit)
         if compared:
             self._bet(place, tally, hit)
-        tally.add(hit)
-        if cluster and not place[1]:  # a trial of the stratum's, until the cluster is a stratum itself
-            self._clusters[place[0], cluster].add(hit)
+        self._count(place, tally, hit, cluster)
         return self._reached() if compared else None
 
+    def _count(self, place: _Place, tally: _Tally, hit: int, cluster: str) -> None:
+        """Take the trial into its stratum and its cluster."""
+        if place[1]:
+            self._learn(place, tally, hit)
+            if tally.trials < _SHARED:
+                self._strata[place[0]].add(hit)
+        elif cluster:
+            self._clusters[place[0], cluster].add(hit)
+        tally.add(hit)
+
+    def _learn(self, place: _Place, tally: _Tally, hit: int) -> None:
+        chances = self._chances(place, tally, {})
+        weights = [
+            weight * (chance if hit else 1 - chance)
+            for weight, chance in zip(self._alike, chances, strict=True)
+        ]
+        total = sum(weights)
+        self._alike = [max(weight / total, _LEAST) for weight in weights]
+
     def _seen(self, stratum: str, cluster: str) -> tuple[_Place, _Tally]:
-        """The stratum's own trials, or those of a cluster that recurs in it; both are the newest now."""
+        """The stratum's trials, or those of a cluster in it that was seen before; both are the newest now."""
         known = self._strata.pop(stratum, None)
         if known is None:
             known = self._begin(stratum, self._approved.pop(None, None))
@@ -335,7 +362,7 @@ class DriftAlert:
             self._clusters[place] = tally
             if len(self._clusters) > MOST_CLUSTERS:
                 del self._clusters[next(iter(self._clusters))]
-            if tally.trials >= RECURS_AFTER:
+            if tally.trials:
                 return place, tally
         return (stratum, ""), known
 
@@ -345,13 +372,20 @@ class DriftAlert:
             return True
         return bool(cluster) and self._strata[stratum].trials >= self.rules.provisional_after
 
-    def _rate(self, place: _Place, tally: _Tally, without: _Tally = _EMPTY) -> float:
-        """Predicted from the trials of a place, if wanted without some of them; above 0 and below 1."""
-        hits, trials = tally.hits - without.hits, tally.trials - without.trials
+    def _rate(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None = None) -> float:
+        """Predicted from the trials of a place, if wanted without those of a run; above 0 and below 1."""
         if not place[1]:
-            return (hits + _PRIOR) / (trials + 2 * _PRIOR)
-        whole = self._rate((place[0], ""), self._strata[place[0]])
-        return (hits + _CLUSTER_PRIOR * whole) / (trials + _CLUSTER_PRIOR)
+            own = _EMPTY if without is None else without.get(place, _EMPTY)
+            return (tally.hits - own.hits + _PRIOR) / (tally.trials - own.trials + 2 * _PRIOR)
+        chances = self._chances(place, tally, without)
+        return sum(map(mul, self._alike, chances)) / sum(self._alike)
+
+    def _chances(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None) -> list[float]:
+        """What each of `_ALIKE` predicts of a cluster."""
+        own = _EMPTY if without is None else without.get(place, _EMPTY)
+        whole = self._rate((place[0], ""), self._strata[place[0]], without)
+        hits, trials = tally.hits - own.hits, tally.trials - own.trials
+        return [(hits + weight * whole) / (trials + weight) for weight in _ALIKE]
 
     def _bet(self, place: _Place, tally: _Tally, hit: int) -> None:
         """Bet on a rise and on a fall."""
@@ -361,11 +395,12 @@ class DriftAlert:
         self._fall.bet(entering, rate / (1 - rate), wins=hit == 0)
         for run, sign in ((self._rise, 1), (self._fall, -1)):
             own = run.counts.get(place, _EMPTY)
-            if own.trials > _LONGEST_RUN * (tally.trials - own.trials):
+            if own.trials > _LONGEST_RUN * max(tally.trials - own.trials, self.rules.provisional_after / 10):
                 run.clear()
-                own = _EMPTY
-            before = self._rate(place, tally, own)
+            before = self._rate(place, tally, run.counts)
             run.add(place, hit, before, sign * (hit - before) - margin)
+            if place[1] and tally.trials < _SHARED and run.tally.trials:
+                run.counts.setdefault((place[0], ""), _Tally()).add(hit)
 
     def _reached(self) -> DriftChange | None:
         """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
@@ -417,6 +452,7 @@ class DriftAlert:
         numbers = {stratum: number for number, stratum in enumerate(self._strata)}
         return {
             "tolerance": self.rules.tolerance,
+            "alike": self._alike,
             "side": self._side,
             "raised_at": self._raised_at,
             "strata": [[name, tally.trials, tally.hits] for name, tally in self._strata.items()],
@@ -443,6 +479,8 @@ class DriftAlert:
         }
         alert._approved = {name: Baseline(*one) for name, *one in raw["approved"]}
         alert._side = raw["side"]
+        if len(raw["alike"]) == len(_ALIKE):
+            alert._alike = raw["alike"]
         if alert._side is not None:
             alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms)
         if raw["tolerance"] == rules.tolerance:

@@ -155,6 +155,22 @@ def test_a_cluster_that_recurs_is_compared_with_itself():
     assert "risen" in raised(alert.observe(1, "", "a") for _ in range(20))
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_clusters_raise_no_more_than_stated_whether_or_not_they_differ(apart):
+    """Clusters of eight trials, ten cells of 6,000: at a level of 1,000 at most 60 alerts are expected."""
+    choice = random.Random(f"clusters {apart}")
+    alerts = 0
+    for _ in range(10):
+        alert = DriftAlert(DriftRules(0.05, 1000))
+        rates: dict[int, float] = {}
+        for trial in range(6000):
+            cluster = trial // 8 + choice.randrange(6)
+            rate = rates.setdefault(cluster, choice.betavariate(0.4, 2) if apart else 0.1)
+            change = alert.observe(int(choice.random() < rate), "", f"c{cluster}")
+            alerts += change is not None and change.kind != "recovered"
+    assert alerts <= 60
+
+
 def test_what_is_remembered_is_bounded():
     """The strata and clusters that were not seen for longest are forgotten."""
     alert = DriftAlert(RULES)
@@ -251,7 +267,7 @@ def test_what_is_no_trial_is_refused(observation):
 
 
 def test_a_run_that_began_by_chance_does_not_hide_a_change():
-    """5 of the first 100 trials hit, then every fifth: the run that begins there is given up after a while."""
+    """5 of the first 100 trials hit, then every fifth: the run that begins there is given up one day."""
     alert = DriftAlert(DriftRules(0.05, 1e12))
     for trial in range(3000):
         alert.observe(int(trial % 20 == 0 if trial < 100 else trial % 5 == 0))
