@@ -74,6 +74,7 @@ class Sides:
         return self.difference is not None and self.difference.upper < 0
 
 
+_TELLING: Final = 0.3
 UNMEASURED: Final = Sides(None, None)
 
 
@@ -162,8 +163,9 @@ class Comparison:
 
     @property
     def measured(self) -> bool:
-        """Whether any perturbation is known on both sides."""
-        return any(cell.content_delta.difference is not None for cell in self.cells)
+        """Whether enough is known to say that nothing differs: 30 points would have shown."""
+        found = (cell.content_delta.difference for cell in self.cells)
+        return any(one is not None and one.upper - one.lower <= 2 * _TELLING for one in found)
 
 
 def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
