@@ -83,6 +83,8 @@ _EXPLAINED_BY: Final = {
 }
 _TIMED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT))
 """Explained only by what changed at about the same time."""
+_OF_ANSWERS: Final = frozenset((*_TIMED, kinds.GOLDENS, kinds.FINGERPRINT))
+"""What a silent change by the provider shows in."""
 _EDITS: Final = ("length", "template")
 """Traits that an edit of the prompt moves by itself."""
 
@@ -261,9 +263,10 @@ class _Case:
         """Why it may have been the provider."""
         prints = [mark for mark in self._marks if mark.kind == kinds.FINGERPRINT]
         said += [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in prints]
-        if self._goldens_moved:
+        if self._goldens_moved and all(mark.kind != kinds.GOLDENS for mark in marks):
             said.append("the goldens are answered otherwise")
-        text = "; ".join(said) or "Answers differ"
+        others = any(mark.kind not in _OF_ANSWERS for mark in self._marks)
+        text = "nothing else that changed explains it" if others else "nothing else changed then"
         stated = [
             mark for mark in self._marks if mark.kind in kinds.STATED and mark.kind != kinds.FINGERPRINT
         ]
@@ -271,8 +274,11 @@ class _Case:
             nearest = min(stated, key=lambda mark: abs(self._gap(mark)))
             gap = self._gap(nearest)
             side = "after" if gap > 0 else "before"
-            text += f", {abs(gap)} exchanges {side} the change of {kinds.NAMES[nearest.kind]}"
-        return f"{text}; nothing else changed then, so the provider may have changed the model silently."
+            text = f"nothing else changed then, {abs(gap)} exchanges {side} the change of "
+            text += kinds.NAMES[nearest.kind]
+        text += ", so the provider may have changed the model silently"
+        more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+        return f"{text}{': ' if said else ''}{'; '.join(said[:_SHOWN])}{more}."
 
     def _judge_said(self) -> str:
         assert self._comparison is not None
@@ -316,6 +322,8 @@ def _together(one: ChangeMark, other: ChangeMark) -> bool:
     return abs(_onset(one) - _onset(other)) <= (2 * TOGETHER if tested else TOGETHER) + other.run // 2
 
 
+_SHOWN: Final = 2
+"""Signs of a silent change that its candidate names."""
 _PERCENT: Final = re.compile(r"(\d+)%$")
 
 
