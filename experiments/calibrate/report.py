@@ -109,8 +109,8 @@ def _watchers(calibration: Calibration) -> Section:
         f"{percent(placement.moderate)} that are not, both on goldens that the threshold was not set on. "
         f"A new golden like these, mildly degraded, is flagged with probability "
         f"{percent(placement.false_alerts)} at most (conformal, by clusters of near-equal prompts). The "
-        "damage is synthetic: we made it, so a threshold is about damage of this sort, not about every harmless "
-        "change of a real model.",
+        "damage is synthetic: we made it, so a threshold is about damage of this sort, not about every "
+        "harmless change of a real model.",
     )
 
 

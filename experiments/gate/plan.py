@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evenkeel.core.figures import number, percent, usd
+from evenkeel.core.figures import count, number, percent, usd
 from evenkeel.experiments.gate.run import draws, estimate
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Task, tasks
@@ -152,10 +152,10 @@ def _rejected(
 
 def _dealt(candidate: NDArray[np.int64], reference: NDArray[np.int64], repeats: int) -> float:
     counted = Counter(zip(candidate.tolist(), reference.tolist(), strict=True))
-    draws = {Draws(mine, repeats, theirs, repeats): count for (mine, theirs), count in counted.items()}
+    draws = {Draws(mine, repeats, theirs, repeats): times for (mine, theirs), times in counted.items()}
     differences: Counter[float] = Counter()
-    for (mine, theirs), count in counted.items():
-        differences[(mine - theirs) / repeats] += count
+    for (mine, theirs), times in counted.items():
+        differences[(mine - theirs) / repeats] += times
     return p_value(differences, 0.0, draws)
 
 
@@ -222,7 +222,7 @@ def sentence(scenario: Scenario, goldens: int, excess: float = 0.15) -> str:
     least = enough(scenario, 0.0)
     passes = f"a pass takes {number(least)}" if least else f"a pass takes more than {number(LADDER[-1])}"
     return (
-        f"With {number(goldens)} goldens at {percent(scenario.noise)} noise, the gate finds a regression of "
+        f"With {count(goldens, 'golden')} at {percent(scenario.noise)} noise, the gate finds a regression of "
         f"{round(100 * excess)} points in {round(_TENTHS * chance.regression)} of {_TENTHS} runs; {passes}."
     )
 

@@ -356,3 +356,14 @@ def test_a_signed_in_user_need_not_type_the_name(desk):
     for broken in ("Basic %%%", "Bearer x", "Basic /w=="):
         response = desk.client.get("/goldens", headers={"authorization": broken})
         assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == [""]
+
+
+def test_the_list_says_what_a_gate_over_the_goldens_would_find(desk):
+    """With the noise floor of the cells: for the goldens in use, and for a live cell."""
+    assert "Live, a cell" not in " ".join(desk.page("/goldens").text)
+    desk.store.approve(Golden(id="kettle", request=None, answer=Answer("No.")), by="ann", at=1.0)
+    text = " ".join(desk.page("/goldens").text)
+    assert re.search(
+        r"With 1 golden at \d+\s?% noise, the gate finds a regression of 15 points in 0 of 10", text
+    )
+    assert "Live, a cell at this noise" in text
