@@ -17,10 +17,26 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import CalibrationInForce, ConsoleSources
     from evenkeel.core.verdict import Failure
     from evenkeel.experiments.calibrate.calibration import Calibration, ModeResult, Role
+    from evenkeel.monitor.detect import Limit
 
 _WHOLE: Final = Range(0.0, 1.0)
+_NAMES: Final = {
+    "content": "shifted answers, points above noise",
+    "similarity": "loss of similarity, points against the control",
+    "quality": "answers that got worse, points above the control",
+    "invalid": "invalid answers, percent",
+    "drift": "drift, points around the baseline",
+}
 _STEPS: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
 """Sensitivities at which the colour changes."""
+
+
+class RouteLimits(NamedTuple):
+    """Limits that some routes share, and where they come from."""
+
+    routes: tuple[str, ...]
+    limits: tuple[tuple[str, Limit], ...]
+    """By what is limited."""
 
 
 class RoleLine(NamedTuple):
@@ -44,6 +60,9 @@ def calibration_page(sources: ConsoleSources) -> Page:
         alert=any(report.alert for report in sources.reports()),
         force=force,
         thresholds=sources.thresholds,
+        limits=_limits(sources),
+        proposals=sources.proposals(),
+        names=_NAMES,
         roles=_roles(found) if found else (),
         shade=shade,
     )
@@ -78,6 +97,18 @@ def calibration_table(force: CalibrationInForce | None) -> Table:
 def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/calibration` and its live part."""
     return live_handlers("/calibration", "_calibration.html", lambda _: calibration_page(sources), renderer)
+
+
+def _limits(sources: ConsoleSources) -> list[RouteLimits]:
+    """The limits in effect, of routes that have trials."""
+    if sources.thresholds is None:
+        return []
+    shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}
+    for route in sorted({report.key.route for report in sources.reports()}):
+        limits = [(one.value, limit) for one, limit in sources.thresholds.limits_of(route).items()]
+        limits.append(("drift", sources.thresholds.tolerance_of(route)))
+        shared.setdefault(tuple(limits), []).append(route)
+    return [RouteLimits(tuple(routes), limits) for limits, routes in shared.items()]
 
 
 def _roles(found: Calibration) -> list[RoleLine]:

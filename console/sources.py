@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,6 +110,18 @@ class JudgeSetup:
     """Whether heuristics decide the clear cases."""
 
 
+class LimitProposal(NamedTuple):
+    """Limits that a route's quiet traffic would allow."""
+
+    route: str
+    limits: str
+    """Such as "content 0.05, drift 0.03"."""
+    source: str
+    """What they rest on."""
+    command: str
+    """Places them."""
+
+
 @dataclass(frozen=True, slots=True)
 class CalibrationInForce:
     """The calibration that the settings name."""
@@ -194,6 +206,8 @@ class ConsoleSources:
     """None without one."""
     thresholds: MonitorSettings | None = None
     """What alerts are held against, calibrated or not; None shows those of the cells only."""
+    proposals: Callable[[], Sequence[LimitProposal]] = tuple
+    """Limits that quiet traffic would allow, of routes that have none of their own."""
     settings: Callable[[], Sequence[SettingsSection]] | None = None
     """Settings in effect; None leaves their page out."""
     documents: Callable[[str], str | None] | None = None

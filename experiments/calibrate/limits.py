@@ -2,8 +2,8 @@
 
 A limit is the largest mean of a measure that is tolerated (`evenkeel.monitor.detect.Measure`), or the
 distance from its baseline that is no drift. It lies where quiet traffic stays below at the stated rate of
-false alerts (`quiet`), not below what an answer loses that was degraded by 10 %, and below what one loses
-that was degraded by 30 %. Degradations are synthetic: no limit says how bad a real answer is.
+false alerts (`quiet`), and not below a third of what answers lose that were degraded by 30 %, so that such a
+degradation is well above. Degradations are synthetic: no limit says how bad a real answer is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import SAME_CONTENT, Failure, Verdict
 from evenkeel.experiments.calibrate.candidates import Candidate, made, source_of
-from evenkeel.experiments.calibrate.degrade import Damage, Form, form_of
+from evenkeel.experiments.calibrate.degrade import Damage, form_of
 from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, Watched, quiet_limits
 from evenkeel.experiments.calibrate.score_table import DEGRADED, Condition
 from evenkeel.experiments.goldens.files import newest_versions
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 DRIFT: Final[Watched] = "drift"
 VERSION: Final = 1
-MILD, MODERATE = 0.1, 0.3
+MODERATE: Final = 0.3
+"""Share of a golden that is degraded."""
+_TOLERATED: Final = 1 / 3
+"""Of what such answers lose: as much as a degradation of 10 % would, if losses were in proportion."""
 _FEWEST_GOLDENS: Final = 20
 _CONFIDENCE: Final = 0.95
 
@@ -105,14 +108,11 @@ def read_limits(text: str) -> tuple[RouteLimit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What answers degraded by known amounts lose in a measure, on average."""
+    """What answers degraded by 30 % lose in a measure."""
 
-    mild: float
-    """Of those degraded by 10 %."""
-    moderate: float
-    """Of those degraded by 30 %."""
+    mean: float
     lower: float
-    """End of the 95 % interval of `moderate`, by golden."""
+    """End of its 95 % interval, by golden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +124,16 @@ class DegradedGoldens:
 
 
 def degraded(goldens: Sequence[Golden], *, seed: int = 0) -> DegradedGoldens | None:
-    """Degrade goldens by 10 and 30 % and score them as live answers are scored without a judge.
+    """Degrade goldens by 30 % and score them as live answers are scored without a judge.
 
     Only degradations that make an answer worse count. None if fewer than 20 goldens can be degraded.
     """
     used = [one for one in newest_versions(goldens) if one.retired_at is None]
-    forms = {one.id: form_of(one.answer, one.task) for one in used}
-    losses: dict[tuple[Measure, float], list[float]] = {}
-    counted = 0
-    for golden in used:
-        form = forms[golden.id]
-        if isinstance(form, Failure):
-            continue
-        means = _losses(golden, form, seed)
-        if len(means) == len(_LOSSES) * 2:
-            counted += 1
-            for key, value in means.items():
-                losses.setdefault(key, []).append(value)
-    if counted < _FEWEST_GOLDENS:
+    found = [losses for one in used if (losses := losses_of(one, seed=seed))]
+    if len(found) < _FEWEST_GOLDENS:
         return None
     return DegradedGoldens(
-        counted,
-        {measure: _loss(losses[measure, MILD], losses[measure, MODERATE]) for measure in _LOSSES.values()},
+        len(found), {measure: _loss([one[measure] for one in found]) for measure in _LOSSES.values()}
     )
 
 
@@ -156,26 +144,24 @@ _LOSSES: Final[dict[Watched, Measure]] = {
 """What degraded answers say something about: for qualities a judge is needed."""
 
 
-def _losses(golden: Golden, form: Form, seed: int) -> dict[tuple[Measure, float], float]:
-    """Mean losses of one golden over the ways to make it worse, by measure and severity."""
+def losses_of(golden: Golden, *, seed: int = 0) -> dict[Measure, float]:
+    """Mean losses of a golden over the ways to degrade it by 30 %, by measure; {} if there are none."""
+    form = form_of(golden.answer, golden.task)
+    if isinstance(form, Failure):
+        return {}
     damage = Damage(form, frozenset(DEGRADED), published=False)
     source = source_of(golden, prompt_text(golden.request))
-    worse = {
-        Condition(one.mode, severity)
-        for one in damage.degradations
-        for severity in (MILD, MODERATE)
-        if one.expected(severity) < 1
-    }
-    candidates = [one for one in made(source, damage, seed, {}, worse) if isinstance(one, Candidate)]
+    worse = {Condition(one.mode, MODERATE) for one in damage.degradations if one.expected(MODERATE) < 1}
     scorer = heuristic_scorer()
-    found: dict[tuple[Measure, float], list[float]] = {}
-    for one in candidates:
-        judgement = asyncio.run(scorer.score(one.pair, qualities=False))
-        lost = _lost(judgement)
-        if lost is not None:
-            found.setdefault((Measure.SIMILARITY, one.key.severity), []).append(lost)
-            found.setdefault((Measure.CONTENT, one.key.severity), []).append(float(bool(judgement.shifted)))
-    return {key: sum(values) / len(values) for key, values in found.items()}
+    found: dict[Measure, list[float]] = {}
+    for one in made(source, damage, seed, {}, worse):
+        if isinstance(one, Candidate):
+            judgement = asyncio.run(scorer.score(one.pair, qualities=False))
+            lost = _lost(judgement)
+            if lost is not None:
+                found.setdefault(Measure.SIMILARITY, []).append(lost)
+                found.setdefault(Measure.CONTENT, []).append(float(bool(judgement.shifted)))
+    return {measure: sum(values) / len(values) for measure, values in found.items()}
 
 
 def _lost(judgement: Judgement) -> float | None:
@@ -190,12 +176,10 @@ _EQUAL: Final = Verdict(
 )
 
 
-def _loss(mild: Sequence[float], moderate: Sequence[float]) -> Loss:
-    mean = float(np.mean(moderate))
-    reach = (
-        NormalDist().inv_cdf(0.5 + _CONFIDENCE / 2) * float(np.std(moderate, ddof=1)) / sqrt(len(moderate))
-    )
-    return Loss(float(np.mean(mild)), mean, mean - reach)
+def _loss(values: Sequence[float]) -> Loss:
+    mean = float(np.mean(values))
+    reach = NormalDist().inv_cdf(0.5 + _CONFIDENCE / 2) * float(np.std(values, ddof=1)) / sqrt(len(values))
+    return Loss(mean, mean - reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +225,10 @@ def place_limits(
         # A resend that is itself unlike the original has less to lose.
         share = 1.0 if quiet is None else quiet.left_to_lose(measure)
         loss = goldens.loss[measure]
-        roof, mild = share * loss.lower, _stepped(share * loss.mild)
-        if mild < roof and (name in found or quiet is None):
-            found[name] = max(found.get(name, 0.0), mild)
+        roof = share * loss.lower
+        tolerated = _stepped(_TOLERATED * roof)
+        if tolerated < roof and (name in found or quiet is None):
+            found[name] = max(found.get(name, 0.0), tolerated)
         if name in found and found[name] < roof:
             catches.append(measure)
     if goldens is not None and not catches:

@@ -15,9 +15,12 @@ from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
 from evenkeel.console.pipeline import reason_in_words, untried_lines
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
+from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING
+from evenkeel.monitor.detect import Limit, Measure
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.reading import words
@@ -264,9 +267,24 @@ def test_the_calibration_says_which_metric_watches_what(client):
         "0.840 [0.820, 0.870]",
         "none: Mild and moderate damage score alike.",
         "nothing: No metric reacts to it.",
-        "at most 10 alert.threshold",
+        "shifted answers, points above noise 10.0 default",
+        "drift, points around the baseline 5.0 default",
     ):
         assert part in text
+
+
+def test_calibrated_limits_say_where_they_are_from_and_others_are_proposed(shown):
+    """A route with limits of its own has rows of its own; one with enough quiet traffic has a command."""
+    route = shown.sources.reports()[0].key.route
+    source = "calibrated on 2,410 quiet trials"
+    thresholds = MonitorSettings(limits={route: {Measure.CONTENT: Limit(0.04, source)}})
+    proposal = LimitProposal("chat", "content 0.05", source, "evenkeel calibrate --limits limits.json")
+    sources = replace(shown.sources, thresholds=thresholds, proposals=lambda: (proposal,))
+    with TestClient(create_app(sources)) as client:
+        text = words(client.get("/calibration"))
+    assert f"shifted answers, points above noise 4.0 {source}" in text
+    assert f"Route chat has seen enough quiet traffic for limits of its own (content 0.05), {source}." in text
+    assert "evenkeel calibrate --limits limits.json" in text
 
 
 def test_bars_share_a_scale_and_stay_inside_it():

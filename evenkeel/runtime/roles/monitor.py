@@ -20,6 +20,7 @@ from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels
+from evenkeel.runtime.proposals import LimitProposals
 
 if TYPE_CHECKING:
     import threading
@@ -67,6 +68,7 @@ class MonitorRole:
     _notifier: Notifier
     _changes: ChangeResponse
     _exposition: Exposition
+    _proposals: LimitProposals
     _notifying: Lease
     _responding: Lease
 
@@ -90,10 +92,11 @@ class MonitorRole:
             late: Whether a scrape gets what the stores held a moment ago, instead of waiting for them.
         """
         health = instruments.health
+        folding = monitor_settings(settings)
         monitor = Monitor(
             stores.watched,
             stores.monitor,
-            monitor_settings(settings),
+            folding,
             clock=time.time,
             routes=settings.monitor.routes,
         )
@@ -113,6 +116,7 @@ class MonitorRole:
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
             late=late,
         )
+        proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(
             reports=monitor.reports,
             rollups=monitor.rollups,
@@ -128,18 +132,20 @@ class MonitorRole:
             labels=stores.labels,
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
-            thresholds=monitor_settings(settings),
+            thresholds=folding,
+            proposals=proposals.proposals,
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
         responding = stores.lease(f"respond {' '.join(sorted(settings.monitor.routes))}", LEASE_S)
-        return cls(monitor, app, notifier, changes, exposition, notifying, responding)
+        return cls(monitor, app, notifier, changes, exposition, proposals, notifying, responding)
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
         """Bodies of the threads, which end when `stopping` is set."""
         return (
             partial(self.monitor.run, stopping, _POLL_S, self._exposition.cells.refresh),
             partial(self._notifier.run, stopping, _POLL_S),
+            partial(self._proposals.run, stopping),
             *self._exposition.readers(stopping),
         )
 
