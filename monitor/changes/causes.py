@@ -253,9 +253,10 @@ class _Case:
             said.append(f"{judge[0].lower()}{judge[1:]}" if said else judge)
         gap = min((self._gap(mark) for mark in marks), key=abs, default=0)
         when = ""
-        if self._answers_at is not None and not any(mark.kind == kinds.RATINGS for mark in marks):
+        # Where the judge changed, shifts do not say when answers moved.
+        if self._answers_at is not None and cause is not Cause.JUDGE:
             when = f", {_distance(gap)} the answers moved"
-        elif gap:
+        elif gap and cause is not Cause.JUDGE:
             when = f", {gap} exchanges after the first sign of the change"
         return f"{'; '.join(said)}{when}."
 
