@@ -295,9 +295,8 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
         event: an alert that was raised or resolved.
         most: verdicts to give at most.
 
-    Returns: as many as the event's run holds; of an excess those whose resend has a rating as well, which is
-    what its detector looked at. Fewer once the log no longer has them. The run is chosen in hindsight, so
-    its mean errs towards the change.
+    Returns: as many as the event's run holds. Fewer once the log no longer has them. The run is chosen in
+    hindsight, so its mean errs towards the change.
     """
     wanted = min(most, event.run_trials or most)
     narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
@@ -311,10 +310,8 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
 
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
-    """Whether the event's detector looked at a verdict. Models beyond the limit are not distinguished."""
-    verdict = logged.verdict
-    paired = event.what != "excess" or verdict.baseline_rating is not None
-    return paired and event.model in {verdict.model, OTHER_MODEL}
+    """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
+    return event.model in {logged.verdict.model, OTHER_MODEL}
 
 
 _EVIDENCE: Final = (

@@ -38,6 +38,16 @@ class Estimate:
     """Observations behind it: rated trials, shifted trials, pairs or second ratings, as the estimate says."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The largest mean of a measure that is tolerated."""
+
+    value: float
+    """In (low, 1) of the measure."""
+    source: str = "default"
+    """Where it comes from, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
+
+
 Window = Literal["1h", "24h", "500", "since_change"]
 """What an estimate looks back on, besides everything since the cell began ("all").
 
@@ -195,12 +205,12 @@ class CellReport:
     """Such answers by what they ignore: format, language."""
     free_delta: Estimate | None = None
     """P(content shifted against the free answer of the same exchange); n counts trials compared with one."""
-    similarity: float | None = None
+    similarity: Estimate | None = None
     """Mean similarity of the trials that have one, in [0, 1]."""
-    similarity_trials: int = 0
-    control_similarity: float | None = None
+    control_similarity: Estimate | None = None
     """Mean similarity of the resends of the same exchanges."""
-    control_similarity_trials: int = 0
+    loss: Estimate | None = None
+    """Mean graded loss (`Verdict.graded_loss`) over the pairs that have one, in [−1, 1]."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
     excess: Estimate | None = None
@@ -214,6 +224,13 @@ class CellReport:
     threshold: float = 0.0
     """Largest excess that is tolerated."""
     alert: bool = False
+    over: tuple[str, ...] = ()
+    """Measures that are over their limits, by the evidence; empty unless the alert is up."""
+    limits: dict[str, Limit] = field(default_factory=dict)
+    """By measure ("content", "similarity", "quality", "invalid"), and that of "drift" on either side."""
+    blind: tuple[str, ...] = ()
+    """Measures that could not even see a model that moved every variant as far as it can, because the resends
+    move as well."""
     judge_noise: Estimate | None = None
     """P(another rating when the same pair is judged again), of the judge on this route and model."""
     swap_consistency: Estimate | None = None
@@ -226,6 +243,13 @@ class CellReport:
     """What the sliding windows say."""
     drift: DriftReport | None = None
     """None while there is no baseline."""
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no change of the answers' content could raise the alert any more."""
+        seeing = "similarity" if self.control_similarity is not None else "content"
+        return "content" in self.blind and seeing in self.blind
+
     revision: int | None = None
     """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
     are always rendered anew."""

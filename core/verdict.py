@@ -254,6 +254,16 @@ class Verdict:
         return content_shifted(self.baseline_rating, self.baseline_similarity)
 
     @property
+    def grade(self) -> float | None:
+        """How like the original's answer this one is, in [0, 1]: similarity, or its mean with the rating.
+
+        0 for an invalid answer; None without a similarity.
+        """
+        if self.invalid:
+            return 0.0
+        return None if self.similarity is None else _grade(self.similarity, self.rating)
+
+    @property
     def graded_loss(self) -> float | None:
         """How much less the variant's answer is like the original's than the identical resend's, in [−1, 1].
 

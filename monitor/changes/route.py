@@ -279,6 +279,7 @@ class RouteWatch:
         "_values",
         "changed",
         "counts",
+        "judge",
         "marks",
         "route",
     )
@@ -287,6 +288,8 @@ class RouteWatch:
         self.route = route
         self.changed = True
         """Since the last checkpoint."""
+        self.judge = ""
+        """Who rated last, and under which wording; "" if no judge was asked so far."""
         self.counts: dict[str, int] = {}
         """Marks so far, by kind."""
         self.marks: list[ChangeMark] = []
@@ -322,6 +325,7 @@ class RouteWatch:
         found = self._stated(verdict, offset) if verdict.perturbation == BASELINE else []
         rated_by = judge_value(verdict)
         if rated_by:
+            self.judge = rated_by
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.perturbation == BASELINE and self._records:
             self._records[-1].since += 1
@@ -455,6 +459,7 @@ class RouteWatch:
     def to_json(self) -> dict[str, Any]:
         """The watch as JSON values; floats survive exactly."""
         return {
+            "rated_by": self.judge,
             "counts": self.counts,
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
@@ -470,7 +475,7 @@ class RouteWatch:
     def from_json(cls, route: str, raw: dict[str, Any]) -> RouteWatch:
         """Read what `to_json` wrote."""
         watch = cls(route)
-        watch.counts = raw["counts"]
+        watch.judge, watch.counts = raw["rated_by"], raw["counts"]
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])

@@ -4,7 +4,8 @@
 `drift` a rate with what it was, stratum by stratum. `gate` decides on goldens, once and for all.
 """
 
-from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Limit, Measure, blind_measures
+from evenkeel.core.cells import Limit
+from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Measure, blind_measures
 from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
 from evenkeel.monitor.detect.e_detector import Bets, EDetector, Run, Side, bets_against
 

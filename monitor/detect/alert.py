@@ -30,6 +30,8 @@ from evenkeel.monitor.detect.e_detector import Watch, bets_against
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.core.cells import Limit
+
 
 class Measure(StrEnum):
     """What is observed of a trial; more is worse."""
@@ -60,16 +62,6 @@ _WEIGHTS: Final = {
     Measure.QUALITY: 0.2,
     Measure.INVALID: 0.1,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The largest mean of a measure that is tolerated."""
-
-    value: float
-    """In (low, 1) of the measure."""
-    source: str = "default"
-    """Where it comes from, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
 
 
 @dataclass(frozen=True, slots=True)

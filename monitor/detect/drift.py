@@ -233,9 +233,8 @@ class DriftAlert:
             self._begin(stratum, baseline)
         self._settle()
 
-    def forget(self) -> None:
-        """Start over: the next trials make provisional baselines."""
-        self._strata, self._clusters, self._approved = {}, {}, {}
+    def close(self) -> None:
+        """End an alert whose trials are no more; the baselines stay."""
         self._settle()
 
     def _settle(self) -> None:
@@ -292,6 +291,14 @@ class DriftAlert:
         if baseline is None:
             raise ValueError("there is no baseline yet")
         return max(0.0, baseline.mean - self.rules.tolerance), min(1.0, baseline.mean + self.rules.tolerance)
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """The strata whose trials are compared with former ones."""
+        enough = self.rules.provisional_after
+        return frozenset(
+            name for name, tally in self._strata.items() if tally.trials >= enough or name in self._approved
+        )
 
     @property
     def evidence(self) -> float:

@@ -6,12 +6,12 @@ trials are a text of 500 letters and every count of a window follows from how of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.estimate.bounded_mean import paired_excess, proportion
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +92,61 @@ QUALITY_PREFIX = "quality_"
 """Starts the reason of a trial that has a rating but lacks quality scores."""
 
 
+STEPS: Final = 50
+"""To a unit of similarity."""
+
+
+@dataclass(slots=True)
+class Spread:
+    """How often each similarity occurred, to the nearest fiftieth, and their exact sum."""
+
+    total: float = 0.0
+    counts: dict[int, int] = field(default_factory=dict)
+    """By number of fiftieths."""
+
+    @property
+    def n(self) -> int:
+        """Observations."""
+        return sum(self.counts.values())
+
+    def add(self, observation: float) -> None:
+        """Count one."""
+        step = round(observation * STEPS)
+        self.total += observation
+        self.counts[step] = self.counts.get(step, 0) + 1
+
+    def joined(self, counts: Mapping[int, int], total: float) -> Spread:
+        """Together with others."""
+        joined = dict(self.counts)
+        for step, count in counts.items():
+            joined[step] = joined.get(step, 0) + count
+        return Spread(self.total + total, joined)
+
+    def mean(self, *, alpha: float, min_trials: int, low: float = 0.0) -> Estimate | None:
+        """The mean of the observations in [low, 1]; None with fewer than `min_trials`.
+
+        The interval is that of the rounded observations, moved by what rounding did to their mean.
+        """
+        if not self.counts:
+            return None
+        rounded = {step / STEPS: count for step, count in self.counts.items()}
+        found = bounded_mean(rounded, low=low, alpha=alpha, min_observations=min_trials)
+        if found is None:
+            return None
+        mean = min(1.0, max(low, self.total / found.n))
+        moved = mean - found.value
+        return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
+
+    def to_json(self) -> list[Any]:
+        """As JSON values."""
+        return [self.total, self.counts]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> Spread:
+        """Read what `to_json` wrote."""
+        return cls(raw[0], {int(step): count for step, count in raw[1].items()})
+
+
 @dataclass(frozen=True, slots=True)
 class CellEstimates:
     """What the counts of a cell say; each is None below the minimum number of its observations."""
@@ -105,6 +160,9 @@ class CellEstimates:
     unsure: Estimate | None
     invalid: Estimate | None
     free_delta: Estimate | None
+    similarity: Estimate | None
+    control_similarity: Estimate | None
+    loss: Estimate | None
 
 
 @dataclass(slots=True)
@@ -123,12 +181,14 @@ class Counts:
     """Trials compared with the free answer of the same exchange."""
     free_shifted: int = 0
     """Those of them whose content moved against it."""
-    similarity: float = 0.0
-    """Sum over the trials that have one."""
-    similarity_trials: int = 0
-    control_similarity: float = 0.0
-    """Sum over the resends of the same exchanges that have one."""
-    control_similarity_trials: int = 0
+    similarity: Spread = field(default_factory=Spread)
+    """Of the trials that have one."""
+    control_similarity: Spread = field(default_factory=Spread)
+    """Of the resends of the same exchanges."""
+    loss: Spread = field(default_factory=Spread)
+    """Graded losses of pairs."""
+    lost_grades: Spread = field(default_factory=Spread)
+    """Grades of trials whose resend has none."""
     failures: dict[str, int] = field(default_factory=dict)
     clustered: int = 0
     """Rated trials that are no observations, because one of their cluster was one shortly before; they are
@@ -145,6 +205,8 @@ class Counts:
     """Pairs that shifted only in the identical resend."""
     zero: int = 0
     """Pairs in which both or neither shifted."""
+    lost_shifted: int = 0
+    """Shifted trials without a rated resend."""
 
     @property
     def trials(self) -> int:
@@ -222,15 +284,21 @@ class Counts:
             self.free_trials += 1
             self.free_shifted += verdict.free_shifted
         if verdict.similarity is not None:
-            self.similarity += verdict.similarity
-            self.similarity_trials += 1
+            self._grade(verdict, verdict.similarity)
         if verdict.baseline_similarity is not None:
-            self.control_similarity += verdict.baseline_similarity
-            self.control_similarity_trials += 1
+            self.control_similarity.add(verdict.baseline_similarity)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
         return outcome.difference
+
+    def _grade(self, verdict: Verdict, similarity: float) -> None:
+        self.similarity.add(similarity)
+        loss, grade = verdict.graded_loss, verdict.grade
+        if loss is not None:
+            self.loss.add(loss)
+        elif grade is not None:
+            self.lost_grades.add(grade)
 
     def _count(self, outcome: Outcome, times: int) -> None:
         self.rated[str(outcome.rating)] += times
@@ -245,6 +313,7 @@ class Counts:
         elif outcome.quality == "mixed":
             self.mixed += times
         if outcome.difference is None:
+            self.lost_shifted += times * outcome.shifted
             return
         if outcome.difference > 0:
             self.plus += times
@@ -280,6 +349,9 @@ class Counts:
             unsure=proportion(self.unsure, self.trials, **rules),
             invalid=proportion(self.invalid_trials, self.trials, **rules),
             free_delta=proportion(self.free_shifted, self.free_trials, **rules),
+            similarity=self.similarity.mean(**rules),
+            control_similarity=self.control_similarity.mean(**rules),
+            loss=self._loss(**rules),
         )
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
@@ -287,8 +359,32 @@ class Counts:
         return proportion(self.shifted, self.trials, alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The paired excess; None with fewer than `min_trials` pairs."""
-        return paired_excess(self.plus, self.minus, self.zero, alpha=alpha, min_pairs=min_trials)
+        """The paired excess; None with fewer than `min_trials` pairs.
+
+        A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
+        and for none, whatever made them fail.
+        """
+        pairs = self.plus, self.minus, self.zero
+        excess = paired_excess(*pairs, alpha=alpha, min_pairs=min_trials)
+        lost = self.trials - sum(pairs)
+        if excess is None or not lost:
+            return excess
+        shifted, same = self.lost_shifted, lost - self.lost_shifted
+        least = paired_excess(self.plus, self.minus + same, self.zero + shifted, alpha=alpha)
+        most = paired_excess(self.plus + shifted, self.minus, self.zero + same, alpha=alpha)
+        return _between(excess, least, most)
+
+    def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The mean graded loss; its interval allows for any grade of the resends that have none."""
+        rules: Any = {"alpha": alpha, "low": -1.0}
+        loss, lost = self.loss.mean(min_trials=min_trials, **rules), self.lost_grades
+        if loss is None or not lost.counts:
+            return loss
+        least = self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
+        most = self.loss.joined(
+            {STEPS - step: count for step, count in lost.counts.items()}, lost.n - lost.total
+        )
+        return _between(loss, least.mean(min_trials=1, **rules), most.mean(min_trials=1, **rules))
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
@@ -319,12 +415,21 @@ class Counts:
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON values."""
         # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
-        return {name: getattr(self, name) for name in _FIELDS}
+        raw = {name: getattr(self, name) for name in _FIELDS}
+        return raw | {name: raw[name].to_json() for name in _SPREADS}
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Counts:
         """Read what `to_json` wrote."""
-        return cls(**raw)
+        return cls(**(raw | {name: Spread.from_json(raw[name]) for name in _SPREADS}))
 
 
 _FIELDS = tuple(field.name for field in fields(Counts))
+_SPREADS = ("similarity", "control_similarity", "loss", "lost_grades")
+
+
+def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:
+    """An estimate whose interval reaches from the lower end of one to the upper end of another."""
+    assert least is not None
+    assert most is not None
+    return replace(estimate, lower=min(least.lower, estimate.value), upper=max(most.upper, estimate.value))

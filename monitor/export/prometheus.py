@@ -86,7 +86,8 @@ NOISE_RATES = _rates("noise_floor")
 JUDGE_RATES = _rates("judge_noise_rate", "judge_swap_consistency", "cascade_agreement")
 WINDOWED = _rates("robustness_score", "content_delta", "excess")
 RATES = (*WINDOWED[:2], *_rates("quality_delta", "quality_worse", "quality_better"), WINDOWED[2])
-CELL_RATES = (*RATES, *_rates("unsure_share", "invalid_share", "free_content_delta"))
+NEARNESS = _rates("similarity", "control_similarity", "loss")
+CELL_RATES = (*RATES, *_rates("unsure_share", "invalid_share", "free_content_delta"), *NEARNESS)
 ROLLED = (*RATES, *NOISE_RATES, JUDGE_RATES[0])
 IN_WINDOW = "; in a window of the cell's trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
@@ -167,27 +168,22 @@ def _cell(report: CellReport) -> Samples:
         pairs,
         failures,
         rated,
+        effective,
         scored_at,
         alert,
         evidence,
         alarm,
         threshold,
-        *rest,
+        blind,
+        *drift,
     ) = samples[place:]
-    nearness, drift = rest[:4], rest[4:]
     ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
     verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
     quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
     invalid += [Sample((*cell, what), count) for what, count in sorted(report.invalids.items())]
-    for place, mean, n in (
-        (0, report.similarity, report.similarity_trials),
-        (2, report.control_similarity, report.control_similarity_trials),
-    ):
-        if mean is not None:
-            nearness[place].append(Sample(cell, mean))
-            nearness[place + 1].append(Sample(cell, n))
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
     rated.append(Sample(cell, report.trials))
+    effective.append(Sample(cell, report.effective))
     if report.last_scored_at is not None:
         scored_at.append(Sample(cell, report.last_scored_at))
     if report.key.perturbation != BASELINE:
@@ -196,6 +192,7 @@ def _cell(report: CellReport) -> Samples:
         evidence.append(Sample(cell, report.evidence_log10))
         alarm.append(Sample(cell, report.alarm_log10))
         threshold.append(Sample(cell, report.threshold))
+        blind.append(Sample(cell, int(report.is_blind)))
     if report.drift is not None:
         _add_drift(drift, cell, report.drift)
     return samples
@@ -213,8 +210,12 @@ def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport) -> N
 
 def _same_cell(old: CellReport, new: CellReport) -> bool:
     # What belongs to the route and model is not in the cell's series: it may differ.
+    # But a noise floor may blind the cell.
     return old is new or (
-        old.revision is not None and old.revision == new.revision and old.windows is new.windows
+        old.revision is not None
+        and old.revision == new.revision
+        and old.windows is new.windows
+        and old.blind == new.blind
     )
 
 
@@ -258,6 +259,24 @@ def _same_judge(old: CellReport, new: CellReport) -> bool:
 
 JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
 """One report of each route and model: they agree in what is known of the judge."""
+
+
+_LIMIT_FAMILIES = listed("limit")
+
+
+def _limits(report: CellReport) -> Samples:
+    place = (report.key.route, report.key.model)
+    # One word: what else a source says would be a series for each calibration.
+    return [
+        [
+            Sample((*place, measure, limit.source.partition(" ")[0]), limit.value)
+            for measure, limit in report.limits.items()
+        ]
+    ]
+
+
+LIMITS = Block(_LIMIT_FAMILIES, _limits, lambda old, new: bool(old.limits == new.limits))
+"""One report of each route and model: their cells have the same limits."""
 
 
 _ROLLUP_FAMILIES = (
@@ -336,6 +355,7 @@ def _filled(reading: MonitorReading) -> _Filled:
     yield CELLS, cells, lambda report: report.key
     yield NOISE, baselines(cells), lambda report: report.key
     yield JUDGES, one_for_each_place(cells), lambda report: (report.key.route, report.key.model)
+    yield LIMITS, one_for_each_place(cells), lambda report: (report.key.route, report.key.model)
     yield ROLLUPS, reading.rollups(), lambda report: report.key
     yield CHANGES, reading.changes(), lambda report: report.route
 
@@ -415,7 +435,7 @@ class CellText:
         self._lock = Lock()
         build = _Template(_BUILD)
         self._build = build.head + build.line((version,), 1)
-        self._blocks = {block: _Lines(block) for block in (CELLS, NOISE, JUDGES, ROLLUPS, CHANGES)}
+        self._blocks = {block: _Lines(block) for block in (CELLS, NOISE, JUDGES, LIMITS, ROLLUPS, CHANGES)}
 
     def refresh(self) -> None:
         """Estimate and write anew what changed, so that the next scrape need not."""

@@ -5,26 +5,31 @@ The report compares the cell's own figures with those of its control, of its jud
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
-from evenkeel.monitor.detect import Alert, DriftAlert, Measure
+from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
 from evenkeel.monitor.estimate import Counts, Windows
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.fold.corrections import NO_INCREMENTS
+from evenkeel.monitor.fold.measures import observations
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from evenkeel.core.cells import Estimate
+    from evenkeel.core.cells import Estimate, Limit
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
     from evenkeel.monitor.estimate import CellEstimates, Outcome
     from evenkeel.monitor.fold.corrections import Corrected, Increments
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.noise import JudgeEstimates
+
+
+_GONE_AFTER: Final = 100
+"""Observations in other strata after which the traffic of an alert of drift is taken to be gone."""
 
 
 def compact(raw: Any) -> str:
@@ -46,11 +51,13 @@ class Cell:
         "corrected",
         "counts",
         "drift",
+        "drifted_in",
         "key",
         "revision",
         "scored_at",
         "scorer",
         "shown",
+        "strayed",
         "trend_at",
         "windows",
     )
@@ -66,6 +73,10 @@ class Cell:
         """None for the identical resend: it is what the others are compared with."""
         self.drift = drift
         """Of the share of shifted answers, against what it was: also of the identical resend."""
+        self.drifted_in: frozenset[str] = frozenset()
+        """Strata that were compared when the alert of drift was raised; empty unless it is up."""
+        self.strayed = 0
+        """Observations since the last one of those strata."""
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -99,27 +110,47 @@ class Cell:
         era: int,
         increments: Increments = NO_INCREMENTS,
     ) -> Change | None:
-        """Count a verdict that is one by itself, and show its pair, corrected, to the detector."""
-        difference = self.counts.count(outcome, verdict)
+        """Count a verdict that is one by itself, and show it, corrected, to the alert."""
+        self.counts.count(outcome, verdict)
         self._estimates = None
-        self.revision += 1
-        self.changed = True
-        if not isinstance(outcome, str):
-            self.scorer = verdict.scorer
-            # The latest in the log, not the largest: one clock that ran ahead must not hide that
-            # scoring has stopped.
-            self.scored_at = verdict.scored_at
-            self.windows.add(outcome.letter, verdict.scored_at, now, era)
-        return self.alert.observe(_observations(verdict, difference, increments)) if self.alert else None
+        self.touch()
+        if isinstance(outcome, str):
+            return None
+        self.scorer = verdict.scorer
+        # The latest in the log, not the largest: one clock that ran ahead must not hide that
+        # scoring has stopped.
+        self.scored_at = verdict.scored_at
+        self.windows.add(outcome.letter, verdict.scored_at, now, era)
+        return self.alert.observe(observations(verdict, outcome, increments)) if self.alert else None
 
     def touch(self) -> None:
         """Note that something was changed by what is no verdict of this cell."""
         self.revision += 1
         self.changed = True
 
-    def observe_drift(self, outcome: Outcome | str) -> DriftChange | None:
+    def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
         """Show a rated trial to the detector of drift."""
-        return None if isinstance(outcome, str) else self.drift.observe(int(outcome.shifted))
+        if self.drift.up:
+            self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
+        change = self.drift.observe(int(outcome.quality is not None), stratum, cluster)
+        if change is not None:
+            self.drifted_in = self.drift.compared if self.drift.up else frozenset()
+            self.strayed = 0
+        return change
+
+    @property
+    def has_strayed(self) -> bool:
+        """Whether the prompts in which an alert of drift was raised are gone."""
+        return self.strayed >= _GONE_AFTER
+
+    def leave_drift(self) -> bool:
+        """End an alert of drift because the traffic in which it was raised is gone; whether there was one."""
+        if not self.drift.up:
+            return False
+        self.drift.close()
+        self.drifted_in, self.strayed = frozenset(), 0
+        self.touch()
+        return True
 
     def drift_report(self) -> DriftReport | None:
         """Where the cell is against its baseline; None while there is none."""
@@ -176,6 +207,8 @@ class Cell:
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
+            "drifted_in": sorted(self.drifted_in),
+            "strayed": self.strayed,
             "scorer": self.scorer,
             "scored_at": self.scored_at,
             "trend_at": self.trend_at,
@@ -193,25 +226,12 @@ class Cell:
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
+        cell.drifted_in, cell.strayed = frozenset(raw["drifted_in"]), raw["strayed"]
         cell.clusters = Clusters.from_json(raw["clusters"])
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
         return cell
-
-
-def _observations(verdict: Verdict, difference: int | None, increments: Increments) -> dict[Measure, float]:
-    """What the alert sees of a verdict."""
-    observed: dict[Measure, float] = {}
-    if difference is not None:
-        observed[Measure.CONTENT] = difference if increments.content is None else increments.content
-    if verdict.failure is None:
-        loss = verdict.graded_loss
-        if loss is not None:
-            observed[Measure.SIMILARITY] = max(-1.0, min(1.0, loss + increments.graded))
-        if verdict.wanted_format is not None or verdict.wanted_language is not None:
-            observed[Measure.INVALID] = int(bool(verdict.invalid))
-    return observed
 
 
 def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paired: bool) -> WindowEstimates:
@@ -227,8 +247,19 @@ def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paire
     )
 
 
-def _mean(total: float, n: int) -> float | None:
-    return total / n if n else None
+def _limits(settings: MonitorSettings, route: str) -> dict[str, Limit]:
+    limits = {measure.value: limit for measure, limit in settings.limits_of(route).items()}
+    return limits | {"drift": settings.tolerance_of(route)}
+
+
+def _blind(rules: AlertRules, noise_floor: Estimate | None, estimates: CellEstimates) -> tuple[str, ...]:
+    control = estimates.control_similarity
+    blind = blind_measures(
+        rules,
+        floor_rate=noise_floor.value if noise_floor else None,
+        control_similarity=control.value if control else None,
+    )
+    return tuple(sorted(measure.value for measure in blind))
 
 
 def cell_report(
@@ -282,10 +313,9 @@ def cell_report(
         invalid=estimates.invalid,
         free_delta=estimates.free_delta,
         invalids=dict(cell.counts.invalid),
-        similarity=_mean(cell.counts.similarity, cell.counts.similarity_trials),
-        similarity_trials=cell.counts.similarity_trials,
-        control_similarity=_mean(cell.counts.control_similarity, cell.counts.control_similarity_trials),
-        control_similarity_trials=cell.counts.control_similarity_trials,
+        similarity=estimates.similarity,
+        control_similarity=estimates.control_similarity,
+        loss=estimates.loss if alert else None,
         noise_floor=noise_floor,
         excess=corrected.excess or estimates.excess if alert else None,
         corrected_by=corrected.labels,
@@ -293,6 +323,9 @@ def cell_report(
         alarm_log10=alert.alarm_log10 if alert else 0.0,
         threshold=alert.rules.limits[Measure.CONTENT].value if alert else 0.0,
         alert=alert.up if alert else False,
+        over=tuple(measure.value for measure in alert.over) if alert else (),
+        limits=_limits(settings, cell.key.route),
+        blind=_blind(alert.rules, noise_floor, estimates) if alert else (),
         judge_noise=judged.noise,
         swap_consistency=judged.swap_consistency,
         cascade_agreement=judged.agreement,

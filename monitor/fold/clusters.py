@@ -1,8 +1,9 @@
 """Near-equal prompts as one observation.
 
-Traffic repeats itself: a client that tries again, a batch over one template, a probe every minute. The
-answers to such a cluster of near-equal prompts are right or wrong together, so to take each for an observation
-of its own makes intervals too narrow and alarms false. Of every hundred trials of a cell, a cluster gives one.
+Traffic repeats itself: a client that tries again, a batch over one template, a probe every minute. Such
+near-equal prompts form a *cluster*. Their answers are right or wrong together, so each as an observation of
+its own would make intervals too narrow and alarms false. Of every hundred trials of a cell, a cluster gives
+one.
 """
 
 from __future__ import annotations

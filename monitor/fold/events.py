@@ -73,11 +73,11 @@ def drift_event(
     return _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
 
 
-def drift_forgotten(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
-    """A drift that is over because the route changed: what came before is no baseline any more."""
+def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
+    """A drift that is over because the prompts in which it was seen come no more."""
     summary = (
-        f"Drift of {_place(cell.key)} is closed: the route changed, and its next "
-        f"{settings.provisional_after} trials make a new baseline."
+        f"Drift of {_place(cell.key)} is closed: the prompts in which it was seen come no more, and others "
+        f"have baselines of their own."
     )
     return _event(cell, logged, settings, "resolved", summary, "drift")
 

@@ -14,7 +14,7 @@ OTHER_MODEL: Final = "other"
 NEEDED: Final = 8
 """Exchanges that are real traffic."""
 LATEST: Final = 200
-"""Exchanges of the route among which a waiting name needs them."""
+"""Exchanges of the route among which a waiting name needs them; a model without one of them is idle."""
 IDLE: Final = 2_000
 """Exchanges of the route after which a model without one may lose its place."""
 
@@ -61,6 +61,10 @@ class RouteModels:
             self._placed[model] = self._placed[model][0] + 1, self._exchanges
             return None
         return None if model == OTHER_MODEL else self._wait(model)
+
+    def is_idle(self, model: str) -> bool:
+        """Whether a model with a place had none of the latest exchanges."""
+        return model in self._placed and self._exchanges - self._placed[model][1] >= LATEST
 
     def _wait(self, model: str) -> str | None:
         since = self._exchanges - LATEST

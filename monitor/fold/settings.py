@@ -57,6 +57,7 @@ class MonitorSettings:
         usual = {
             Measure.CONTENT: Limit(self.threshold, _source(self.threshold, _THRESHOLD)),
             Measure.SIMILARITY: Limit(0.05),
+            Measure.QUALITY: Limit(0.1),
             Measure.INVALID: Limit(0.1),
         }
         return {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}

@@ -26,9 +26,10 @@ from evenkeel.monitor.fold.events import (
     cells_dropped,
     drift_approved,
     drift_event,
-    drift_forgotten,
+    drift_left,
     trend_point,
 )
+from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
@@ -135,8 +136,8 @@ class MonitorState:
         self._routes: dict[str, RouteWatch] = {}
         self._changes = 0
         self._stored = False
-        self._forgotten: list[Cell] = []
-        """Cells whose drift was over with the change that the current verdict began."""
+        self._drifting: set[tuple[str, str, str]] = set()
+        """Cells whose alert of drift is up."""
 
     def apply(self, logged: Logged) -> Applied:
         """Count one verdict, or take in baselines that were approved or what a person says of a verdict.
@@ -166,9 +167,6 @@ class MonitorState:
         if not isinstance(outcome, str):
             exchange = Exchange(verdict.exchange_id, verdict.route, model)
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        if self._forgotten:
-            events += [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
-            self._forgotten.clear()
         increments = self._corrections.observe(verdict.route, model, verdict, observed=observed)
         if not observed:
             cell.repeat(verdict)
@@ -177,9 +175,8 @@ class MonitorState:
         change = cell.add(verdict, outcome, now, eras.route, increments)
         if change:
             events.append(alert_event(cell, change, logged, self.settings))
-        drifted = cell.observe_drift(outcome)
-        if drifted:
-            events.append(self._drifted(cell, drifted, logged))
+        if not isinstance(outcome, str):
+            events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge))
         trend = []
         if change or (
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
@@ -187,6 +184,17 @@ class MonitorState:
             cell.mark_trend(verdict.scored_at)
             trend = [TrendRow(*cell.key.parts, trend_point(cell, verdict.scored_at, self.settings))]
         return Applied(events, trend)
+
+    def _drift(self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: str) -> list[AlertEvent]:
+        """Show a trial to its cell's detector of drift."""
+        drifted = cell.observe_drift(outcome, stratum, logged.verdict.cluster)
+        if drifted:
+            self._note_drift(cell)
+            return [self._drifted(cell, drifted, logged)]
+        if cell.has_strayed and cell.leave_drift():
+            self._note_drift(cell)
+            return [drift_left(cell, logged, self.settings)]
+        return []
 
     def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
         """Say that a cell has left its baseline, which its route's changes note as well, or came back."""
@@ -212,6 +220,7 @@ class MonitorState:
             cell = self._cell(route, approved.model, approved.perturbation)
             drifting = cell.drift.up
             cell.drift.approve(Baseline(approved.mean, approved.n))
+            self._note_drift(cell)
             cell.touch()
             if drifting:
                 events.append(drift_approved(cell, logged, self.settings))
@@ -238,11 +247,28 @@ class MonitorState:
             return []
         route = verdict.route
         leaving = self._places(route).observe(verdict.model)
-        if leaving is None:
-            return []
+        idle = self._without_traffic(route) if self._drifting else []
+        events = [drift_left(cell, logged, self.settings) for cell in idle if cell.leave_drift()]
+        return events if leaving is None else events + self._dropped(route, leaving, logged, now)
+
+    def _without_traffic(self, route: str) -> list[Cell]:
+        """The cells of a route in drift whose model does not answer any more."""
+        models = self._places(route)
+        drifting = [self._cells[key] for key in sorted(self._drifting) if key[0] == route]
+        return [cell for cell in drifting if models.is_idle(cell.key.model)]
+
+    def _note_drift(self, cell: Cell) -> None:
+        if cell.drift.up:
+            self._drifting.add(cell.key.parts)
+        else:
+            self._drifting.discard(cell.key.parts)
+
+    def _dropped(self, route: str, leaving: str, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
+        """Drop what is known of a model of a route."""
         dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
         for cell in dropped:
             del self._cells[cell.key.parts]
+            self._drifting.discard(cell.key.parts)
         self._judges.drop(route, leaving)
         self._corrections.drop(route, leaving)
         self._rollups.drop(route, leaving, now)
@@ -277,23 +303,10 @@ class MonitorState:
     def mark_change(self, route: str, change: ChangeMark) -> None:
         """Begin "since the last change" anew for all cells of a route, from the next verdict on.
 
-        Part of the fold, so the cause has to be a verdict of the log and not a call from outside. What is
-        known to have changed begins the baselines of its cells anew; a share that moved does not, it is what
-        they are there to show.
+        Part of the fold, so the cause has to be a verdict of the log and not a call from outside.
         """
         self._watch(route).mark(change)
         self._changes += 1
-        if change.kind not in kinds.STATED or change.kind == kinds.FINGERPRINT:
-            return
-        for cell in self._cells.values():
-            if cell.key.route == route:
-                self._forget_drift(cell)
-
-    def _forget_drift(self, cell: Cell) -> None:
-        if cell.drift.up:
-            self._forgotten.append(cell)
-        cell.drift.forget()
-        cell.touch()
 
     def _eras(self, route: str) -> Eras:
         history = self._routes.get(route)
@@ -419,10 +432,9 @@ class MonitorState:
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell_key = CellKey(*key)
-                rules, drift = settings.rules(cell_key.route), settings.drift(cell_key.route)
-                cell = Cell.from_json(cell_key, raw, rules, drift)
+                cell = Cell.from_json(CellKey(*key), raw, settings.rules(key[0]), settings.drift(key[0]))
                 state._cells[cell.key.parts] = cell
+                state._note_drift(cell)
             elif kind == "route":
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
             else:

@@ -18,6 +18,7 @@ from evenkeel.core.cells import (
     CellReport,
     ChangeMark,
     Estimate,
+    Limit,
     RollupEstimates,
     RollupKey,
     RollupReport,
@@ -36,6 +37,7 @@ FULL = CellReport(
     key=CellKey(**CELL),
     scorer="judge",
     trials=100,
+    effective=80,
     failures={"timeout": 2, "quality_missing": 1},
     ratings={1: 10, 3: 90},
     last_scored_at=1234.5,
@@ -50,6 +52,9 @@ FULL = CellReport(
     alarm_log10=4.0,
     threshold=0.1,
     alert=True,
+    loss=Estimate(0.02, -0.01, 0.05, 90),
+    limits={"similarity": Limit(0.04, "calibrated on 120 goldens, 2026-11-20")},
+    blind=("content",),
     judge_noise=Estimate(0.03, 0.01, 0.2, 50),
     decided={"equality": 60, "judge": 40},
     windows={
@@ -165,6 +170,10 @@ def test_a_cell_exports_its_counters_and_its_alert():
     ] == [10, 0, 90]
     assert registry.get_sample_value("evenkeel_verdict_failures_total", {**CELL, "reason": "timeout"}) == 2
     assert registry.get_sample_value("evenkeel_rated_trials", CELL) == 100
+    assert registry.get_sample_value("evenkeel_effective_trials", CELL) == 80
+    assert registry.get_sample_value("evenkeel_blind", CELL) == 1
+    limit = {"route": "chat", "model": "m", "measure": "similarity", "source": "calibrated"}
+    assert registry.get_sample_value("evenkeel_limit", limit) == 0.04
     assert registry.get_sample_value("evenkeel_last_score_timestamp_seconds", CELL) == 1234.5
     assert registry.get_sample_value("evenkeel_alert", CELL) == 1
     assert registry.get_sample_value("evenkeel_excess_evidence_log10", CELL) == 4.5
@@ -184,6 +193,8 @@ def test_an_unknown_estimate_is_absent():
         "evenkeel_excess_evidence_log10",
         "evenkeel_excess_alarm_log10",
         "evenkeel_excess_threshold",
+        "evenkeel_effective_trials",
+        "evenkeel_blind",
     }
 
 

@@ -1,0 +1,53 @@
+"""What the detectors see of a verdict: the measures of its cell's alert, and the stratum of its drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.monitor.detect import Measure
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.fold.corrections import Increments
+
+
+def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> dict[Measure, float]:
+    """What the alert sees of a rated trial, corrected for the judge's errors as far as they are known.
+
+    A resend may be missing because its answer shifted (it took too long, say), so where the trial has one and
+    the resend has not, the resend counts as the one that did as badly as can be: lost resends never raise an
+    alarm.
+    """
+    shifted = outcome.quality is not None
+    content = outcome.difference if increments.content is None else increments.content
+    worse = outcome.quality == "worse"
+    control_worse = verdict.baseline_worse is not False
+    observed: dict[Measure, float] = {
+        Measure.CONTENT: shifted - 1 if content is None else content,
+        Measure.QUALITY: worse - control_worse,
+    }
+    loss = verdict.graded_loss
+    if loss is not None and increments.graded:
+        loss = max(-1.0, min(1.0, loss + increments.graded))
+    if loss is None:
+        grade = verdict.grade
+        loss = None if grade is None else -grade
+    if loss is not None:
+        observed[Measure.SIMILARITY] = loss
+    if verdict.wanted_format is not None or verdict.wanted_language is not None:
+        observed[Measure.INVALID] = 1 if verdict.invalid else 0
+    return observed
+
+
+def stratum_of(verdict: Verdict, judge: str) -> str:
+    """Names what a trial's exchange is like: only trials alike are compared with each other.
+
+    Args:
+        verdict: The trial's.
+        judge: Who rates the route at the time, and under which wording. Not who rated this trial: a judge is
+            asked about answers that differ, so that would be a trait of the outcome.
+    """
+    length = verdict.prompt_chars.bit_length()
+    language, task = verdict.prompt_language or "", verdict.task or ""
+    return f"{verdict.prompt_version or ''}|{judge}|{language}|{length}|{task}"
