@@ -160,8 +160,8 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
     assert (counts.invalid, counts.worse) == ({"format": 1}, 1)
     # Against controls that did not shift, only the two shifts count.
     assert (counts.plus, counts.minus, counts.zero) == (2, 0, 2)
-    assert counts.similarity == pytest.approx(2.5)
-    assert (counts.similarity_trials, counts.control_similarity_trials) == (4, 3)
+    assert counts.similarity.total == pytest.approx(2.5)
+    assert (counts.similarity.n, counts.control_similarity.n) == (4, 3)
     estimates = counts.estimates(alpha=ALPHA, min_trials=1)
     assert (estimates.unsure.value, estimates.invalid.value) == (0.5, 0.25)
     assert Counts.from_json(counts.to_json()) == counts

@@ -172,13 +172,20 @@ def test_a_cell_exports_its_counters_and_its_alert():
     assert registry.get_sample_value("evenkeel_rated_trials", CELL) == 100
     assert registry.get_sample_value("evenkeel_effective_trials", CELL) == 80
     assert registry.get_sample_value("evenkeel_blind", CELL) == 1
-    limit = {"route": "chat", "model": "m", "measure": "similarity", "source": "calibrated"}
-    assert registry.get_sample_value("evenkeel_limit", limit) == 0.04
     assert registry.get_sample_value("evenkeel_last_score_timestamp_seconds", CELL) == 1234.5
     assert registry.get_sample_value("evenkeel_alert", CELL) == 1
     assert registry.get_sample_value("evenkeel_excess_evidence_log10", CELL) == 4.5
     assert registry.get_sample_value("evenkeel_excess_alarm_log10", CELL) == 4.0
     assert registry.get_sample_value("evenkeel_excess_threshold", CELL) == 0.1
+
+
+def test_limits_are_exported_by_the_first_word_of_their_source():
+    """A calibration says more about itself than a label may hold."""
+    registry = CollectorRegistry()
+    registry.register(CellCollector(lambda: [FULL], version="1.2.3"))
+    place = {"route": CELL["route"], "model": CELL["model"]}
+    limit = {**place, "measure": "similarity", "source": "calibrated"}
+    assert registry.get_sample_value("evenkeel_limit", limit) == 0.04
 
 
 def test_an_unknown_estimate_is_absent():

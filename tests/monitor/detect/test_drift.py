@@ -209,14 +209,15 @@ def test_a_baseline_can_be_approved_for_one_stratum():
     assert alert.baseline == Baseline(0.0, 201, provisional=True)
 
 
-def test_forgetting_starts_over_with_the_next_trials():
-    """After an announced change the former figures say nothing."""
+def test_closing_ends_an_alert_and_keeps_the_baselines():
+    """The trials in which it was raised are no more; what they were compared with is known."""
     alert = DriftAlert(DriftRules(0.05, 1000, provisional_after=10), TENTH)
-    alert.forget()
-    assert alert.state is DriftState.UNKNOWN
-    for _ in range(10):
-        alert.observe(1)
-    assert alert.baseline.mean == 1.0
+    while not alert.up:
+        alert.observe(1, "v1")
+    alert.close()
+    assert alert.state is DriftState.LEVEL
+    assert alert.baseline == TENTH
+    assert alert.compared == {"v1"}
 
 
 def test_no_change_raises_no_more_than_stated_though_the_baseline_is_an_estimate():
