@@ -28,7 +28,7 @@ METRIC = "calibration_threshold"
 VERSION = 2
 
 _FEWEST = 20
-"""Goldens. With fewer, neither the misses nor the gap to moderate damage can be told."""
+"""Goldens. With fewer, misses and the gap to moderate damage are unknown."""
 _GRAIN: Final = 1e-6
 _SLACK: Final = 1e-9
 
