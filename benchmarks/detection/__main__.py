@@ -2,7 +2,7 @@
 
 Run from the root of the repository: python -m benchmarks.detection [--seed 1] [--runs 200] [--write]
 
-About five minutes of one core with the default number of runs, in proportion to it with others. Every figure
+About three minutes of one core with the default number of runs, in proportion to it with others. Every figure
 follows from the seed. ADWIN takes part where river is installed.
 """
 
@@ -59,6 +59,7 @@ def _tables(between: float, runs: int, rng: np.random.Generator) -> Iterator[Tab
     yield alerts.content_table(level, runs, rng)
     found = drift.lengths(level, runs, rng)
     yield drift.lengths_table(found, level)
+    yield drift.mixtures_table(runs, rng)
     yield drift.delays_table(drift.delays(found, level, runs, rng))
 
 

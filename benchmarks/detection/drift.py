@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from benchmarks.kit import Table
 from evenkeel.monitor.detect import DriftAlert, DriftRules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from benchmarks.detection.passages import Floats, Length, Runs
 
@@ -100,8 +101,49 @@ def lengths_table(found: dict[float, list[Length]], level: float) -> Table:
         (f"{chance:g}", *(f"{one.mean / level:.2f} ± {one.error / level:.2f}" for one in row))
         for chance, row in found.items()
     ]
-    columns = ("rate", *(f"after {quiet:,} quiet trials" for quiet in _counted(level)))
+    quiet = (f"after {one:,} quiet trials" for one in _counted(level)[1:])
+    columns = ("rate", "from the start", *quiet)
     return Table("drift-lengths", columns, tuple(rows), notes=("Mean run / level ± standard error.",))
+
+
+def _mixtures() -> dict[str, Callable[[np.random.Generator], Iterator[tuple[int, str, str]]]]:
+    """Traffic in which nothing changes but what is asked: trials with their stratum and cluster."""
+
+    def turns(rng: np.random.Generator, *, told: bool) -> Iterator[tuple[int, str, str]]:
+        for trial in count():
+            kind = trial // 300 % 2
+            yield int(rng.random() < (0.02, 0.18)[kind]), str(kind) if told else "", ""
+
+    def clusters(rng: np.random.Generator, *, apart: bool) -> Iterator[tuple[int, str, str]]:
+        rates: list[float] = []
+        for trial in count():
+            cluster = trial // 8 + int(rng.integers(6))
+            while len(rates) <= cluster:
+                rates.append(float(rng.beta(0.4, 2)) if apart else 0.1)
+            yield int(rng.random() < rates[cluster]), "", str(cluster)
+
+    return {
+        "0.02 and 0.18 in turn, as two strata": partial(turns, told=True),
+        "the same in one stratum": partial(turns, told=False),
+        "clusters of 8 trials, all at 0.1": partial(clusters, apart=False),
+        "clusters of 8 trials, each with a rate of its own": partial(clusters, apart=True),
+    }
+
+
+def mixtures_table(runs: int, rng: np.random.Generator) -> Table:
+    """Alarms of `DriftAlert` itself in mixed traffic, from raising to recovery and on, at a low level."""
+    level, cells, trials = 2_000, max(2, runs // 10), 6_000
+    rows = []
+    for name, make in _mixtures().items():
+        alarms = 0
+        for _ in range(cells):
+            alert = DriftAlert(DriftRules(TOLERANCE, level))
+            for trial in islice(make(rng), trials):
+                change = alert.observe(*trial)
+                alarms += change is not None and change.kind != "recovered"
+        rows.append((name, cells * trials, alarms, cells * trials / level))
+    columns = ("traffic", "trials", "alarms", "at most expected")
+    return Table("drift-mixtures", columns, tuple(rows), digits=0, notes=(f"Level {level:,}.",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class Alert(Section):
     limits: Path | None = None
     """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
-    """Of all cells together; holds whatever the data, on average."""
+    """Of all alarms of all cells together, on average."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """How far the share of shifted answers may move from the cell's baseline, up or down."""
     provisional_after: Annotated[int, Field(ge=30)] = 100

@@ -385,7 +385,7 @@ class DriftAlert:
             own = _EMPTY if without is None else without.get(place, _EMPTY)
             return (tally.hits - own.hits + _PRIOR) / (tally.trials - own.trials + 2 * _PRIOR)
         chances = self._chances(place, tally, without)
-        return sum(map(mul, self._alike, chances)) / sum(self._alike)
+        return float(sum(map(mul, self._alike, chances))) / sum(self._alike)
 
     def _chances(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None) -> list[float]:
         """What each of `_ALIKE` predicts of a cluster."""
