@@ -190,6 +190,8 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
         *estimate_columns("judge_noise"),
         *estimate_columns("swap_consistency"),
         *estimate_columns("cascade_agreement"),
+        "said_shifted",
+        *estimate_columns("truly_shifted"),
         *((f"decided_by_{stage}", decided(stage)) for stage in STAGES),
     )
 

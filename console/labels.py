@@ -100,7 +100,8 @@ def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     """Id of a verdict that chance chooses for somebody to rate; None if there is none to choose from.
 
-    One of the newest 2,000 that has a rating and no label; of those that a judge decided, if there are any.
+    One of the newest 2,000 that has a rating and no label: first those that chance drew when they were made,
+    which correct the judge, those that a judge decided before the others; then any that a judge decided.
     The same log and labels give the same one, so that nobody can draw until the verdict is convenient.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
@@ -111,13 +112,15 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     ]
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]
-    judged = [verdict for verdict in left if decided_by(verdict) == "judge"] or left
-    if not judged:
-        return None
-    rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM}")
-    for verdict in rng.sample(judged, min(len(judged), 50)):
-        if readable_evidence(log, verdict.id) is not None:
-            return verdict.id
+    correcting = [verdict for verdict in left if verdict.drawn]
+    first, judged = (
+        [verdict for verdict in some if decided_by(verdict) == "judge"] for some in (correcting, left)
+    )
+    rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if left else 0}")
+    for some in (first, correcting, judged or left):
+        for verdict in rng.sample(some, min(len(some), 50)):
+            if readable_evidence(log, verdict.id) is not None:
+                return verdict.id
     return None
 
 
@@ -201,7 +204,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     verdict_id, by = asked.get("verdict", ""), asked.get("by", "").strip()
     at = round(sources.clock(), 3)
     if asked.get("withdraw"):
-        return store.withdraw(verdict_id, by, at=at)
+        return _logged(sources.log, store.withdraw(verdict_id, by, at=at))
     verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
     if verdict is None:
         raise LabelError("there is no trial with this id in the log, or no longer")
@@ -215,7 +218,13 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
         note=asked.get("note", ""),
         drawn=bool(asked.get("drawn")),
     )
-    return store.put(label_of(verdict, said, at=at), sources.log.evidence(verdict_id))
+    return _logged(sources.log, store.put(label_of(verdict, said, at=at), sources.log.evidence(verdict_id)))
+
+
+def _logged(log: VerdictLog, label: Label) -> Label:
+    """Add a label to the log, from which the monitor learns of it; the same again changes nothing."""
+    log.note(label)
+    return label
 
 
 def _signed_label(

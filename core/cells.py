@@ -217,6 +217,11 @@ class CellReport:
     """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
     corrected_by: int = 0
     """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
+    said_shifted: float | None = None
+    """Share of all perturbed trials of this route and model that were rated as shifted; None without
+    `truly_shifted`."""
+    truly_shifted: Estimate | None = None
+    """The share that people would call shifted, from labels of trials that chance drew; n counts labels."""
     evidence_log10: float = 0.0
     """log10 of the detector's e-value against "excess ≤ threshold"."""
     alarm_log10: float = 0.0

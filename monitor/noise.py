@@ -14,11 +14,12 @@ it is, and f if it is not. An arm whose true shift rate is p shows f + (s − f)
 alarms, raises the content delta of both arms (and lowers robustness, which is why neither is an
 alert by itself), while in the excess it cancels: what remains is (s − f) · (p₁ − p₀). To first
 order noise therefore makes an effect look smaller, never out of nothing. That rests on s and f
-being the same for both arms; where a judge errs more on one of them (other languages, other
-formats), the difference of the two f stays in the excess. Judge noise is about 2f(1 − f) on pairs
+being the same for both arms. Equal answers skip the judge, which `evenkeel.monitor.fold.corrections`
+makes up for; where a judge errs more on one arm for other reasons (other languages, other formats),
+the difference of the two f stays in the excess unless labels correct it. Judge noise is about 2f(1 − f) on pairs
 of one kind if two ratings err independently, so half of a small noise is what each arm owes the
 judge. Noise that repeats itself, such as a judge that always misreads the same table, shows in none
-of these series: that takes the judge audit against people.
+of these series: that takes labels, or the judge audit against people.
 """
 
 from __future__ import annotations

@@ -250,17 +250,22 @@ class Truth:
 
     def expected(self, of: Stratum) -> float:
         """The share of a stratum that truly shifted, in [0, 1], as far as it is known."""
-        return self._labels(of).towards(self._prior(of))
+        own = float(of.shifted)
+        said, audited = self.labels.get(of.name, _NOTHING), self.audits.get(of.name, _NOTHING)
+        if not audited.n:
+            return said.towards(own)
+        told = self._told()
+        return told * said.towards(own) + (1 - told) * audited.towards(own)
 
     def interval(self, of: Stratum, alpha: float) -> Share:
-        """The same with an interval that is a confidence sequence if one knows labels or audits of it."""
-        said = self._labels(of)
-        if said.n or of.decided_by != "heuristic":
-            return said.interval(self._prior(of), alpha)
+        """The same with an interval that is a confidence sequence if there are labels or audits of it."""
+        own = float(of.shifted)
+        said, audited = self.labels.get(of.name, _NOTHING), self.audits.get(of.name, _NOTHING)
+        if not audited.n:
+            return said.interval(own, alpha)
         told = self._told()
-        judged = self.audits.get(of.name, _NOTHING).interval(float(of.shifted), alpha)
-        own = told * of.shifted
-        return Share(*(own + (1 - told) * end for end in judged))
+        ends = zip(said.interval(own, alpha / 2), audited.interval(own, alpha / 2), strict=True)
+        return Share(*(told * by_people + (1 - told) * by_judge for by_people, by_judge in ends))
 
     def label(self, name: str) -> Tally:
         """The labels of a stratum, to count one more."""
@@ -269,16 +274,6 @@ class Truth:
     def audit(self, name: str) -> Tally:
         """The audits of a stratum, to count one more."""
         return self.audits.setdefault(name, Tally())
-
-    def _labels(self, of: Stratum) -> Tally:
-        return self.labels.get(of.name, _NOTHING)
-
-    def _prior(self, of: Stratum) -> float:
-        own = float(of.shifted)
-        if of.decided_by != "heuristic":
-            return own
-        told = self._told()
-        return told * own + (1 - told) * self.audits.get(of.name, _NOTHING).towards(own)
 
     def _told(self) -> float:
         """How far people have replaced the judge where it says that content moved, in [0, 1)."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
     from evenkeel.monitor.estimate import CellEstimates, Outcome
-    from evenkeel.monitor.fold.corrections import Corrected, Increments
+    from evenkeel.monitor.fold.corrections import Corrected, Increments, JudgeBias
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.noise import JudgeEstimates
 
@@ -270,6 +270,7 @@ def cell_report(
     judged: JudgeEstimates,
     windows: dict[Window, WindowEstimates],
     corrected: Corrected,
+    bias: JudgeBias | None,
 ) -> CellReport:
     """The report of a cell; the same object as last time if nothing in it has changed.
 
@@ -280,6 +281,7 @@ def cell_report(
         judged: The judge of its route and model.
         windows: Its figures by window.
         corrected: Its figures as far as labels or audits correct them.
+        bias: How far ratings on its route and model are from what people say.
     """
     alert, shown = cell.alert, cell.shown
     if (
@@ -290,6 +292,7 @@ def cell_report(
         and shown.judge_noise is judged.noise
         and shown.decided is judged.decided
         and cell.corrected is corrected
+        and shown.truly_shifted is (bias.people if bias else None)
     ):
         return shown
     cell.corrected = corrected
@@ -319,6 +322,8 @@ def cell_report(
         noise_floor=noise_floor,
         excess=corrected.excess or estimates.excess if alert else None,
         corrected_by=corrected.labels,
+        said_shifted=bias.judged if bias else None,
+        truly_shifted=bias.people if bias else None,
         evidence_log10=alert.evidence_log10 if alert else 0.0,
         alarm_log10=alert.alarm_log10 if alert else 0.0,
         threshold=alert.rules.limits[Measure.CONTENT].value if alert else 0.0,

@@ -89,11 +89,13 @@ class _Said:
 class _Place:
     """One route and model."""
 
-    __slots__ = ("_corrected", "drawn", "pairs", "said", "truth", "verdicts")
+    __slots__ = ("_bias", "_corrected", "drawn", "pairs", "said", "truth", "verdicts")
 
     def __init__(self) -> None:
         self._corrected: dict[str, Corrected] = {}
         """By perturbation, until something is counted."""
+        self._bias: tuple[JudgeBias | None] | None = None
+        """Likewise."""
         self.truth = Truth()
         self.said: dict[str, _Said] = {}
         self.pairs: dict[str, Counter[str]] = {}
@@ -110,6 +112,7 @@ class _Place:
             pairs = self.pairs.setdefault(verdict.perturbation, Counter())
             pairs[f"{trial.name} {resend.name if resend else ''}"] += 1
         if verdict.label_share > 0 and verdict.perturbation != BASELINE:
+            self._bias = None
             name = f"{trial.name} {verdict.label_share!r}"
             self.verdicts[name] += 1
             self.drawn[name] += verdict.drawn
@@ -125,6 +128,7 @@ class _Place:
 
     def label(self, label: Label) -> None:
         self._corrected.clear()
+        self._bias = None
         said = self.said.get(label.verdict_id)
         if said is None:
             of = stratum(
@@ -177,7 +181,13 @@ class _Place:
         )
 
     def bias(self, *, alpha: float, min_labels: int) -> JudgeBias | None:
-        """Of all perturbed trials together; None with too few labels, or if none was drawn."""
+        """Of all perturbed trials together; None with too few labels."""
+        if self._bias is None:
+            told = self.truth.labelled >= max(1, min_labels)
+            self._bias = (self._compared(alpha) if told else None,)
+        return self._bias[0]
+
+    def _compared(self, alpha: float) -> JudgeBias | None:
         samples: Counter[Sample] = Counter()
         shifted = 0
         labelled: dict[str, Counter[bool]] = {}
@@ -194,8 +204,6 @@ class _Place:
             for moved, times in found.items():
                 samples[Sample(float(predicted), float(moved), effective)] += times
             samples[Sample(float(predicted), None, effective)] += max(0, count - found.total())
-        if sum(found.total() for found in labelled.values()) < max(1, min_labels):
-            return None
         people = prediction_powered_mean(samples, alpha=alpha)
         return JudgeBias(shifted / samples.total(), people) if people else None
 

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.estimate import Outcome
-    from evenkeel.monitor.fold.corrections import JudgeBias
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Logged, LoggedVerdict
@@ -344,12 +343,8 @@ class MonitorState:
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
             corrected=self._corrections.corrected(route, model, perturbation, alpha=alpha, min_trials=fewest),
+            bias=self._corrections.bias(route, model, alpha=alpha, min_labels=fewest),
         )
-
-    def judge_bias(self, route: str, model: str) -> JudgeBias | None:
-        """How far verdicts are from what people say, on one route and model; None with too few labels."""
-        rules = self.settings
-        return self._corrections.bias(route, model, alpha=rules.alpha, min_labels=rules.min_trials)
 
     def checkpoint(self) -> Checkpoint:
         """What to store now; the parts are taken to be stored from then on."""

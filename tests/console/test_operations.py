@@ -17,6 +17,7 @@ from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import spend_part, split_table
+from evenkeel.core.cells import Estimate
 from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING
 from evenkeel.monitor.detect import Limit, Measure
@@ -220,6 +221,18 @@ def test_calls_saved_are_ratings_without_the_judge(shown, client):
     assert "1,740 of 6,000 ratings" in text
     assert "rated without a call 71 %" in text
     assert "6 % [1, 11] % of 80" in text
+
+
+def test_the_bias_of_the_judge_is_shown_before_and_after_the_correction(shown, client):
+    """21 % of the trials were rated as shifted, people would say so of 9 %; cells say by how many labels."""
+    people = Estimate(0.09, 0.05, 0.14, 64)
+    shown.scene.reports = [
+        replace(one, said_shifted=0.21, truly_shifted=people, corrected_by=64) for one in shown.scene.reports
+    ]
+    text = words(client.get("/judge"))
+    assert "21 % rated; people: 9 % [5, 14] % of 64 labels" in text
+    route = shown.scene.reports[0].key.route
+    assert "corrected by 64 labels" in words(client.get(f"/routes/{route}"))
 
 
 def test_a_console_without_a_judge_says_how_to_get_one(make_scene, console_client):

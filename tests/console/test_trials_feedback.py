@@ -144,6 +144,27 @@ def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
     assert desk.client.get("/trials/drawn", follow_redirects=False).headers["location"] != path
 
 
+def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monitor(desk):
+    """Its page says what the rating is for; the label is an entry of the log, as is taking it back."""
+    log = desk.scene.log
+    chosen = next(one for one in log.verdicts if one.rating == 3 and one.perturbation != BASELINE)
+    log.verdicts = [replace(one, label_share=float(one.id == chosen.id)) for one in log.verdicts]
+    path = desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
+    assert path == f"/verdicts/{chosen.id}?blind=1"
+    html, token = desk.form(path)
+    assert "your rating corrects the figures" in html
+    desk.send(token=token, verdict=chosen.id, rating="2", drawn="1")
+    (label,) = log.notes
+    assert (label.verdict_id, label.rating, label.label_share, label.judge_shifted) == (
+        chosen.id,
+        2,
+        1,
+        False,
+    )
+    desk.send(token=token, verdict=chosen.id, withdraw="1")
+    assert [note.withdrawn_at for note in log.notes] == [None, desk.scene.now]
+
+
 def test_only_verdicts_that_can_be_rated_are_drawn(desk):
     """Of judged trials with texts and a rating; none is left without them."""
     log = desk.scene.log

@@ -101,10 +101,9 @@ def test_labels_correct_levels_and_differences():
     assert found.content_delta.value < 0.04
     assert found.content_delta.lower == 0
     assert found.excess.value < 0.04
-    bias = state.judge_bias("chat", "m")
-    assert bias.judged == pytest.approx(0.2, abs=0.03)
-    assert bias.people.lower <= 0.001
-    assert bias.people.upper < 0.1
+    assert found.said_shifted == pytest.approx(0.2, abs=0.03)
+    assert found.truly_shifted.lower <= 0.001
+    assert found.truly_shifted.upper < 0.1
 
 
 @pytest.mark.parametrize(

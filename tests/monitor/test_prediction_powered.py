@@ -140,6 +140,9 @@ def test_audits_put_equal_answers_under_the_judges_errors_until_people_replace_t
         truth.label(SAID_YES.name).add(50.0, shifted=False)
     assert truth.expected(SAID_YES) == pytest.approx(4 / 16)
     assert truth.expected(EQUAL) == pytest.approx(6 / 40 / 4)
+    # People who call equal answers the same change nothing: they count as far as the judge is replaced.
+    truth.label(EQUAL.name).add(50.0, shifted=False)
+    assert truth.expected(EQUAL) == pytest.approx(6 / 40 / 4)
 
 
 def test_weights_that_differ_count_for_less():
