@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evenkeel.core.approval import Approval
+from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label, label_from_json, label_to_json
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.core.verdict import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ class LoggedLabel:
 LoggedNote: TypeAlias = LoggedApproval | LoggedLabel
 """What people add to the log."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
+
+Entry: TypeAlias = Verdict | Approval | Label
+"""What an entry is about."""
+
+
+def logged(offset: int, entry: Entry) -> Logged:
+    """The entry at its place in a log."""
+    if isinstance(entry, Approval):
+        return LoggedApproval(offset, entry)
+    return LoggedLabel(offset, entry) if isinstance(entry, Label) else LoggedVerdict(offset, entry)
+
 
 _LABEL_ID: Final = "label/"
 

@@ -24,7 +24,8 @@ from evenkeel.monitor.fold import MonitorSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from evenkeel.experiments.backtest import Backtest, Entry
+    from evenkeel.experiments.backtest import Backtest
+    from evenkeel.stores.verdict_log import Entry
 
 _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

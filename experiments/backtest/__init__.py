@@ -11,12 +11,11 @@ once, `sweep` says what varies, and `report` writes what was found: a summary, J
 """
 
 from evenkeel.experiments.backtest.log import LogError, read_lines, read_log, read_store
-from evenkeel.experiments.backtest.run import Backtest, Entry, Snapshot, Variant, backtest
+from evenkeel.experiments.backtest.run import Backtest, Snapshot, Variant, backtest
 from evenkeel.experiments.backtest.sweep import grid, sweep
 
 __all__ = [
     "Backtest",
-    "Entry",
     "LogError",
     "Snapshot",
     "Variant",

@@ -13,6 +13,7 @@ import gzip
 import re
 import sys
 from collections import OrderedDict
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -34,17 +35,18 @@ from evenkeel.core.verdict import (
     Stage,
     Verdict,
 )
+from evenkeel.stores.labels import Label, Said, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evenkeel.core.approval import Approval
-    from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import VerdictLog
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
+_PROVING: Final = frozenset(("equality", "heuristic"))
 _REMEMBERED: Final = 4096
 """Exchanges whose control is remembered, and names of sessions and clusters in use."""
 _AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
@@ -98,6 +100,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     judge_wording: str = "log@1"
     heuristic_rating: Rating | None = None
     audit_share: Share = 0.0
+    label: Rating | None = None
     label_share: Share = 0.0
     severity: Share = 0.3
     wanted_format: str | None = None
@@ -113,8 +116,8 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 
-def read_log(path: Path | str) -> Iterator[Verdict]:
-    """The verdicts of a file of JSON lines, which may be compressed by gzip; "-" is standard input.
+def read_log(path: Path | str) -> Iterator[Verdict | Label]:
+    """The verdicts and labels of a file of JSON lines, maybe compressed by gzip; "-" is standard input.
 
     Raises: LogError if it cannot be read; while iterating, with the number of the first line that is wrong.
     """
@@ -148,8 +151,8 @@ def _plain(file: IO[bytes]) -> IO[bytes]:
     return gzip.open(file) if peeked.startswith(_GZIP) else file  # type: ignore[return-value]
 
 
-def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict]:
-    """The verdicts of JSON lines; empty ones are passed over.
+def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | Label]:
+    """The verdicts and labels of JSON lines; empty ones are passed over.
 
     Args:
         lines: In the order in which the trials were scored.
@@ -162,7 +165,7 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict]:
         if not line.strip():
             continue
         try:
-            yield from reader.verdicts(line, number)
+            yield from reader.entries(line, number)
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
             raise LogError(f"{name}: line {number}: {_advice(error)}") from error
 
@@ -193,6 +196,8 @@ class _Control(msgspec.Struct, frozen=True):
     quality: Quality | None
     written: bool
     """Whether it has a line of its own."""
+    proven: int | None = None
+    """The rating that heuristics decided."""
 
 
 class _Reader:
@@ -202,8 +207,8 @@ class _Reader:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
         self._names = _Belonging()
 
-    def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
-        """The verdicts of a line: its trial, before it maybe its exchange's control."""
+    def entries(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
+        """The entries of a line: its trial, its exchange's control before it, and its label after it."""
         try:
             line = _DECODER.decode(text)
         except msgspec.ValidationError:
@@ -219,7 +224,9 @@ class _Reader:
         known = self._controls.get(exchange)
         if line.perturbation in CONTROLS:
             if known is None:
-                self._remember(exchange, _Control(line.rating, line.similarity, line.quality, written=True))
+                proven = line.rating if line.stage in _PROVING else line.heuristic_rating
+                control = _Control(line.rating, line.similarity, line.quality, written=True, proven=proven)
+                self._remember(exchange, control)
             if known is None or known.written:
                 yield _control(line, exchange, cluster, at, line.id or f"line-{number}")
             return
@@ -231,10 +238,14 @@ class _Reader:
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
                 failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
-                heuristic_rating=None,
+                heuristic_rating=None, label=None,
             )  # fmt: skip
             yield _control(resend, exchange, cluster, at, f"line-{number}.control")
-        yield _variant(line, own, exchange, cluster, at, line.id or f"line-{number}")
+        trial = _variant(line, own, exchange, cluster, at, line.id or f"line-{number}")
+        yield trial
+        if line.label is not None:
+            said = Said("log", rating=line.label, drawn=line.label_share > 0)
+            yield replace(label_of(trial, said, at=at), label_share=line.label_share)
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control
@@ -332,7 +343,7 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
         perturbation_version=1,
         severity=line.severity,
         seed=0,
-        scorer="judge" if judged else "metrics",
+        scorer="judge" if judged or line.judge or line.audit_share else "metrics",
         rating=line.rating,
         baseline_rating=control.rating,
         quality=() if line.rating == SAME_CONTENT or line.quality is None else _QUALITIES[line.quality],
@@ -361,6 +372,7 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
         baseline_worse=_worse(control),
         audit_share=line.audit_share,
         label_share=line.label_share,
+        baseline_proven=control.proven,
     )
 
 

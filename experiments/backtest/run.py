@@ -10,23 +10,19 @@ import hashlib
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.approval import Approval
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.labels import Label
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedVerdict
+from evenkeel.stores.verdict_log import logged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import Entry
 
-
-Entry: TypeAlias = Verdict | Approval | Label
-"""What a log consists of."""
 
 _LOOKED_AFTER: Final = 100
 """Entries after which the marks of changes are read: a route remembers the latest eight."""
@@ -139,12 +135,8 @@ class Run:
         """Take the entry with this number; returns the alerts it gave rise to."""
         events: list[AlertEvent] = []
         if self._variant.takes(entry):
-            if isinstance(entry, Approval):
-                events = self._state.apply(LoggedApproval(number, entry)).events
-            elif isinstance(entry, Label):
-                events = self._state.apply(LoggedLabel(number, entry)).events
-            else:
-                events = self._state.apply(LoggedVerdict(number, entry)).events
+            events = self._state.apply(logged(number, entry)).events
+            if isinstance(entry, Verdict):
                 self._first_at = self._first_at if self._trials else entry.scored_at
                 self._last_at = entry.scored_at
                 self._trials += 1

@@ -12,8 +12,9 @@ from evenkeel.experiments.backtest.run import Run, Variant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evenkeel.experiments.backtest.run import Backtest, Entry
+    from evenkeel.experiments.backtest.run import Backtest
     from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.stores.verdict_log import Entry
 
 MOST_VARIANTS: Final = 48
 """Each one is a monitor of its own, with the state of every cell."""

@@ -21,23 +21,20 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evenkeel.core.approval import Approval
 from evenkeel.core.figures import number
-from evenkeel.core.verdict import BASELINE
+from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.detect import DriftAlert, DriftRules, Measure, bets_against
 from evenkeel.monitor.fold import MonitorState
 from evenkeel.monitor.fold.clusters import Clusters
-from evenkeel.stores.labels import Label
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedVerdict
+from evenkeel.stores.verdict_log import logged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.experiments.backtest import Entry
     from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.stores.verdict_log import Entry
 
     _Floats = NDArray[np.float64]
 
@@ -183,13 +180,10 @@ def quiet_routes(
     up: dict[str, set[str]] = {}
     changed: dict[str, int] = {}
     for offset, entry in enumerate(entries, start=1):
-        if isinstance(entry, Approval):
-            state.apply(LoggedApproval(offset, entry))
+        events = state.apply(logged(offset, entry)).events
+        if not isinstance(entry, Verdict):
             continue
-        if isinstance(entry, Label):
-            state.apply(LoggedLabel(offset, entry))
-            continue
-        for event in state.apply(LoggedVerdict(offset, entry)).events:
+        for event in events:
             names = up.setdefault(event.route, set())
             name = f"{event.model} {event.perturbation} {event.what}"
             (names.add if event.kind == "raised" else names.discard)(name)

@@ -146,3 +146,15 @@ def test_the_example_of_the_page_is_read():
     assert [one.baseline_rating for one in found[1:3]] == [3, 3]
     assert found[4].direction == "worse"
     assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))
+
+
+def test_labels_follow_their_trial_and_say_how_it_was_drawn():
+    """A drawn one corrects; of a label without a probability only the rating is known."""
+    resend = {"exchange": "a", "perturbation": "control", "rating": 3, "stage": "equality"}
+    drawn = {"exchange": "a", "rating": 2, "judge": "j", "label": 3, "label_share": 0.1}
+    control, trial, label, other, chosen = read(
+        {**TRIAL, **resend}, {**TRIAL, **drawn}, {**TRIAL, "exchange": "b", "rating": 1, "label": 1}
+    )
+    assert (control.proven, trial.baseline_proven, other.baseline_proven) == (3, 3, None)
+    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
+    assert (label.drawn, chosen.drawn, chosen.label_share) == (True, False, 0.0)
