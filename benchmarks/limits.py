@@ -4,8 +4,8 @@ Run from the root of the repository: python -m benchmarks.limits [--runs 4] [--w
 
 Half of the goldens (answers of GPT-4 and Claude to MT-Bench in ../shared/data; it says so and stops where
 that is absent) and the beginning of each simulated log place the limits. The other half of the goldens gives
-the likeness of an answer to itself degraded by 30 %, which is what variants lose from some trial on. All of it
-goes through the fold and the detectors that run live. Every figure follows from the seed.
+the likeness of an answer to itself degraded by 30 %, which is what variants lose from some trial on. All of
+it goes through the fold and the detectors that run live. Every figure follows from the seed.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
+    from benchmarks.kit import Cell
     from evenkeel.experiments.calibrate.limits import PlacedLimits
 
 PAGE: Final = DOCS / "limits.md"
 STATED: Final = 10_000
 _KINDS: Final = 5
 _PLACED_ON: Final = 3_000
-_CHECKED_ON: Final = 15_000
 _QUIET_BEFORE: Final = 1_000
 _LIVE: Final = 4_000
 """Trials within which a degradation has to be found."""
@@ -150,7 +150,7 @@ class Checked:
         self.usually += other.usually
 
 
-def checked(traffic: Traffic, seed: int) -> Checked:
+def checked(traffic: Traffic, seed: int, trials: int) -> Checked:
     """Place limits on one part of a log and a half of the goldens, and check them on the rest."""
     rng = np.random.default_rng([seed, *traffic.name.encode()])
     quiet = QuietTraffic.of(traffic.verdicts(rng, _PLACED_ON))
@@ -160,14 +160,14 @@ def checked(traffic: Traffic, seed: int) -> Checked:
         trials_between_false_alerts=STATED, today=_DAY, seed=seed,
     )  # fmt: skip
     settings = settings_with(placed)
-    rest = backtest(traffic.verdicts(rng, _CHECKED_ON), settings)
+    rest = backtest(traffic.verdicts(rng, trials), settings)
     live = [
         *traffic.verdicts(rng, _QUIET_BEFORE),
-        *traffic.verdicts(rng, _LIVE, likeness),
+        *traffic.verdicts(rng, min(_LIVE, trials), likeness),
     ]
     return Checked(
         [{one.measure: one.value for one in placed.limits}],
-        _CHECKED_ON,
+        trials,
         len(rest.raised),
         (_delay(live, settings),),
         (_delay(live, MonitorSettings(mean_trials_between_false_alarms=STATED)),),
@@ -194,7 +194,7 @@ def _delay(verdicts: Sequence[Verdict], settings: MonitorSettings) -> float:
 
 def table(found: dict[str, Checked]) -> Table:
     """One row for each kind of traffic."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for name, one in found.items():
         most = chi2.ppf(0.975, 2 * one.alerts + 2) / 2
         fewest = chi2.ppf(0.025, 2 * one.alerts) / 2 if one.alerts else 0.0
@@ -237,6 +237,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=4, help="placements for each kind of traffic")
+    parser.add_argument("--trials", type=int, default=15_000, help="on which each placement is checked")
     parser.add_argument("--jobs", type=int, default=None, help="processes")
     parser.add_argument("--write", action="store_true", help="write the table into docs/limits.md")
     options = parser.parse_args()
@@ -246,7 +247,7 @@ def main() -> None:
     started = time.monotonic()
     found: dict[str, Checked] = {}
     with ProcessPoolExecutor(options.jobs) as pool:
-        runs = [(traffic, pool.submit(checked, traffic, seed)) for traffic in TRAFFIC
+        runs = [(traffic, pool.submit(checked, traffic, seed, options.trials)) for traffic in TRAFFIC
                 for seed in range(options.runs)]  # fmt: skip
         for traffic, run in runs:
             if traffic.name in found:

@@ -218,7 +218,7 @@ class Verdict:
     """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
     tools=1a2b3c4d"; `NO_PARAMETERS` if nothing, "" if not known."""
     baseline_worse: bool | None = None
-    """Whether a quality of the identical resend of the same exchange got worse; None if that is not known."""
+    """Whether the identical resend of the same exchange got worse; None if that is not known."""
     audit_share: float = 0.0
     """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
     or if there is no judge."""
@@ -303,17 +303,13 @@ class Verdict:
 
     @property
     def worse(self) -> bool | None:
-        """Whether a quality got worse; None if that is not known.
+        """Whether quality got worse on the whole; None if that is not known.
 
-        An answer whose content did not move did not get worse; an invalid one did.
+        An answer whose content did not move did not get worse; an invalid one did. "mixed" is not worse.
         """
-        if self.invalid:
-            return True
         if not self.shifted:
             return self.shifted
-        if any(score.direction == "worse" for score in self.quality):
-            return True
-        return None if self.quality_failures or not self.quality else False
+        return None if self.quality_changed is None else self.direction == "worse"
 
     @property
     def direction(self) -> Direction | None:

@@ -120,11 +120,13 @@ BETTER = QualityScore("fluency", 1, 2, 3)
         ({"rating": None, "similarity": None}, None),
         ({"rating": 2}, None),
         ({"rating": 2, "quality": (BETTER,)}, False),
-        ({"rating": 2, "quality": (BETTER, WORSE)}, True),
-        ({"rating": 2, "quality": (BETTER,), "quality_failures": (Failure("tone", 1, "timeout"),)}, None),
+        ({"rating": 2, "quality": (WORSE,)}, True),
+        ({"rating": 2, "quality": (BETTER, WORSE)}, False),
+        ({"rating": 2, "quality": (WORSE,), "quality_failures": (Failure("tone", 1, "timeout"),)}, True),
+        ({"rating": 2, "quality_failures": (Failure("tone", 1, "timeout"),)}, None),
         ({"rating": None, "invalid": ("format",)}, True),
     ],
 )
-def test_an_answer_got_worse_if_a_quality_did(changes, worse):
+def test_an_answer_got_worse_as_its_direction_says(changes, worse):
     """What did not move is not worse; what was not measured is not known; an invalid answer is worse."""
     assert replace(VERDICT, **changes).worse is worse
