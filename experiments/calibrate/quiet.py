@@ -10,7 +10,8 @@ tried together, and raised by a step until that passes, too.
 **Tolerance of drift.** Traffic wanders in time, so blocks of 100 trials are drawn instead of trials, and go
 through the detector of drift.
 
-What this says is about traffic like that seen: another mix of prompts has other losses.
+What this says is about traffic like that seen: another mix of prompts has other losses. Losses are taken as
+they were rated, without the corrections that people's labels allow.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ import numpy as np
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.detect import DriftAlert, DriftRules, Measure, bets_against
+from evenkeel.monitor.estimate import outcome_of
 from evenkeel.monitor.fold import MonitorState
 from evenkeel.monitor.fold.clusters import Clusters
+from evenkeel.monitor.fold.corrections import NO_INCREMENTS
+from evenkeel.monitor.fold.measures import observations, stratum_of
 from evenkeel.stores.verdict_log import logged
 
 if TYPE_CHECKING:
@@ -67,7 +71,7 @@ class _Trial(NamedTuple):
     cluster: str
     observed: tuple[float, ...]
     """By measure in the order of `Measure`; NaN where it was not measured."""
-    shifted: bool | None
+    shifted: bool
     stratum: str
 
 
@@ -99,9 +103,10 @@ class QuietTraffic:
                 self._control.update(trials=1, shifted=int(verdict.shifted))
                 self._similarity += verdict.similarity
             return
-        observed = observations(verdict)
-        if not observed:
+        outcome = outcome_of(verdict)
+        if isinstance(outcome, str):
             return
+        observed = observations(verdict, outcome, NO_INCREMENTS)
         self.trials += 1
         cell = self._cells.setdefault((verdict.model, verdict.perturbation), _Cell())
         if verdict.cluster:
@@ -111,7 +116,7 @@ class QuietTraffic:
         if cell.thinned.observe(verdict.cluster):
             row = tuple(observed.get(measure, np.nan) for measure in Measure)
             cell.trials.append(
-                _Trial(verdict.cluster or verdict.id, row, verdict.shifted, verdict.prompt_version or "")
+                _Trial(verdict.cluster or verdict.id, row, outcome.shifted, stratum_of(verdict, ""))
             )
 
     @classmethod
@@ -201,21 +206,6 @@ def quiet_routes(
         route: RouteQuiet(traffic, alert=since is None and bool(up.get(route)))
         for route, traffic in sorted(quiet.items())
     }
-
-
-def observations(verdict: Verdict) -> dict[Measure, float]:
-    """What the alert sees of a trial, by measure."""
-    observed: dict[Measure, float] = {}
-    if verdict.shifted is not None and verdict.baseline_shifted is not None:
-        observed[Measure.CONTENT] = int(verdict.shifted) - int(verdict.baseline_shifted)
-    loss = verdict.graded_loss
-    if verdict.failure is None and loss is not None:
-        observed[Measure.SIMILARITY] = loss
-    if verdict.worse is not None and verdict.baseline_worse is not None:
-        observed[Measure.QUALITY] = int(verdict.worse) - int(verdict.baseline_worse)
-    if verdict.failure is None and (verdict.wanted_format or verdict.wanted_language):
-        observed[Measure.INVALID] = int(bool(verdict.invalid))
-    return observed
 
 
 class QuietLimits(NamedTuple):
@@ -400,8 +390,7 @@ def _smallest(streams: _Streams, measure: Measure, level: float) -> float | None
 
 def _tolerance(quiet: QuietTraffic, level: float, rng: np.random.Generator) -> float | None:
     """The smallest tolerance of drift with at most the stated rate; None if all cells are short."""
-    cells = [[one for one in trials if one.shifted is not None] for trials in quiet.cells().values()]
-    cells = [trials for trials in cells if len(trials) >= _BLOCKS * _BLOCK]
+    cells = [trials for trials in quiet.cells().values() if len(trials) >= _BLOCKS * _BLOCK]
     if not cells:
         return None
     total = sum(map(len, cells))
@@ -428,7 +417,7 @@ def _drifts(streams: Sequence[Sequence[_Trial]], tolerance: float, level: float)
     for stream in streams:
         detector = DriftAlert(rules)
         for trial in stream:
-            change = detector.observe(int(bool(trial.shifted)), trial.stratum)
+            change = detector.observe(int(trial.shifted), trial.stratum)
             alarms += change is not None and change.kind != "recovered"
         trials += len(stream)
     return alarms / trials if trials else 0.0

@@ -10,7 +10,6 @@ from datetime import date
 import pytest
 
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.experiments.calibrate.limits import (
     LimitsError,
     RouteLimit,
@@ -21,12 +20,12 @@ from evenkeel.experiments.calibrate.limits import (
     place_all,
     read_limits,
 )
-from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, RouteQuiet, observations, quiet_routes
+from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, RouteQuiet, quiet_routes
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.goldens import Golden
 from tests.experiments.calibrate.planted_goldens import prose
-from tests.experiments.calibrate.planted_traffic import RESEND, quiet_log
+from tests.experiments.calibrate.planted_traffic import quiet_log
 
 TODAY = date(2026, 11, 20)
 SIMILARITY = RouteLimit(
@@ -69,7 +68,7 @@ def test_a_limit_lies_above_what_quiet_traffic_loses():
     """Kinds lose up to 0.08 more than the resend: the limit is near that, however small the mean."""
     rng = random.Random(1)
     found = values(placed(quiet(quiet_log(4_000, rng, excess=0.04, burst=0.2))))
-    assert set(found) == {"content", "similarity", "drift"}
+    assert set(found) == {"content", "similarity", "quality", "drift"}
     assert 0.06 <= found["content"] <= 0.12
     assert found["similarity"] <= found["content"]
     assert set(found.values()) <= set(GRID)
@@ -163,22 +162,6 @@ def test_the_fold_finds_what_is_quiet():
     named = quiet_routes([*before, *broken], MonitorSettings(), since=900.0)["support"]
     assert not named.alert
     assert named.traffic.trials == 500
-
-
-def test_what_the_alert_sees_of_a_trial():
-    """Content and quality against the resend's, similarity as graded loss, validity only if asked for."""
-    trial = replace(
-        RESEND, perturbation="format.json", wanted_format="json", rating=2, baseline_rating=3, similarity=0.5,
-        baseline_similarity=1.0, quality=(QualityScore("tone", 1, 3, 2),), baseline_worse=False,
-    )  # fmt: skip
-    assert observations(trial) == {
-        Measure.CONTENT: 1,
-        Measure.SIMILARITY: 0.5,
-        Measure.QUALITY: 1,
-        Measure.INVALID: 0,
-    }
-    assert observations(replace(RESEND, perturbation="general.typos")) == {}
-    assert RESEND.perturbation == BASELINE
 
 
 def test_the_file_comes_back_as_it_was():
