@@ -49,13 +49,14 @@ def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellRepor
 
 def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | None]:
     """What lays out the excess of a cell, or the noise itself, on a scale that these cells share."""
-    ends = [end for one in reports if one.excess for end in (one.excess.lower, one.excess.upper)]
+    shown = [one.current.excess for one in reports]
+    ends = [end for one in shown if one for end in (one.lower, one.upper)]
     limits = [1.2 * one.threshold for one in reports]
     values = Range.holding((*ends, 0.2, *limits), step=0.1, least=0.1, within=(-1.0, 1.0))
 
     def drawn(report: CellReport) -> Bar | None:
         control = report.key.perturbation == BASELINE
-        shown = report.content_delta if control else report.excess
+        shown = report.current.content_delta if control else report.current.excess
         if shown is None:
             return None
         lines = () if control else (report.threshold,)

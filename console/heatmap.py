@@ -17,7 +17,7 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, Estimate
 
 
 PAIRS_IN_COLUMNS = 4
@@ -63,7 +63,12 @@ class HeatCell:
     @property
     def band(self) -> int | None:
         """Its colour; None while there are too few trials for a number."""
-        return band(self.report.robustness.value) if self.report.robustness else None
+        return band(self.robustness.value) if self.robustness else None
+
+    @property
+    def robustness(self) -> Estimate | None:
+        """Since the last change, as far as there are trials."""
+        return self.report.current.robustness
 
     def detail(self, minimum: int) -> list[str]:
         """What the tooltip says, a line each; the first is what a screen reader says first."""
@@ -193,7 +198,8 @@ def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | No
 
 def _rank(report: CellReport) -> tuple[bool, float, str]:
     """Alerts before others, and the lowest robustness first; what is still collecting comes last."""
-    return not report.alert, report.robustness.value if report.robustness else 2.0, report.key.perturbation
+    robustness = report.current.robustness
+    return not report.alert, robustness.value if robustness else 2.0, report.key.perturbation
 
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
@@ -201,25 +207,20 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
     if report.alert:
         lines.append("ALERT: answers change more than allowed")
-    if report.robustness:
-        score = report.robustness
-        lines.append(
-            f"robustness {figures.number(score.value * 100, 1)} of 100 "
-            f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], "
-            f"{report.trials} trials"
-        )
-    else:
-        lines.append(f"collecting: {report.trials} of {minimum} trials")
-    if report.content_delta:
-        lines.append(f"content changed in {figures.estimate_text(report.content_delta)}")
+    if report.is_blind:
+        lines.append("BLIND: the same prompt changes its answer as often")
+    lines += _score(report, minimum)
+    current = report.current
+    if current.content_delta:
+        lines.append(f"content changed in {figures.estimate_text(current.content_delta)}")
     if doubts(report):
         lines.append(doubts(report))
     if report.quality_delta:
         quality = report.quality_delta
         lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} changed answers")
-    if report.excess:
+    if current.excess:
         lines.append(
-            f"{figures.points_text(report.excess, 0)} points above noise, "
+            f"{figures.points_text(current.excess, 0)} points above noise, "
             f"allowed {figures.number(report.threshold * 100)}"
         )
     if key.perturbation != BASELINE and report.alarm_log10 > 0:
@@ -232,6 +233,19 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         lines.append(f"not rated: {reasons}")
     lines.append(scorer_words(report.scorer))
     return lines
+
+
+def _score(report: CellReport, minimum: int) -> list[str]:
+    score = report.current.robustness
+    if score is None:
+        return [f"collecting: {report.effective} of {minimum} trials"]
+    said = (
+        f"robustness {figures.number(score.value * 100, 1)} of 100 "
+        f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], {report.trials} trials"
+    )
+    if report.robustness is None or report.robustness == score:
+        return [said]
+    return [said, f"over all trials {figures.number(report.robustness.value * 100, 1)}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.heatmap import by_model, language_matrices
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import route_meters
+from evenkeel.console.status import blind_notices
 from evenkeel.console.trends import POINTS_READ, trends
 from evenkeel.console.wording import doubts
 from evenkeel.core.rewordings import language_pair
@@ -70,6 +71,7 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
         quality_changed=quality_changed,
         doubts=doubts,
         firing=firing,
+        notices=blind_notices(own),
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
         spend=route_meters(sources.spending() if sources.spending else None, route),

@@ -54,7 +54,27 @@ def _line(state: str, route: str, model: str, moved: Sequence[CellReport]) -> st
     )
 
 
-State = Literal["empty", "collecting", "steady", "alert"]
+def blind_notices(reports: Sequence[CellReport]) -> list[str]:
+    """A sentence for each route and model with cells that can't see any change, and what to do about it."""
+    groups: dict[tuple[str, str], list[CellReport]] = {}
+    retired = retired_models(reports)
+    for report in reports:
+        if report.is_blind and report.key.parts[:2] not in retired:
+            groups.setdefault(report.key.parts[:2], []).append(report)
+    found = []
+    for (route, model), blind in sorted(groups.items()):
+        floor = blind[0].noise_floor
+        cells = figures.listing([rewordings.phrase(report.key.perturbation) for report in blind])
+        found.append(
+            f"{model} on {route} is blind under {cells}: "
+            + (f"at a noise floor of {figures.percent(floor.value)} " if floor else "")
+            + "even answers to another question would raise no alert. "
+            "Lower the temperature, use a judge, or watch similarity."
+        )
+    return found
+
+
+State = Literal["empty", "collecting", "steady", "blind", "alert"]
 
 STUCK_AFTER_S = 120.0
 """A queue whose oldest exchange is older than this is reported: silence must not look like health."""
@@ -120,11 +140,14 @@ def status(
         now: Unix time in seconds.
         changes: newest first.
     """
-    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *drift_notices(reports))
+    blind = blind_notices(reports)
+    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind, *drift_notices(reports))
     alerts = alerting(reports)
     if alerts:
         return _alert(alerts, reports, events, changes, notices, now)
     watched = [report for report in reports if report.excess is not None]
+    if watched and blind:
+        return Status("blind", "Blind · evenkeel", (), (), _steady_summary(watched, now), (), notices)
     if watched:
         return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
     if any(report.trials or report.failures for report in reports):
@@ -144,7 +167,7 @@ def stuck(pipeline: PipelineView) -> str:
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
-    most = max(report.trials for report in reports)
+    most = max(report.effective for report in reports)
     if most:
         return (
             f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a figure needs. "
@@ -165,12 +188,14 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
 
 def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     routes = {report.key.route for report in watched}
-    worst = max(watched, key=lambda report: report.excess.value if report.excess else 0.0)
-    assert worst.excess is not None
+    worst, excess = max(
+        ((report, found) for report in watched if (found := report.current.excess) is not None),
+        key=lambda one: one[1].value,
+    )
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
         f"{figures.count(len(watched), 'cell')} watched on {figures.count(len(routes), 'route')}. "
-        f"Largest: {figures.points_text(worst.excess, 0)} points above noise in {worst.excess.n:,} trials "
+        f"Largest: {figures.points_text(excess, 0)} points above noise in {excess.n:,} trials "
         f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
         f"(allowed {figures.number(worst.threshold * 100)})."
     )

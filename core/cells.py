@@ -65,7 +65,7 @@ class WindowEstimates:
     """A cell's estimates from one window; each is None below the minimum number of observations."""
 
     trials: int
-    """Trials with a rating in the window."""
+    """Observed trials with a rating in the window."""
     content_delta: Estimate | None
     robustness: Estimate | None
     excess: Estimate | None
@@ -248,6 +248,21 @@ class CellReport:
     """What the sliding windows say."""
     drift: DriftReport | None = None
     """None while there is no baseline."""
+
+    @property
+    def current(self) -> WindowEstimates:
+        """Since the last change; an estimate that has too few trials since then is that of all trials.
+
+        So are those that labels correct, which windows are not.
+        """
+        since = self.windows.get("since_change")
+        observed = None if self.corrected_by else since
+        return WindowEstimates(
+            trials=since.trials if since else self.effective,
+            content_delta=(observed and observed.content_delta) or self.content_delta,
+            robustness=(since and since.robustness) or self.robustness,
+            excess=(observed and observed.excess) or self.excess,
+        )
 
     @property
     def is_blind(self) -> bool:

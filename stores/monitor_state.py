@@ -38,7 +38,13 @@ class AlertEvent:
     trace_id: str = ""
     """Of the trace in which that verdict was made; "" if it was not traced."""
     run_trials: int = 0
-    """Trials (for an excess, pairs) since the estimated start of the change."""
+    """Trials since the estimated start of the change."""
+    measure: str = ""
+    """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift"."""
+    limit: float | None = None
+    """Its limit."""
+    limit_source: str = ""
+    """Where that comes from: "default", "settings", "calibrated on …"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.detect import Change, Measure
@@ -59,7 +60,9 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
     """An excess that went above the threshold, or came back, with a verdict."""
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
     summary = _summary(cell.key, change, excess)
-    return _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
+    event = _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
+    limit = change.limit
+    return replace(event, measure=change.measure.value, limit=limit.value, limit_source=limit.source)
 
 
 def drift_event(
@@ -70,7 +73,9 @@ def drift_event(
     direction = "" if over else change.kind
     summary = _drift_summary(cell.key, change)
     kind = "resolved" if over else "raised"
-    return _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
+    event = _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
+    limit = settings.tolerance_of(cell.key.route)
+    return replace(event, measure="drift", limit=limit.value, limit_source=limit.source)
 
 
 def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
@@ -173,21 +178,21 @@ _VERBS: Final = {
 
 
 def _summary(key: CellKey, change: Change, excess: Estimate | None) -> str:
-    """What happened, in one sentence."""
-    where, mean, allowed = _place(key), change.run_mean, change.limit.value
-    recent = {
-        Measure.CONTENT: f"paired trials answers shifted {mean:+.0%} compared with an identical resend",
-        Measure.SIMILARITY: f"paired trials answers were {mean:.0%} less similar than an identical resend",
-        Measure.QUALITY: f"paired trials a quality got worse {mean:+.0%} compared with an identical resend",
-        Measure.INVALID: f"trials {mean:.0%} of the answers were invalid",
+    """What happened, in one sentence: which measure crossed which limit, and where that comes from."""
+    points, limit = 100 * change.run_mean, 100 * change.limit.value
+    said = {
+        Measure.CONTENT: f"content moved {points:.0f} points above noise",
+        Measure.SIMILARITY: f"similarity lost {points:.0f} points more than in the resend",
+        Measure.QUALITY: f"quality got worse in {points:.0f} points more answers than in the resend",
+        Measure.INVALID: f"{points:.0f}% of the answers were invalid",
     }[change.measure]
     overall = (
-        f"; over all {excess.n} pairs {excess.value:+.0%} [{excess.lower:+.0%}, {excess.upper:+.0%}]"
+        f"; over all {excess.n} pairs content {excess.value:+.0%} [{excess.lower:+.0%}, {excess.upper:+.0%}]"
         if excess
         else ""
     )
     verb = _VERBS[change.measure][change.kind != "raised"]
     return (
-        f"{verb} for {where}: over the last {change.run_trials} {recent}, where {allowed:.0%} is tolerated"
-        f"{overall}."
+        f"{verb} for {_place(key)}: {said} over the last {change.run_trials} trials, "
+        f"limit {limit:g} ({change.limit.source}){overall}."
     )

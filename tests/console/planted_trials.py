@@ -79,6 +79,7 @@ def cell(
         key=key,
         scorer="metrics",
         trials=trials,
+        effective=trials,
         ratings={3: trials - shifted, 2: shifted - shifted // 3, 1: shifted // 3},
         last_scored_at=at,
         threshold=0.10,

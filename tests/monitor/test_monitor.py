@@ -186,10 +186,11 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.excess == 1.0
     assert raised.id != resolved.id
     assert raised.summary == (
-        f"Answers are fragile for general.spelling on chat (m): over the last {raised.trials} paired trials "
-        f"answers shifted +100% compared with an identical resend, where 10% is tolerated; over all "
-        f"{raised.trials} pairs +100% [{state_lower(raised.trials):+.0%}, +100%]."
+        f"Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over the "
+        f"last {raised.trials} trials, limit 10 (default); over all {raised.trials} pairs content +100% "
+        f"[{state_lower(raised.trials):+.0%}, +100%]."
     )
+    assert (raised.measure, raised.limit, raised.limit_source) == ("content", 0.1, "default")
 
 
 def state_lower(trials: int) -> float:
