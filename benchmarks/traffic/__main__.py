@@ -1,6 +1,6 @@
 """Measure the monitor on simulated traffic, print the tables, and write them into the documentation.
 
-Run from the root of the repository: python -m benchmarks.traffic [--show 1|2|3] [--runs 10] [--write]
+Run from the root of the repository: python -m benchmarks.traffic [--show 1|2|3|4] [--runs 10] [--write]
 
 About five minutes of two cores with the default number of runs, in proportion to it with others. Every
 figure follows from the seed.
@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.kit import DOCS, filled
 from benchmarks.traffic import measures, rivals, streams, tables
 from benchmarks.traffic.measures import Coverage, Delays, FalseAlarms
+from benchmarks.traffic.mistakes import MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ _RUN_LENGTH: Final = 2 * measures.STATED
 def main() -> None:
     """Print the tables."""
     options = _options()
-    shows = {1: _coverage, 2: _false_alarms, 3: _delays}
+    shows = {1: _coverage, 2: _false_alarms, 3: _delays, 4: _mistakes}
     measured: list[Table] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         for number in [options.show] if options.show else sorted(shows):
@@ -59,7 +60,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--show", type=int, choices=(1, 2, 3), help="only intervals, false alarms or delays")
+    parser.add_argument(
+        "--show", type=int, choices=(1, 2, 3, 4), help="only intervals, false alarms, delays or mistakes"
+    )
     parser.add_argument("--runs", type=int, default=10, help="of each figure")
     parser.add_argument("--trials", type=int, default=_TRIALS, help="of a run of the second")
     parser.add_argument("--seed", type=int, default=1)
@@ -128,6 +131,27 @@ def _delays(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[
     for (_, (quiet, _seed)), delay in zip(floors, pool.map(_done, floors), strict=True):
         late[quiet].append(delay)
     yield tables.floor(late)
+
+
+def _mistakes(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[Table]:
+    tasks: list[Task] = [
+        (_one_log, (place, options.seed * 1000 + log))
+        for place, mistake in enumerate(MISTAKES)
+        for log in range(max(1, round(mistake.logs * options.runs)))
+    ]
+    found: list[list[Any]] = [[] for _ in MISTAKES]
+    for (_, (place, _seed)), one in zip(tasks, pool.map(_done, tasks), strict=True):
+        found[place].append(one)
+    yield tables.mistakes(
+        [
+            (mistake.name, mistake.then, mistake.now(each))
+            for mistake, each in zip(MISTAKES, found, strict=True)
+        ]
+    )
+
+
+def _one_log(place: int, seed: int) -> Any:
+    return MISTAKES[place].run(seed)
 
 
 def _rivals(step: measures.Step, quiet: int, seed: int) -> list[rivals.Rival]:

@@ -22,7 +22,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Verdict
@@ -206,16 +206,21 @@ CONTINUED: Final = 4
 """Continuations of each history."""
 
 
-def delays(step: Step, seed: int) -> dict[int, Delays]:
+def delays(step: Step, seed: int, *, quiets: Sequence[int] = QUIETS) -> dict[int, Delays]:
     """One history of quiet trials of one cell, continued several times from each length; by quiet trials.
 
     There is no resend, so only drift can be found.
+
+    Args:
+        step: What happens.
+        seed: Of chance.
+        quiets: Trials before it, rising.
     """
     rng = np.random.default_rng([seed, int(1000 * step.before), int(1000 * step.after)])
     writer = Writer()
     state, place, raised = MonitorState(SETTINGS), 0, 0
-    measured = {quiet: Delays() for quiet in QUIETS}
-    for quiet in QUIETS:
+    measured = {quiet: Delays() for quiet in quiets}
+    for quiet in quiets:
         while place < quiet:
             place += 1
             raised += len(_shown(state, writer, step.before, rng))

@@ -138,3 +138,8 @@ def floor(found: Mapping[int, Sequence[int]]) -> Table:
         tuple(rows),
         digits=2,
     )
+
+
+def mistakes(rows: Sequence[tuple[str, str, str]]) -> Table:
+    """What was said then, and what is said now."""
+    return Table("mistakes", ("case", "then", "now"), tuple(rows))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.cells import CellReport, ChangeMark
+    from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Entry
 
@@ -97,6 +98,9 @@ class Backtest:
     cells: tuple[CellReport, ...]
     """How they stood at the end."""
     changes: tuple[RouteChange, ...]
+    """Every one that was noticed, in their order."""
+    records: tuple[ChangeRecord, ...]
+    """The latest four of each route, with the traffic on both sides."""
     snapshots: tuple[Snapshot, ...]
 
     @property
@@ -171,6 +175,7 @@ class Run:
             alerts=tuple(self._alerts),
             cells=tuple(self._state.reports()),
             changes=tuple(sorted(self._marks.values(), key=lambda one: (one.mark.offset, one.route))),
+            records=tuple(self._state.change_records()),
             snapshots=tuple(self._snapshots),
         )
 
