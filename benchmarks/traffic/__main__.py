@@ -115,13 +115,14 @@ def _delays(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[
         for history in range(options.runs)
     ]
     places = [(step, quiet) for step in measures.STEPS for quiet in measures.QUIETS]
-    rival_tasks: list[Task] = [(_rivals, (*place, options.seed)) for place in places]
+    rival_tasks: list[Task] = [(_rivals, (quiet, options.seed)) for quiet in measures.QUIETS]
     found = {place: Delays() for place in places}
-    others = pool.map(_done, rival_tasks)
+    rivalled = pool.map(_done, rival_tasks)
     for (_, (step, _seed)), each in zip(tasks, pool.map(_done, tasks), strict=True):
         for quiet, one in each.items():
             found[step, quiet].merge(one)
-    yield tables.delays(found, dict(zip(places, others, strict=True)))
+    others = dict(zip(measures.QUIETS, rivalled, strict=True))
+    yield tables.delays(found, {(step, quiet): others[quiet][step] for step, quiet in places})
     floors: list[Task] = [
         (measures.floor_delay, (quiet, options.seed * 1000 + run))
         for quiet in _FLOOR_QUIETS
@@ -154,9 +155,9 @@ def _one_log(place: int, seed: int) -> Any:
     return MISTAKES[place].run(seed)
 
 
-def _rivals(step: measures.Step, quiet: int, seed: int) -> list[rivals.Rival]:
-    rng = np.random.default_rng([seed, quiet, int(1000 * step.before), int(1000 * step.after)])
-    return rivals.rivals(step, quiet, _RUN_LENGTH, runs=_RIVAL_RUNS, rng=rng)
+def _rivals(quiet: int, seed: int) -> dict[measures.Step, list[rivals.Rival]]:
+    rng = np.random.default_rng([seed, quiet])
+    return rivals.rivals(measures.STEPS, quiet, _RUN_LENGTH, runs=_RIVAL_RUNS, rng=rng)
 
 
 if __name__ == "__main__":

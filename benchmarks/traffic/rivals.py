@@ -1,7 +1,6 @@
 """What else looks for a change of a rate: ADWIN, Page-Hinkley and a window, on many runs at a time.
 
-Each looks both ways, knows nothing of the rate beforehand, and is tuned to a mean run of the same length
-without a change, at the very rate at which it is then used: an advantage that no installation has.
+Each looks both ways and is tuned to a mean run of the same length without a change.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.traffic.measures import CAP, Step
+from benchmarks.traffic.measures import CAP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    Statistics = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
+    from benchmarks.traffic.measures import Step
 
-_TUNED_ON: Final = 100
-"""Runs behind each level."""
+    Statistic = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
+    """Evidence of a change after each trial, for each of several runs."""
 
 
-def page_hinkley(drift: float) -> Statistics:
+def page_hinkley(drift: float) -> Statistic:
     """The test of Page and Hinkley, both ways, against the running mean."""
 
     def statistic(shifted: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -40,7 +39,7 @@ def page_hinkley(drift: float) -> Statistics:
     return statistic
 
 
-def window(size: int) -> Statistics:
+def window(size: int) -> Statistic:
     """The latest trials against the mean of all before them, in standard errors."""
 
     def statistic(shifted: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -87,7 +86,7 @@ def adwin(shifted: NDArray[np.bool_]) -> NDArray[np.float64]:
     return found
 
 
-RIVALS: Final[dict[str, tuple[Statistics, ...]]] = {
+RIVALS: Final[dict[str, tuple[Statistic, ...]]] = {
     "ADWIN": (adwin,),
     "Page-Hinkley": tuple(page_hinkley(drift) for drift in (0.01, 0.025, 0.05)),
     "window": tuple(window(size) for size in (50, 100, 200, 400)),
@@ -95,46 +94,69 @@ RIVALS: Final[dict[str, tuple[Statistics, ...]]] = {
 """By name; of several settings the one that finds the change first."""
 
 
+RATES: Final = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""At which a setting has to keep the run length, if it is to be used without knowing the rate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rival:
     """How late a rival is, with the best of its settings."""
 
     name: str
-    delay: float
+    knowing: float
+    """Tuned at the rate that there is before the change: an advantage that no installation has."""
+    unknowing: float
+    """With a level that keeps the run length at every rate."""
 
 
-def level(statistic: Statistics, rate: float, quiet: int, run: float, rng: np.random.Generator) -> float:
-    """The level at which the rate of false alarms after the quiet part is that of a mean run.
-
-    A run alarms within `CAP` trials after the quiet ones with the probability that an exponential run
-    length of this mean has.
-    """
-    shifted = rng.random((_TUNED_ON, quiet + CAP)) < rate
-    highest = np.maximum.accumulate(statistic(shifted), axis=1)[:, -1]
-    return float(np.quantile(highest, np.exp(-(quiet + CAP) / run)))
-
-
-def rivals(step: Step, quiet: int, run: float, *, runs: int, rng: np.random.Generator) -> list[Rival]:
+def rivals(
+    steps: Sequence[Step], quiet: int, run: float, *, runs: int, rng: np.random.Generator
+) -> dict[Step, list[Rival]]:
     """The delays of all rivals; runs with an alarm before the change are left out.
 
     Args:
-        step: What happens.
+        steps: What happens.
         quiet: Trials before it.
         run: Mean trials to a false alarm, to which each is tuned.
-        runs: Simulated.
+        runs: Simulated for each level and each delay.
         rng: Chance.
     """
-    rates = np.concatenate([np.full(quiet, step.before), [step.rate(trial) for trial in range(1, CAP + 1)]])
-    shifted = rng.random((runs, quiet + CAP)) < rates
-    measured = []
-    for name, settings in RIVALS.items():
-        best = min(_delay(one(shifted), level(one, step.before, quiet, run, rng), quiet) for one in settings)
-        measured.append(Rival(name, best))
-    return measured
+    levels = {
+        (name, place, rate): _level(statistic, rate, quiet, run, runs, rng)
+        for name, settings in RIVALS.items()
+        for place, statistic in enumerate(settings)
+        for rate in RATES
+    }
+    found: dict[Step, list[Rival]] = {}
+    for step in steps:
+        rates = np.array([step.before] * quiet + [step.rate(trial) for trial in range(1, CAP + 1)])
+        shifted = rng.random((runs, len(rates))) < rates
+        found[step] = []
+        for name, settings in RIVALS.items():
+            knowing, unknowing = [], []
+            for place, statistic in enumerate(settings):
+                evidence = statistic(shifted)
+                highest = max(levels[name, place, rate] for rate in RATES)
+                knowing.append(_delay(evidence, levels[name, place, step.before], quiet))
+                unknowing.append(_delay(evidence, highest, quiet))
+            found[step].append(Rival(name, min(knowing), min(unknowing)))
+    return found
 
 
-def _delay(found: NDArray[np.float64], at: float, quiet: int) -> float:
-    calm = found[:, :quiet].max(axis=1) <= at
-    after = found[calm][:, quiet:] > at
+def _level(
+    statistic: Statistic, rate: float, quiet: int, run: float, runs: int, rng: np.random.Generator
+) -> float:
+    """The level that is passed within the quiet trials and `CAP` more as often as a run length says.
+
+    That is with the probability that an exponential run length of this mean has.
+    """
+    shifted = rng.random((runs, quiet + CAP)) < rate
+    highest = statistic(shifted).max(axis=1)
+    return float(np.quantile(highest, np.exp(-(quiet + CAP) / run)))
+
+
+def _delay(evidence: NDArray[np.float64], level: float, quiet: int) -> float:
+    calm = evidence[:, :quiet].max(axis=1) <= level
+    after = evidence[calm][:, quiet:] > level
     first = np.where(after.any(axis=1), after.argmax(axis=1) + 1, CAP)
-    return float(first.mean()) if len(first) else float("nan")
+    return float(first.mean()) if len(first) else float("inf")

@@ -98,25 +98,28 @@ def delays(own: Mapping[tuple[Step, int], Delays], others: Mapping[tuple[Step, i
     rows: list[tuple[Cell, ...]] = []
     for (step, quiet), one in own.items():
         rival = others[step, quiet]
-        best = min(each.delay for each in rival)
         mean = one.mean
+        ratios = [
+            None if mean is None else f"{mean / best:.2f}"
+            for best in (min(each.unknowing for each in rival), min(each.knowing for each in rival))
+        ]
+        pairs = [f"{each.unknowing:,.0f} / {each.knowing:,.0f}" for each in rival]
         rows.append(
-            (
-                f"{step.name} after {quiet:,}",
-                mean,
-                f"{one.lost:.0%}",
-                *(each.delay for each in rival),
-                f"{mean / best:.2f}" if mean is not None else None,
-                one.false,
-            )
+            (f"{step.name} after {quiet:,}", mean, f"{one.lost:.0%}", *pairs, *ratios, len(one.found))
         )
     return Table(
         "delays",
-        ("change and quiet trials before it", "evenkeel", "not found", *names, "evenkeel/best", "false"),
+        (
+            "change and quiet trials before it", "evenkeel", "not found", *names, "evenkeel/best",
+            "evenkeel/best that knows the rate", "runs",
+        ),
         tuple(rows),
         digits=0,
-        notes=(f"*Not found*: within {CAP:,} trials, counted as that.",),
-    )
+        notes=(
+            f"*Not found*: within {CAP:,} trials, counted as that.",
+            "Of the others: with one level for all rates / tuned at the very rate.",
+        ),
+    )  # fmt: skip
 
 
 def floor(found: Mapping[int, Sequence[int]]) -> Table:
