@@ -103,6 +103,19 @@ def _stepped(
         yield from writer.exchange(after.draw(rng, 1), **more)
 
 
+def misjudged(seed: int) -> tuple[bool, float]:
+    """Whether an alert is raised where only the judge errs, and the paired difference that is shown."""
+    found = backtest(islice(streams.judge_errs_in_15(np.random.default_rng(seed)), 20_000))
+    (cell,) = [one for one in found.cells if one.key.perturbation != BASELINE]
+    excess = cell.excess.value if cell.excess else float("nan")
+    return any(one.what == "excess" for one in found.raised), excess
+
+
+def _misjudged_words(found: Sequence[tuple[bool, float]]) -> str:
+    points = 100 * np.mean([excess for _, excess in found])
+    return f"in {sum(alarm for alarm, _ in found)} of {len(found)} logs, points above noise {points:.1f}"
+
+
 _BEFORE, _AFTER = 1500, 1500
 
 
@@ -193,6 +206,10 @@ MISTAKES: Final = (
     Mistake(
         "two prompt versions in turn: drift is off for good", "always", _unwatched,
         _share("a cell without a baseline"), logs=0.5,
+    ),
+    Mistake(
+        "a judge wrong in 15 %, truth 0: an alarm in 10,000 exchanges", "in 20 of 20 logs, points above noise 11.8",
+        misjudged, _misjudged_words, logs=0.5,
     ),
     Mistake(
         "floor of .84, other questions answered in 40 %", 'no alert, "Steady"',

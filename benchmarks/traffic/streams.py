@@ -5,10 +5,13 @@ In none of them anything happens, unless its docstring says so: whatever alerts 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count, cycle
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.traffic.answers import Drawn, Law, Writer
+from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, STAGES
+from evenkeel.stores.labels import Said, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from evenkeel.core.verdict import Verdict
+    from evenkeel.experiments.backtest import Entry
 
 QUIET: Final = Law(0.1, 0.1)
 LINE: Final = Law(0.05, 0.15, worse=1.0)
@@ -151,6 +155,62 @@ def lost_resends(rng: np.random.Generator) -> Iterator[Verdict]:
     while True:
         drawn = law.draw(rng, 1)
         yield from writer.exchange(drawn, lost=drawn.control.shifted)
+
+
+AUDITED: Final = 0.05
+"""Of what heuristics decide: the judge is asked all the same. Default of the settings."""
+LABELLED: Final = 0.05
+"""Of all variants: a person is asked."""
+_REWORDED, _REWORDED_CONTROL = 0.95, 0.16
+"""Of answers that say the same in other words; the rest are equal to the letter."""
+
+
+def judge_errs(rng: np.random.Generator, error: float, *, corrected: bool = True) -> Iterator[Entry]:
+    """No answer ever says anything else, but the judge says so of a share of those that are worded otherwise.
+
+    Equal answers skip the judge, and most resends are equal. Chance draws labels, and equal pairs for audits,
+    unless nothing is to be corrected.
+    """
+    writer, law = Writer(), Law(0.0, 0.0)
+    heuristic = {DECIDED_BY: float(STAGES.index("equality"))}
+
+    def seen(verdict: Verdict, reworded: float) -> Verdict:
+        rating = 2 if rng.random() < error else 3
+        if rng.random() < reworded:
+            return replace(verdict, rating=rating)
+        if corrected and rng.random() < AUDITED:
+            audit = {**verdict.details, HEURISTIC_RATING: 3.0}
+            return replace(verdict, rating=rating, details=audit, audit_share=AUDITED)
+        return replace(verdict, details=heuristic, audit_share=AUDITED if corrected else 0.0)
+
+    while True:
+        resend, variant = writer.exchange(law.draw(rng, 1))
+        resend = seen(resend, _REWORDED_CONTROL)
+        variant = seen(variant, _REWORDED)
+        variant = replace(
+            variant,
+            baseline_rating=resend.rating,
+            baseline_proven=resend.proven,
+            label_share=LABELLED if corrected else 0.0,
+        )
+        yield from (resend, variant)
+        if variant.drawn:
+            yield label_of(variant, Said("ann", rating=3, drawn=True), at=variant.scored_at)
+
+
+def judge_errs_in_5(rng: np.random.Generator) -> Iterator[Entry]:
+    """A judge that is wrong in 5 %, corrected."""
+    return judge_errs(rng, 0.05)
+
+
+def judge_errs_in_15(rng: np.random.Generator) -> Iterator[Entry]:
+    """A judge that is wrong in 15 %, corrected."""
+    return judge_errs(rng, 0.15)
+
+
+def judge_errs_uncorrected(rng: np.random.Generator) -> Iterator[Entry]:
+    """A judge that is wrong in 15 %, and nobody tells."""
+    return judge_errs(rng, 0.15, corrected=False)
 
 
 def one_off_models(rng: np.random.Generator) -> Iterator[Verdict]:

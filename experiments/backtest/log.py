@@ -13,7 +13,6 @@ import gzip
 import re
 import sys
 from collections import OrderedDict
-from dataclasses import replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -34,14 +33,16 @@ from evenkeel.core.verdict import (
     QualityScore,
     Stage,
     Verdict,
+    drawn_for_label,
 )
-from evenkeel.stores.labels import Label, Said, label_of
+from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evenkeel.core.approval import Approval
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import VerdictLog
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
@@ -64,6 +65,7 @@ _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
     "better": (QualityScore("quality", 1, 2, 3),),
     "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
 }
+_PROVING: Final[tuple[Stage, ...]] = ("equality", "heuristic")
 _OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
 
 
@@ -94,6 +96,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     baseline_rating: Rating | None = None
     baseline_similarity: Share | None = None
     baseline_quality: Quality | None = None
+    baseline_stage: Stage | None = None
     failure: str | None = None
     stage: Stage | None = None
     judge: str = ""
@@ -165,7 +168,7 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | La
         if not line.strip():
             continue
         try:
-            yield from reader.entries(line, number)
+            yield from reader.verdicts(line, number)
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
             raise LogError(f"{name}: line {number}: {_advice(error)}") from error
 
@@ -194,10 +197,10 @@ class _Control(msgspec.Struct, frozen=True):
     rating: int | None
     similarity: float | None
     quality: Quality | None
+    proven: int | None
+    """What heuristics decided."""
     written: bool
     """Whether it has a line of its own."""
-    proven: int | None = None
-    """The rating that heuristics decided."""
 
 
 class _Reader:
@@ -207,8 +210,8 @@ class _Reader:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
         self._names = _Belonging()
 
-    def entries(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
-        """The entries of a line: its trial, its exchange's control before it, and its label after it."""
+    def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
+        """What a line says: its trial, before it maybe its exchange's control, after it maybe a label."""
         try:
             line = _DECODER.decode(text)
         except msgspec.ValidationError:
@@ -221,16 +224,16 @@ class _Reader:
         exchange = line.exchange or f"line-{number}"
         cluster = self._names.of(line.session, line.cluster)
         at = _time(line.time)
+        name = _drawn(line.id or f"line-{number}", line)
         known = self._controls.get(exchange)
         if line.perturbation in CONTROLS:
-            if known is None:
-                proven = line.rating if line.stage in _PROVING else line.heuristic_rating
-                control = _Control(line.rating, line.similarity, line.quality, written=True, proven=proven)
-                self._remember(exchange, control)
             if known is None or known.written:
-                yield _control(line, exchange, cluster, at, line.id or f"line-{number}")
+                verdict = _control(line, exchange, cluster, at, name)
+                if known is None:
+                    self._remember(exchange, _said_of(line, proven=verdict.proven, written=True))
+                yield from _labelled(verdict, line)
             return
-        own = _Control(line.baseline_rating, line.baseline_similarity, line.baseline_quality, written=False)
+        own = _said_of_baseline(line)
         if own.rating is None and own.similarity is None:
             own = known or own
         elif known is None:
@@ -238,19 +241,45 @@ class _Reader:
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
                 failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
-                heuristic_rating=None, label=None,
+                heuristic_rating=None, stage=line.baseline_stage, label=None,
             )  # fmt: skip
             yield _control(resend, exchange, cluster, at, f"line-{number}.control")
-        trial = _variant(line, own, exchange, cluster, at, line.id or f"line-{number}")
-        yield trial
-        if line.label is not None:
-            said = Said("log", rating=line.label, drawn=line.label_share > 0)
-            yield replace(label_of(trial, said, at=at), label_share=line.label_share)
+        yield from _labelled(_variant(line, own, exchange, cluster, at, name), line)
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control
         if len(self._controls) > _REMEMBERED:
             self._controls.popitem(last=False)
+
+
+def _said_of(line: Line, *, proven: int | None, written: bool) -> _Control:
+    """What a control line says of its exchange's resend."""
+    return _Control(line.rating, line.similarity, line.quality, proven, written)
+
+
+def _said_of_baseline(line: Line) -> _Control:
+    """What a trial's line says of it."""
+    proven = line.baseline_rating if line.baseline_stage in _PROVING else None
+    return _Control(
+        line.baseline_rating, line.baseline_similarity, line.baseline_quality, proven, written=False
+    )
+
+
+def _drawn(name: str, line: Line) -> str:
+    """An id from which it follows that chance drew the trial exactly if it has a label."""
+    number = 0
+    found = name
+    while drawn_for_label(found, line.label_share) != (line.label is not None):
+        number += 1
+        found = f"{name}#{number}"
+    return found
+
+
+def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
+    """The verdict, and what a person says of it."""
+    yield verdict
+    if line.label is not None:
+        yield label_of(verdict, Said("log", rating=line.label, drawn=True), at=verdict.scored_at)
 
 
 class _Belonging:
@@ -291,6 +320,10 @@ def _check(line: Line) -> None:
         raise ValueError('has no outcome; give "rating", "similarity", "invalid" or "failure"')
     if line.failure is not None and line.rating is not None:
         raise ValueError('has a rating and a failure; leave "failure" out if the trial was rated')
+    if line.label is not None and not line.label_share:
+        raise ValueError('has a label; give "label_share", the probability with which it was to be drawn')
+    if not 0 <= line.label_share < 1:
+        raise ValueError('"label_share" is 1; of trials that are all labelled, give a part the label')
     if not line.perturbation.strip():
         raise ValueError('"perturbation" is empty; name what was done to the prompt')
     if line.rating == SAME_CONTENT and line.quality not in {None, "same"}:
@@ -320,7 +353,7 @@ def _time(said: float | str) -> float:
 
 def _control(line: Line, exchange: str, cluster: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
-    nothing = _Control(None, None, None, written=False)
+    nothing = _Control(None, None, None, None, written=False)
     plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0)
     return _variant(plain, nothing, exchange, cluster, at, name)
 

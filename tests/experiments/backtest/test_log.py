@@ -10,6 +10,7 @@ import pytest
 
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.experiments.backtest import LogError, read_lines, read_log
+from evenkeel.stores.labels import Label
 from tests.docs.documentation import DOCS, blocks_of
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -70,6 +71,25 @@ def test_sessions_and_clusters_name_what_belongs_together():
     assert clusters == ["s", "s", "s", "t", ""]
 
 
+def test_labels_follow_the_trials_that_chance_drew():
+    """The trial's id is one that is drawn exactly if there is a label."""
+    said = TRIAL | {"rating": 2, "label": 3, "label_share": 0.1}
+    trial, label, other = read(said, TRIAL | {"label_share": 0.1})
+    assert isinstance(label, Label)
+    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
+    assert label.drawn
+    assert (trial.drawn, other.drawn) == (True, False)
+
+
+def test_a_resend_that_was_equal_is_known_to_its_trials():
+    """Whether it is told in the trial's line or in its own."""
+    control = TRIAL | {"exchange": "e", "perturbation": "control", "stage": "equality"}
+    told = TRIAL | {"baseline_rating": 3, "baseline_stage": "equality"}
+    found = read(control, TRIAL | {"exchange": "e"}, told)
+    assert [one.baseline_proven for one in found] == [None, 3, None, 3]
+    assert [one.proven for one in found] == [3, None, 3, None]
+
+
 @pytest.mark.parametrize(
     ("quality", "direction", "changed"),
     [("worse", "worse", True), ("better", "better", True), ("mixed", "mixed", True), ("same", None, False)],
@@ -111,6 +131,8 @@ def test_a_line_may_be_a_stored_verdict():
         ('{"time": 1, "perturbation": " ", "rating": 3}', '"perturbation" is empty'),
         ('{"time": 1, "perturbation": "p", "rating": 3, "quality": "worse"}', "a rating of 3 says the same"),
         ('{"time": 1, "perturbation": "p", "rating": 3, "failure": "x"}', "has a rating and a failure"),
+        ('{"time": 1, "perturbation": "p", "rating": 3, "label": 3}', 'give "label_share"'),
+        ('{"time": 1, "perturbation": "p", "rating": 3, "label_share": 1}', '"label_share" is 1'),
         ("{time: 1}", "is not JSON"),
         ('{"exchange_id": "e", "scored_at": 1}', "looks like a stored verdict, but is none"),
     ],
