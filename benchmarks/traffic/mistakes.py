@@ -113,7 +113,7 @@ def misjudged(seed: int) -> tuple[bool, float]:
 
 def _misjudged_words(found: Sequence[tuple[bool, float]]) -> str:
     points = 100 * np.mean([excess for _, excess in found])
-    return f"in {sum(alarm for alarm, _ in found)} of {len(found)} logs, points above noise {points:.1f}"
+    return f"in {sum(alarm for alarm, _ in found)} of {len(found)} logs, {points:.1f} points above noise"
 
 
 _BEFORE, _AFTER = 1500, 1500
@@ -208,7 +208,8 @@ MISTAKES: Final = (
         _share("a cell without a baseline"), logs=0.5,
     ),
     Mistake(
-        "a judge wrong in 15 %, truth 0: an alarm in 10,000 exchanges", "in 20 of 20 logs, points above noise 11.8",
+        "a judge wrong in 15 %, truth 0: an alarm in 10,000 exchanges",
+        "in 20 of 20 logs, 11.8 points above noise",
         misjudged, _misjudged_words, logs=0.5,
     ),
     Mistake(

@@ -65,7 +65,6 @@ _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
     "better": (QualityScore("quality", 1, 2, 3),),
     "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
 }
-_PROVING: Final[tuple[Stage, ...]] = ("equality", "heuristic")
 _OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
 
 
@@ -269,7 +268,7 @@ def _drawn(name: str, line: Line) -> str:
     """An id from which it follows that chance drew the trial exactly if it has a label."""
     number = 0
     found = name
-    while drawn_for_label(found, line.label_share) != (line.label is not None):
+    while 0 < line.label_share < 1 and drawn_for_label(found, line.label_share) != (line.label is not None):
         number += 1
         found = f"{name}#{number}"
     return found
@@ -279,7 +278,8 @@ def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
     """The verdict, and what a person says of it."""
     yield verdict
     if line.label is not None:
-        yield label_of(verdict, Said("log", rating=line.label, drawn=True), at=verdict.scored_at)
+        said = Said("log", rating=line.label, drawn=line.label_share > 0)
+        yield label_of(verdict, said, at=verdict.scored_at)
 
 
 class _Belonging:
@@ -320,10 +320,6 @@ def _check(line: Line) -> None:
         raise ValueError('has no outcome; give "rating", "similarity", "invalid" or "failure"')
     if line.failure is not None and line.rating is not None:
         raise ValueError('has a rating and a failure; leave "failure" out if the trial was rated')
-    if line.label is not None and not line.label_share:
-        raise ValueError('has a label; give "label_share", the probability with which it was to be drawn')
-    if not 0 <= line.label_share < 1:
-        raise ValueError('"label_share" is 1; of trials that are all labelled, give a part the label')
     if not line.perturbation.strip():
         raise ValueError('"perturbation" is empty; name what was done to the prompt')
     if line.rating == SAME_CONTENT and line.quality not in {None, "same"}:

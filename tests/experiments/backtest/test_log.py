@@ -131,8 +131,6 @@ def test_a_line_may_be_a_stored_verdict():
         ('{"time": 1, "perturbation": " ", "rating": 3}', '"perturbation" is empty'),
         ('{"time": 1, "perturbation": "p", "rating": 3, "quality": "worse"}', "a rating of 3 says the same"),
         ('{"time": 1, "perturbation": "p", "rating": 3, "failure": "x"}', "has a rating and a failure"),
-        ('{"time": 1, "perturbation": "p", "rating": 3, "label": 3}', 'give "label_share"'),
-        ('{"time": 1, "perturbation": "p", "rating": 3, "label_share": 1}', '"label_share" is 1'),
         ("{time: 1}", "is not JSON"),
         ('{"exchange_id": "e", "scored_at": 1}', "looks like a stored verdict, but is none"),
     ],
