@@ -17,7 +17,7 @@ PUBLIC_DATA = pytest.mark.shared_data
 BENCHMARKS = (
     pytest.param("cascade --most 10", marks=PUBLIC_DATA),
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),
-    "detection --runs 100 --nominal 300",
+    "detection --runs 20 --nominal 300",
     "gate --runs 1 --goldens 8 --decisions",
     "reload --rounds 2 --live 1",
     "report --verdicts 100",

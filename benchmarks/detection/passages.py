@@ -87,7 +87,7 @@ class DriftRuns:
             gain = np.where(hit if sign > 0 else ~hit, odds[side], -1.0)
             self._wealth[side] = (0.5 / len(SHARES) + self._wealth[side]) * (1 + self._shares * gain)
             trials, hits, expected = self._tallies[side]
-            self._clear(side, trials > 10 * (self._trials - trials))
+            self._clear(side, trials > 4 * (self._trials - trials))
             usual = (self._hits - hits + 0.5) / (self._trials - trials + 1.0)
             self._sums[side] += sign * (observed - usual) - self._rules.tolerance / 2
             trials += 1

@@ -53,7 +53,7 @@ _PRIOR: Final = 0.5
 _ALIKE: Final = (1.0, 4.0, 16.0, 1000.0)
 """Trials that the rate of its stratum weighs in that of a cluster: from "each has a rate of its own" to "all
 have the same". Which fits is learned from how well each has predicted the trials so far."""
-_LONGEST_RUN: Final = 10
+_LONGEST_RUN: Final = 4
 """Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
 clusters). Else a run that begins while these few are by chance far from the rate would go on for ever."""
 _HELD: Final = 0.999
