@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -220,6 +221,8 @@ def _place(file: Path | None, given: Mapping[str, Any]) -> int:
     settings = settings_of_stores(given["config"], given["data_dir"])
     monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
     goldens: tuple[Golden, ...] = load_goldens(file) if file else ()
+    if given["route"]:
+        goldens = tuple(replace(one, route=given["route"]) for one in goldens)
     with contextlib.ExitStack() as stack:
         if given["from_store"] or not given["verdicts"]:
             stores = stack.enter_context(opened(settings))

@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from click.testing import CliRunner
 
+from evenkeel.cli.calibrate import calibrate
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.limits import (
     LimitsError,
@@ -24,7 +26,7 @@ from evenkeel.experiments.calibrate.quiet import GRID, QuietTraffic, RouteQuiet,
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.goldens import Golden
-from tests.experiments.calibrate.planted_goldens import prose
+from tests.experiments.calibrate.planted_goldens import prose, write_goldens
 from tests.experiments.calibrate.planted_traffic import quiet_log
 
 TODAY = date(2026, 11, 20)
@@ -190,3 +192,32 @@ def test_a_file_that_is_wrong_says_where(text, said):
     """Field and remedy in one line."""
     with pytest.raises(LimitsError, match=said):
         read_limits(text)
+
+
+def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
+    """From a log and a file of goldens; the limits of a route that is not calibrated stay."""
+    log, approved, out = tmp_path / "verdicts.jsonl", tmp_path / "goldens.jsonl", tmp_path / "limits.json"
+    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(500, random.Random(11))))
+    write_goldens(approved, 20)
+    other = replace(SIMILARITY, route="other")
+    out.write_text(limits_to_json([other]))
+    arguments = [str(approved), "--limits", str(out), "--verdicts", str(log), "--route", "support"]
+    done = CliRunner().invoke(calibrate, arguments)
+    assert done.exit_code == 0, done.output
+    assert "route support: content 0." in done.output
+    assert "500 quiet trials (500 clusters) and 20 goldens" in done.output
+    found = read_limits(out.read_text())
+    assert other in found
+    assert {one.route for one in found} == {"other", "support"}
+
+
+def test_the_command_says_why_nothing_was_placed(tmp_path):
+    """Exit code 1, and the file is left alone; options of the other calibration are refused."""
+    log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
+    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(50, random.Random(12))))
+    done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
+    assert done.exit_code == 1
+    assert "no limit was placed, nothing was written" in done.output
+    assert not out.exists()
+    refused = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log), "--published"])
+    assert "--published has nothing to do with --limits" in str(refused.exception)
