@@ -6,9 +6,10 @@ bad the judge is. Its interval bets on the corrected increments λ·f + (y − �
 range follows from the smallest π, so it holds at all times of looking. λ, how far the judge is trusted, is
 ½ or 1 in the interval, each with half of the error; the value has the λ with the least variance.
 
-`Truth` is the form for alerts, whose increments must stay in [−1, 1]: verdicts with the same rating by the
-same decider are a stratum, and each counts as the share of its stratum that truly shifted, as far as that is
-known. It assumes that within a stratum the labelled ones are like the others.
+`Truth` is the form for cells and alerts: verdicts with the same rating by the same decider are a stratum, and
+in an estimate each counts as the share of its stratum that truly shifted, as far as that is known. In an
+alert each counts as its rating less the mean error of its decider, so that increments stay in [−1, 1] and a
+change shows. It assumes that among verdicts of a stratum, or a decider, labelled ones are like the others.
 
 Source: Angelopoulos, Duchi, Zrnic 2023, "PPI++: Efficient prediction-powered inference"; Csillag,
 Struchiner, Goedert 2025, "Prediction-powered e-values".
@@ -257,8 +258,36 @@ class Truth:
         told = self._told()
         return told * said.towards(own) + (1 - told) * audited.towards(own)
 
+    def increment(self, of: Stratum) -> float:
+        """What a trial of a stratum counts as in an alert: its rating less the mean error of its decider.
+
+        Not the share that shifted so far: that was learned while answers hardly ever moved, and would hide it
+        when they begin to.
+        """
+        own, audited = float(of.shifted), self.audits.get(of.name, _NOTHING)
+        error, told = self._error(of.decided_by)
+        if not audited.n:
+            return own - error
+        if of.decided_by != "judge":
+            told = self._error("judge")[1]
+        return told * (own - error) + (1 - told) * audited.towards(own)
+
+    def _error(self, decided_by: DecidedBy) -> tuple[float, float]:
+        """How much oftener a decider says "shifted" than people, shrunk to 0, and how far that is known."""
+        wrong = weight = squares = 0.0
+        for name, tally in self.labels.items():
+            if tally.n and name.startswith(decided_by):
+                wrong += tally.same if Stratum.named(name).shifted else -tally.shifted
+                weight += tally.shifted + tally.same
+                squares += tally.squares
+        if not weight:
+            return 0.0, 0.0
+        known = weight**2 / squares
+        told = known / (known + _PRIOR)
+        return told * wrong / weight, told
+
     def interval(self, of: Stratum, alpha: float) -> Share:
-        """The same with an interval that is a confidence sequence if there are labels or audits of it."""
+        """The expected share with a confidence sequence, as far as there are labels or audits of it."""
         own = float(of.shifted)
         said, audited = self.labels.get(of.name, _NOTHING), self.audits.get(of.name, _NOTHING)
         if not audited.n:

@@ -258,11 +258,11 @@ class Corrections:
         truth = place.truth
         found = NO_INCREMENTS
         if resend is not None:
-            moved, moved_anyway = truth.expected(trial), truth.expected(resend)
+            moved, moved_anyway = truth.increment(trial), truth.increment(resend)
             graded = 0.0
             if verdict.rating is not None and verdict.baseline_rating is not None:
                 graded = _regraded(verdict.rating, moved) - _regraded(verdict.baseline_rating, moved_anyway)
-            found = Increments(moved - moved_anyway, graded)
+            found = Increments(max(-1.0, min(1.0, moved - moved_anyway)), graded)
         place.add(verdict, trial, resend, observed=observed)
         return found
 

@@ -83,6 +83,21 @@ def test_a_judge_that_errs_raises_an_alarm_only_where_nothing_corrects_it():
     assert (plain, audited) == (1, 0)
 
 
+def test_a_change_is_found_though_labels_were_given_while_nothing_moved():
+    """Labels call the shifts wrong; once more than half of the variants shift, there is an alert."""
+    quiet, raised = fold(exchanges(800, error=0.15, audit=0.1, label=0.3), say=3)
+    assert raised == 0
+    broken = [
+        replace(one, id=f"b{one.id}", label_share=0.0) for one in exchanges(150, error=0.0, seed="broken")
+    ]
+    choice = random.Random("moved")
+    broken = [
+        replace(one, rating=2) if one.perturbation == KIND and choice.random() < 0.6 else one
+        for one in broken
+    ]
+    assert fold(broken, state=quiet)[1] == 1
+
+
 def test_audits_correct_the_points_above_noise():
     """A fifth of the variants shift, as would a fifth of the resends: nothing is left, and 0 is held."""
     before = report(fold(exchanges(800, error=0.2))[0])

@@ -145,6 +145,24 @@ def test_audits_put_equal_answers_under_the_judges_errors_until_people_replace_t
     assert truth.expected(EQUAL) == pytest.approx(6 / 40 / 4)
 
 
+def test_an_alert_takes_off_the_mean_error_and_still_sees_a_change():
+    """36 labels of the judge, six shifts wrong: the error of 1/6 is taken off every verdict, not the shifts."""
+    truth = Truth()
+    for number in range(36):
+        rated, moved = (SAID_YES, False) if number < 6 else (SAID_NO, False)
+        truth.label(rated.name).add(50.0, shifted=moved)
+    # Shrunk as the share is: 36 labels and four more that the judge is right.
+    error = 6 / 36 * 36 / 40
+    assert truth.increment(SAID_YES) == pytest.approx(1 - error)
+    assert truth.increment(SAID_NO) == pytest.approx(-error)
+    assert truth.increment(EQUAL) == 0.0
+    assert truth.expected(SAID_YES) == pytest.approx(4 / 10), "a level counts shifts as they were so far"
+    for number in range(40):
+        truth.audit(EQUAL.name).add(20.0, shifted=number < 8)
+    # Of the audited 8 / 44 by the judge, of which a tenth is left: 4 / 40.
+    assert truth.increment(EQUAL) == pytest.approx(8 / 44 / 10)
+
+
 def test_weights_that_differ_count_for_less():
     """Two observations of weight 1 and one of weight 2: (1 + 1 + 2)² / (1 + 1 + 4) = 8/3 of them."""
     truth = Truth()
