@@ -129,11 +129,11 @@ class Alert:
 
     def _gathered(self) -> float:
         """Evidence of the measures that are not over already."""
-        return sum(
-            weight * self._watches[measure].detector.evidence
-            for measure, weight in self._weights.items()
-            if measure not in self.over
-        )
+        gathered = 0.0
+        for measure, weight in self._weights.items():
+            if measure not in self.over:
+                gathered += weight * self._watches[measure].detector.evidence
+        return gathered
 
     @property
     def evidence_log10(self) -> float:
@@ -158,14 +158,13 @@ class Alert:
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
         """
-        watched = {
-            measure: observed for measure, observed in observations.items() if measure in self._watches
-        }
-        for measure, observed in watched.items():
-            if not measure.low <= observed <= 1:
+        watches = self._watches
+        for measure, observed in observations.items():
+            if not 0 <= observed <= 1 and measure in watches and not measure.low <= observed <= 1:
                 raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
-        for measure, observed in watched.items():
-            self._watches[measure].update(observed)
+        for measure, observed in observations.items():
+            if measure in watches:
+                watches[measure].update(observed)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
         return self._raised() or self._resolved()
 

@@ -18,6 +18,7 @@ Struchiner, Goedert 2025, "Prediction-powered e-values".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import Estimate
@@ -133,6 +134,7 @@ class Stratum(NamedTuple):
         return cls(decided_by, int(rating), shifted == "1")  # type: ignore[arg-type]
 
 
+@lru_cache(maxsize=256)
 def stratum(*, judged: bool, proven: int | None, rating: int | None, shifted: bool) -> Stratum:
     """The stratum of a pair of answers.
 
@@ -252,6 +254,8 @@ class Truth:
     def expected(self, of: Stratum) -> float:
         """The share of a stratum that truly shifted, in [0, 1], as far as it is known."""
         own = float(of.shifted)
+        if not self.labels and not self.audits:
+            return own
         said, audited = self.labels.get(of.name, _NOTHING), self.audits.get(of.name, _NOTHING)
         if not audited.n:
             return said.towards(own)

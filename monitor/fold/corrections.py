@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, SAME_CONTENT
@@ -86,6 +87,11 @@ class _Said:
         return None if moved == kept else moved > kept
 
 
+@lru_cache(maxsize=256)
+def _names(trial: Stratum, resend: Stratum | None) -> str:
+    return f"{trial.name} {resend.name if resend else ''}"
+
+
 class _Place:
     """One route and model."""
 
@@ -109,8 +115,10 @@ class _Place:
         self._audit(verdict)
         if observed:
             self._corrected.pop(verdict.perturbation, None)
-            pairs = self.pairs.setdefault(verdict.perturbation, Counter())
-            pairs[f"{trial.name} {resend.name if resend else ''}"] += 1
+            pairs = self.pairs.get(verdict.perturbation)
+            if pairs is None:
+                pairs = self.pairs[verdict.perturbation] = Counter()
+            pairs[_names(trial, resend)] += 1
         if verdict.label_share > 0 and verdict.perturbation != BASELINE:
             self._bias = None
             name = f"{trial.name} {verdict.label_share!r}"
