@@ -146,7 +146,7 @@ def test_audits_put_equal_answers_under_the_judges_errors_until_people_replace_t
 
 
 def test_an_alert_takes_off_the_mean_error_and_still_sees_a_change():
-    """36 labels of the judge, six shifts wrong: the error of 1/6 is taken off every verdict, not the shifts."""
+    """36 labels of the judge, six shifts wrong: the error of 1/6 is taken off every verdict."""
     truth = Truth()
     for number in range(36):
         rated, moved = (SAID_YES, False) if number < 6 else (SAID_NO, False)
