@@ -135,6 +135,7 @@ class Checked:
 
     values: list[dict[str, float]]
     trials: int = 0
+    """Of all cells, controls among them: they have alerts of drift, too."""
     alerts: int = 0
     found: tuple[float, ...] = ()
     """Trials to the alert after variants were degraded; infinite if there was none."""
@@ -167,7 +168,7 @@ def checked(traffic: Traffic, seed: int, trials: int) -> Checked:
     ]
     return Checked(
         [{one.measure: one.value for one in placed.limits}],
-        trials,
+        rest.trials,
         len(rest.raised),
         (_delay(live, settings),),
         (_delay(live, MonitorSettings(mean_trials_between_false_alarms=STATED)),),

@@ -61,7 +61,8 @@ _JUDGED: Final = "without a judge; with fewer observations than `alert.min_trial
 _BASELINE: Final = "for `baseline.identical`"
 _ABSENT: Final = (
     # The first pattern that a name of the monitor matches says when it is absent.
-    (r"evenkeel_build_info", ""),
+    (r"evenkeel_(build_info|effective_trials|limit)", ""),
+    (r"evenkeel_blind", _BASELINE),
     (r"evenkeel_judge_human_agreement.*", "until a verdict is labelled"),
     (r"evenkeel_(rollup_)?(judge_|cascade_).*", _JUDGED),
     (r"evenkeel_(window_)?excess(_lower|_upper|_observations)?", f"{_ESTIMATE}; {_BASELINE}"),
@@ -73,7 +74,7 @@ _ABSENT: Final = (
     (r"evenkeel_rollup_(rated_trials|last_score_timestamp_seconds)", "before its first rating"),
     (r"evenkeel_(verdicts|verdict_quality|pairs)_total", "before the cell's first verdict"),
     (r"evenkeel_invalid_answers_total", "until the first of its kind"),
-    (r"evenkeel_(control_)?similarity.*", "before the cell's first similarity"),
+    (r"evenkeel_(loss|similarity|control_similarity).*", _ESTIMATE),
     (r"evenkeel_(unsure|invalid)_share.*", _ESTIMATE),
     (r"evenkeel_free_content_delta.*", f"{_ESTIMATE}; without `format.free` among the route's perturbations"),
     (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the cell's first rating"),
