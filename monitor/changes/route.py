@@ -27,7 +27,7 @@ from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally
-from evenkeel.monitor.changes.shares import Moved, ShareRules, ShareWatch
+from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
     counted_traffic,
@@ -115,6 +115,10 @@ class ValueWatch:
             return None
         return self._quick(value)
 
+    def knows(self, value: str) -> bool:
+        """Whether a value is known, or says nothing."""
+        return value in self._known or value == UNKNOWN
+
     def _quick(self, value: str) -> Switch | None:
         """A new value of some weight: a change if another one has made room for it."""
         run = self._latest[-RUN:].count(value) == RUN
@@ -194,6 +198,8 @@ JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detecto
 _SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS, "judge": JUDGE}
 """By their names in a checkpoint."""
 
+_APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
+"""Kinds whose values are populations of their own."""
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 """Fingerprints of templates that evenkeel has learned; what applications say looks otherwise."""
 _LEARNING: Final = 150
@@ -296,7 +302,7 @@ class RouteWatch:
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
         self._parameters = ParameterWatch()
-        self._shares = {name: ShareWatch(rules) for name, rules in _SHARES.items()}
+        self._shares = {name: Populations(rules) for name, rules in _SHARES.items()}
         self._old = Tally()
         self._closed: list[Tally] = []
         self._running = Tally()
@@ -355,17 +361,35 @@ class RouteWatch:
             return []
         return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]
 
+    def _population(self, verdict: Verdict) -> str | None:
+        """Model and prompt version of a verdict's exchange; None while they are new.
+
+        Templates that evenkeel has learned are one population: a route has many of them at once.
+        """
+        prompt = verdict.prompt_version or UNKNOWN
+        prompt = UNKNOWN if _LEARNED.fullmatch(prompt) else prompt
+        values = ((kinds.MODEL, verdict.model), (kinds.REQUESTED_MODEL, verdict.requested_model or UNKNOWN))
+        for kind, value in (*values, (kinds.PROMPT, prompt)):
+            watch = self._values.get(kind)
+            if watch is not None and not watch.knows(value):
+                return None
+        return f"{verdict.model}|{verdict.requested_model or ''}|{prompt}"
+
     def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         moved: list[tuple[str, Moved]] = []
+        one_of = self._population(verdict)
+        if one_of is None:
+            return []
+        mix, spans = self._shares["mix"], self._shares["lengths"]
         if verdict.perturbation == BASELINE:
-            moved += [(kinds.TRAFFIC, one) for one in self._shares["mix"].observe(traffic(verdict))[:1]]
-            moved += [(kinds.ANSWERS, one) for one in self._shares["lengths"].observe(lengths(verdict))[:1]]
+            moved += [(kinds.TRAFFIC, one) for one in mix.observe(one_of, traffic(verdict))[:1]]
+            moved += [(kinds.ANSWERS, one) for one in spans.observe(one_of, lengths(verdict))[:1]]
         alike = likeness(verdict)
         if verdict.rated_by:
             said = judged(verdict, alike)
-            moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(said)[:1]]
+            moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(one_of, said)[:1]]
         if alike is not None:
-            found = self._shares["likeness"].observe({f"{_LIKENESS}{verdict.perturbation}": alike})
+            found = self._shares["likeness"].observe(one_of, {f"{_LIKENESS}{verdict.perturbation}": alike})
             if found:
                 moved += [(kinds.ANSWERS, found[0])]
         if not moved:
@@ -426,7 +450,8 @@ class RouteWatch:
         else:
             self._records = [*self._records, OpenRecord([change], self._before(change))][-_RECORDS_KEPT:]
             self._old, self._closed, self._running = Tally(), [], Tally()
-        self._forget(change.kind)
+        if change.kind not in _APART or _LEARNED.fullmatch(change.after):
+            self._forget(change.kind)
 
     def _before(self, change: ChangeMark) -> Tally:
         """The traffic since the change before, without the blocks that may hold some of this one."""
@@ -479,7 +504,7 @@ class RouteWatch:
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])
-        watch._shares = {name: ShareWatch.from_json(raw[name], rules) for name, rules in _SHARES.items()}
+        watch._shares = {name: Populations.from_json(raw[name], rules) for name, rules in _SHARES.items()}
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]

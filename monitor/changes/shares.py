@@ -180,10 +180,6 @@ class ShareWatch:
                 moved = [*(moved or ()), found]
         return tuple(moved) if moved else ()
 
-    def forget(self) -> None:
-        """Compare with the next observations from now on, as after a change that was announced."""
-        self._traits = {}
-
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
         return {name: trait.to_json() for name, trait in self._traits.items()}
@@ -194,6 +190,45 @@ class ShareWatch:
         watch = cls(rules)
         watch._traits = {name: _Trait.from_json(one, rules) for name, one in raw.items()}
         return watch
+
+
+MOST_POPULATIONS: Final = 8
+"""That have references of their own; those of the one that was seen least recently are forgotten."""
+
+
+class Populations:
+    """A watch for each population of the traffic: like is compared with like, whichever takes turns."""
+
+    __slots__ = ("_rules", "_watches")
+
+    def __init__(self, rules: ShareRules) -> None:
+        self._rules = rules
+        self._watches: dict[str, ShareWatch] = {}
+        """The one that was seen last is the last."""
+
+    def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
+        """Take the traits of one observation of a population, as `ShareWatch.observe`."""
+        watch = self._watches.pop(population, None) or ShareWatch(self._rules)
+        self._watches[population] = watch
+        if len(self._watches) > MOST_POPULATIONS:
+            del self._watches[next(iter(self._watches))]
+        return watch.observe(traits)
+
+    def forget(self) -> None:
+        """Compare with the next observations from now on, as after a change that was announced."""
+        self._watches = {}
+
+    def to_json(self) -> list[list[Any]]:
+        """The state as JSON values; floats survive exactly."""
+        return [[population, watch.to_json()] for population, watch in self._watches.items()]
+
+    @classmethod
+    def from_json(cls, raw: Sequence[Sequence[Any]], rules: ShareRules) -> Populations:
+        """Read what `to_json` wrote."""
+        populations = cls(rules)
+        for population, watch in raw:
+            populations._watches[population] = ShareWatch.from_json(watch, rules)
+        return populations
 
 
 def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:

@@ -222,3 +222,25 @@ def test_replayed_answers_that_get_less_alike_are_noticed_without_a_judge():
     assert found[0][1].kind == kinds.ANSWERS
     assert {mark.kind for _, mark in found} == {kinds.ANSWERS}
     assert int(found[0][0][1:]) < 360
+
+
+def test_a_nightly_batch_of_other_prompts_is_one_change_in_all_its_nights():
+    """Another model, language and length each night: marks in the first one, and none from then on."""
+    day = {"model": "m1", "prompt_language": "en", "answer_chars": 300}
+    night = {"model": "m2", "prompt_language": "de", "answer_chars": 900}
+    watch = RouteWatch("chat")
+    log = []
+    for first in range(0, 3000, 300):
+        log += exchanges(first, first + 240, **day) + exchanges(first + 240, first + 300, **night)
+    assert [(name, mark.kind) for name, mark in fed(watch, log)] == [("x247", kinds.MODEL)]
+
+
+def test_traffic_that_moves_on_the_same_model_is_still_noticed():
+    """After ten nights the day's prompts turn German."""
+    watch = RouteWatch("chat")
+    log = []
+    for first in range(0, 1500, 300):
+        log += exchanges(first, first + 240) + exchanges(first + 240, first + 300, model="m2")
+    fed(watch, log)
+    found = fed(watch, exchanges(1500, 1600, prompt_language="de"), len(log))
+    assert {mark.kind for _, mark in found} == {kinds.TRAFFIC}

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evenkeel.monitor.changes.shares import ShareRules, ShareWatch
+from evenkeel.monitor.changes.shares import Populations, ShareRules, ShareWatch
 
 RULES = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
 
@@ -59,11 +59,21 @@ def test_false_alarms_are_as_rare_as_stated():
     assert sum(map(len, alarms)) <= 1
 
 
+class One:
+    """One population of several."""
+
+    def __init__(self, populations):
+        self.populations = populations
+
+    def observe(self, traits):
+        return self.populations.observe("one", traits)
+
+
 def test_after_forgetting_the_new_mix_is_the_reference():
     """What is known to have changed is not reported again."""
-    watch, rng = ShareWatch(RULES), random.Random(4)
+    watch, rng = One(Populations(RULES)), random.Random(4)
     shown(watch, rng, 300)
-    watch.forget()
+    watch.populations.forget()
     assert shown(watch, rng, 600, languages=(0.3, 0.7)) == []
 
 
