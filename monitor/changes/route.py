@@ -12,7 +12,8 @@ not a storm of them.
 
 A known value makes no change when it comes back, however long it was away: a nightly batch on another model
 makes one change in its first night and none from then on, two prompt versions that are both there from the
-start make none at all. The 64 known values that were seen last are remembered.
+start make none at all. The 64 known values that were seen last are remembered. Shares are compared within one
+model and prompt version, for the same reason.
 """
 
 from __future__ import annotations
