@@ -87,8 +87,8 @@ class UnknownTableError(LookupError):
     """The page has no place for a table that was measured."""
 
 
-def filled(page: str, tables: Iterable[Table]) -> str:
-    """The page with every table in its place; where none was measured, it says so.
+def filled(page: str, tables: Iterable[Table], *, keep: bool = False) -> str:
+    """The page with every table in its place; where none was measured, it says so, or keeps what is there.
 
     Raises:
         UnknownTableError: A table has no place.
@@ -100,9 +100,13 @@ def filled(page: str, tables: Iterable[Table]) -> str:
             f"the page has places for {', '.join(sorted(places)) or 'nothing'}; "
             f"measured were {', '.join(sorted(texts)) or 'none'}"
         )
-    return _BLOCK.sub(
-        lambda match: f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}", page
-    )
+
+    def block(match: re.Match[str]) -> str:
+        if keep and match["name"] not in texts:
+            return match[0]
+        return f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}"
+
+    return _BLOCK.sub(block, page)
 
 
 def captured(

@@ -53,6 +53,8 @@ class Law:
     """Probability that a variant does."""
     worse: float = 0.5
     """Of a shifted answer to have become worse."""
+    control_worse: float | None = None
+    """The same of the resend, if it is another one."""
     other: float = 0.0
     """Probability that a variant is answered by something else altogether, whatever the resend is like."""
 
@@ -80,16 +82,19 @@ class Law:
         usual = SIMILAR[3] * (1 - shifted) + SIMILAR[2] * shifted
         return SIMILAR[1] * other + usual * (1 - other)
 
-    def answer(self, rng: np.random.Generator, shifted: float, other: float = 0.0) -> Answer:
+    def answer(
+        self, rng: np.random.Generator, shifted: float, other: float = 0.0, worse: float | None = None
+    ) -> Answer:
         """One answer that shifts with this probability, or is another one altogether."""
         rating = 1 if other and rng.random() < other else 2 if rng.random() < shifted else 3
         side = _SPREAD if rng.random() < 0.5 else -_SPREAD  # noqa: PLR2004 - heads or tails
-        worse = rating < 3 and rng.random() < self.worse  # noqa: PLR2004 - of three ratings
-        return Answer(rating, SIMILAR[rating] + side, worse)
+        chance = self.worse if worse is None else worse
+        fell = rating < 3 and rng.random() < chance  # noqa: PLR2004 - of three ratings
+        return Answer(rating, SIMILAR[rating] + side, fell)
 
     def draw(self, rng: np.random.Generator, variants: int) -> Drawn:
         """The answers of one exchange."""
-        control = self.answer(rng, self.control)
+        control = self.answer(rng, self.control, worse=self.control_worse)
         return Drawn(control, tuple(self.answer(rng, self.variant, self.other) for _ in range(variants)))
 
 

@@ -127,7 +127,7 @@ def _reports(entries: Iterator[Verdict]) -> tuple[ChangeReport, ...]:
 def fallen_robustness(seed: int) -> list[str]:
     """A prompt version with which robustness falls from .90 to .54 while as many answers shift as before."""
     rng = np.random.default_rng(seed)
-    before, after = Law(0.84, 0.84, worse=0.12), Law(0.84, 0.84, worse=0.55)
+    before, after = Law(0.84, 0.84, worse=0.12), Law(0.84, 0.84, worse=0.55, control_worse=0.12)
     return _effects(_reports(_stepped(rng, before, after, _BEFORE, _AFTER, prompt_version="v2")))
 
 
