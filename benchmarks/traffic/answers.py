@@ -75,12 +75,19 @@ class Law:
             "robustness": 1 - self.delta * self.worse,
             "similarity": self._similarity(self.variant, self.other),
             "control_similarity": self._similarity(self.control, 0.0),
+            "loss": self._grade(self.control, 0.0) - self._grade(self.variant, self.other),
         }
 
     @staticmethod
     def _similarity(shifted: float, other: float) -> float:
         usual = SIMILAR[3] * (1 - shifted) + SIMILAR[2] * shifted
         return SIMILAR[1] * other + usual * (1 - other)
+
+    @staticmethod
+    def _grade(shifted: float, other: float) -> float:
+        """Mean of similarity and rating, 3 = 1, 2 = ½, 1 = 0."""
+        usual = (SIMILAR[3] + 1) / 2 * (1 - shifted) + (SIMILAR[2] + 0.5) / 2 * shifted
+        return SIMILAR[1] / 2 * other + usual * (1 - other)
 
     def answer(
         self, rng: np.random.Generator, shifted: float, other: float = 0.0, worse: float | None = None

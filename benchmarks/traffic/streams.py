@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.experiments.calibrate.degrade.data_formats import Entry
+    from evenkeel.stores.verdict_log import Entry
 
 QUIET: Final = Law(0.1, 0.1)
 LINE: Final = Law(0.05, 0.15, worse=1.0)

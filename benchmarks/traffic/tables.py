@@ -20,6 +20,7 @@ ESTIMATES: Final = {
     "quality_worse": "quality got worse",
     "robustness": "robustness",
     "similarity": "similarity",
+    "loss": "graded loss",
 }
 """The estimates of a coverage table, and what they are called there."""
 

@@ -96,6 +96,7 @@ def _figures(report: CellReport) -> dict[str, Any]:
     values = {each.name: getattr(report, each.name) for each in fields(CellReport)}
     return {
         "trials": report.trials,
+        "effective": report.effective,
         "estimates": {name: plain(value) for name, value in values.items() if isinstance(value, Estimate)},
     }
 
@@ -107,7 +108,9 @@ def _cell(report: CellReport) -> dict[str, Any]:
         "failures": report.failures,
         "state": _state(report),
         "alert": report.alert,
-        "threshold": report.threshold,
+        "over": list(report.over),
+        "limits": plain(report.limits),
+        "blind": list(report.blind),
         "evidence_log10": report.evidence_log10,
         "drift": plain(report.drift),
     }
@@ -117,7 +120,8 @@ def _state(report: CellReport) -> str:
     """In a word or two how a cell stands."""
     drift = report.drift.state if report.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
-    said = [word for word in ("alert" if report.alert else "", moved) if word]
+    words = ("alert" if report.alert else "", moved, "blind" if report.is_blind else "")
+    said = [word for word in words if word]
     return ", ".join(said) or ("quiet" if report.drift else drift)
 
 
@@ -223,7 +227,8 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
         return
     rows: list[tuple[Value, ...]] = [
         (
-            date_and_time(one.at), one.offset, " ".join(filter(None, (one.what, one.direction, one.kind))),
+            date_and_time(one.at), one.offset,
+            " ".join(filter(None, (one.measure or one.what, one.direction, one.kind))),
             f"{one.perturbation} on {one.route}", one.summary,
         )
         for one in found.alerts[:_SHOWN_ALERTS]
@@ -262,13 +267,15 @@ def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
     shown = _notable(found)[:_SHOWN_CELLS]
     rows: list[tuple[Value, ...]] = [
         (
-            _name(one.key, found), one.trials, one.content_delta, one.excess, one.robustness, _state(one),
+            _name(one.key, found), one.trials, one.effective, one.content_delta, one.excess, one.robustness,
+            _state(one),
         )
         for one in shown
     ]  # fmt: skip
     columns = (
         Column("cell"),
         Column("trials", Form.NUMBER),
+        Column("effective", Form.NUMBER),
         Column("content delta", Form.PERCENT),
         Column("points above noise", Form.SIGNED_POINTS),
         Column("robustness", Form.POINTS),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
 from evenkeel.experiments.backtest.run import Run, Variant
+from evenkeel.monitor.detect import Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from evenkeel.core.cells import Limit
     from evenkeel.experiments.backtest.run import Backtest
     from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.stores.verdict_log import Entry
@@ -35,6 +37,8 @@ def grid(
 ) -> list[Variant]:
     """Every combination of some values; where none is given, that of the settings.
 
+    A value that is given holds on all routes, whatever limits were calibrated for them.
+
     Args:
         settings: What everything else is taken from.
         thresholds: Of the alert: largest tolerated excess.
@@ -46,6 +50,14 @@ def grid(
 
     Raises: UserError for more than 48 combinations.
     """
+    limits: dict[str, Mapping[Measure, Limit]] = {
+        route: {measure: limit for measure, limit in found.items() if measure is not Measure.CONTENT}
+        for route, found in settings.limits.items()
+    }
+    if thresholds:
+        settings = replace(settings, limits=limits)
+    if tolerances:
+        settings = replace(settings, tolerances={})
     found = [
         replace(
             within or Variant(),

@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.backtest import Variant, backtest, grid, read_lines, sweep
 from evenkeel.experiments.backtest.report import document
 from evenkeel.experiments.kit.renderings import html
+from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.experiments.pages import Page
@@ -88,6 +90,18 @@ def test_variants_are_compared_on_one_reading():
     assert excess[0]
     assert excess[1] == []
     assert excess[2][0].offset > excess[0][0].offset
+
+
+def test_a_limit_that_is_given_wins_over_calibrated_ones():
+    """On all routes; other measures keep theirs."""
+    calibrated = {"": {Measure.CONTENT: Limit(0.2, "calibrated"), Measure.SIMILARITY: Limit(0.03)}}
+    settings = MonitorSettings(limits=calibrated, tolerances={"": Limit(0.2)})
+    kept, changed = grid(settings), grid(settings, thresholds=[0.05], tolerances=[0.01])
+    assert kept[0].settings.limits_of("chat")[Measure.CONTENT].value == 0.2
+    assert kept[0].settings.tolerance_of("chat").value == 0.2
+    limits = changed[0].settings.limits_of("chat")
+    assert [limits[one].value for one in (Measure.CONTENT, Measure.SIMILARITY)] == [0.05, 0.03]
+    assert changed[0].settings.tolerance_of("chat").value == 0.01
 
 
 def test_a_variant_takes_only_some_cells():
