@@ -82,7 +82,7 @@ def golden_list(
 
 
 def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
-    """What a gate over so many goldens, and a live cell, would find at today's noise; "" if that is unknown."""
+    """What a gate over so many goldens, and a live cell, would find at today's noise; "" if not known."""
     reports = sources.reports()
     noise = noise_of(reports, route)
     if not goldens or noise is None or noise > _MOST_NOISE:

@@ -4,7 +4,8 @@ Traffic is a mixture. If easy and hard prompts take turns, the rate of all of th
 though nothing has changed. So trials are put into *strata* of the same kind, and each is compared only with
 former trials of its own stratum. Strata are remembered: a prompt version that comes back finds its
 baseline, and a new one begins its own and is no drift. A cluster of near-equal prompts that recurs is
-compared with itself, as far as clusters turn out to differ.
+compared with itself, as far as clusters turn out to differ; where most prompts recur, one that is new is
+other traffic and only counted at first.
 
 **The test.** A stratum with k hits in n trials predicts its next trial by m = (k + ½)/(n + 1). Gamblers bet
 on each trial against m, some on a rise and some on a fall; evidence is the wealth of all, of which 1 enters
@@ -53,6 +54,12 @@ _PRIOR: Final = 0.5
 _ALIKE: Final = (1.0, 4.0, 16.0, 1000.0)
 """Trials that the rate of its stratum weighs in that of a cluster: from "each has a rate of its own" to "all
 have the same". Which fits is learned from how well each has predicted the trials so far."""
+_FAMILIAR: Final = 10
+"""Trials after which a cluster is compared where most prompts recur."""
+_MOSTLY: Final = 0.5
+"""Share of trials of clusters that were there before from which on prompts recur."""
+_RECENT: Final = 100
+"""Trials over which that share is taken."""
 _LONGEST_RUN: Final = 4
 """Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
 clusters). Else a run that begins while these few are by chance far from the rate would go on for ever."""
@@ -198,6 +205,7 @@ class DriftAlert:
         "_clusters",
         "_fall",
         "_raised_at",
+        "_recurring",
         "_rise",
         "_side",
         "_strata",
@@ -210,6 +218,8 @@ class DriftAlert:
         """The one that was seen last is the last."""
         self._clusters: dict[_Place, _Tally] = {}
         self._alike = [1 / len(_ALIKE)] * len(_ALIKE)
+        self._recurring = 0.0
+        """Share of the latest trials whose cluster was there before."""
         """How well each of `_ALIKE` has predicted, relative to the others."""
         self._approved: dict[str | None, Baseline] = {}
         """By stratum; under None until the next trial says to which it belongs."""
@@ -330,7 +340,7 @@ class DriftAlert:
             raise ValueError(f"a trial is 0 or 1, got {observation}")
         hit = int(observation)
         place, tally = self._seen(stratum, cluster)
-        compared = self._bets(place, tally)
+        compared = self._bets(place, tally) and self._is_familiar(stratum, cluster)
         if compared and self._side is not None:
             return self._bet_back(place, tally, hit)
         if compared:
@@ -372,6 +382,16 @@ class DriftAlert:
             if tally.trials:
                 return place, tally
         return (stratum, ""), known
+
+    def _is_familiar(self, stratum: str, cluster: str) -> bool:
+        """Whether a trial says something about the model: not if its prompt is new where prompts recur.
+
+        Where most trials are of clusters that were there before, a new cluster is other traffic. Its first
+        trials are only counted, so that it is compared with itself from then on.
+        """
+        known = self._clusters[stratum, cluster].trials if cluster else 0
+        self._recurring += ((known > 0) - self._recurring) / _RECENT
+        return not cluster or known >= _FAMILIAR or self._recurring <= _MOSTLY
 
     def _bets(self, place: _Place, tally: _Tally) -> bool:
         stratum, cluster = place
@@ -460,6 +480,7 @@ class DriftAlert:
         return {
             "tolerance": self.rules.tolerance,
             "alike": self._alike,
+            "recurring": self._recurring,
             "side": self._side,
             "raised_at": self._raised_at,
             "strata": [[name, tally.trials, tally.hits] for name, tally in self._strata.items()],
@@ -488,6 +509,7 @@ class DriftAlert:
         alert._side = raw["side"]
         if len(raw["alike"]) == len(_ALIKE):
             alert._alike = raw["alike"]
+        alert._recurring = raw["recurring"]
         if alert._side is not None:
             alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms)
         if raw["tolerance"] == rules.tolerance:

@@ -164,12 +164,13 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
 
 
 def test_trials_without_a_baseline_feed_the_deltas_only():
-    """Without the resend of its exchange a trial says nothing about the excess or the alert."""
+    """Without the resend of its exchange a trial is taken as if the resend had moved: nothing for an alert."""
     alone = replace(VERDICT, rating=1, baseline_rating=None)
     report = reports_of(log_of(*[alone] * 40))[CellKey("chat", "m", "general.spelling")]
     assert report.trials == 40
     assert report.excess is None
-    assert (report.evidence_log10, report.alert) == (0.0, False)
+    assert report.alert is False
+    assert report.evidence_log10 < report.alarm_log10 / 2, "each trial enters its own stake, and none wins"
 
 
 def test_an_alert_event_tells_when_where_and_how_much():
@@ -186,8 +187,8 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.excess == 1.0
     assert raised.id != resolved.id
     assert raised.summary == (
-        f"Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over the "
-        f"last {raised.trials} trials, limit 10 (default); over all {raised.trials} pairs content +100% "
+        "Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over "
+        f"the last {raised.trials} trials, limit 10 (default); over all {raised.trials} pairs content +100% "
         f"[{state_lower(raised.trials):+.0%}, +100%]."
     )
     assert (raised.measure, raised.limit, raised.limit_source) == ("content", 0.1, "default")

@@ -138,6 +138,9 @@ def test_the_webhook_gets_the_whole_event_and_a_line_for_people(receiver, webhoo
         "verdict": "",
         "trace_id": "",
         "run_trials": 0,
+        "measure": "",
+        "limit": None,
+        "limit_source": "",
     }
     assert payload(SECOND)["excess"] is None
 

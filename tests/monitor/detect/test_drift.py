@@ -273,3 +273,21 @@ def test_a_run_that_began_by_chance_does_not_hide_a_change():
     for trial in range(3000):
         alert.observe(int(trial % 20 == 0 if trial < 100 else trial % 5 == 0))
     assert alert.to_json()["runs"][0][3] < 2000
+
+
+def test_new_prompts_are_no_drift_where_prompts_recur():
+    """Forty easy prompts, again and again, then forty hard ones that were never there: other traffic."""
+    alert = DriftAlert(DriftRules(0.05, 1e4))
+    for trial in range(400):
+        assert alert.observe(0, cluster=f"easy {trial % 40}") is None
+    for trial in range(400):
+        assert alert.observe(int(trial % 5 == 0), cluster=f"hard {trial % 40}") is None
+
+
+def test_new_prompts_show_drift_where_every_prompt_is_new():
+    """The same rise, but no prompt comes twice: there the model answers otherwise."""
+    alert = DriftAlert(DriftRules(0.05, 1e4))
+    changes = [
+        alert.observe(int(trial >= 400 and trial % 5 == 0), cluster=f"{trial}") for trial in range(800)
+    ]
+    assert [change.kind for change in changes if change] == ["risen"]
