@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.stores.monitor_state import AlertEvent
 
-SETTINGS: Final = MonitorSettings()
+SETTINGS: Final = MonitorSettings(trend_interval_s=inf)
 STATED: Final = SETTINGS.mean_trials_between_false_alarms
 
 

@@ -45,12 +45,12 @@ def _share(what: str) -> Callable[[Sequence[Any]], str]:
     return lambda found: f"{what} in {sum(map(bool, found))} of {len(found)} logs"
 
 
-def _alerts_between(found: Sequence[measures.FalseAlarms]) -> str:
+def _counted(found: Sequence[measures.FalseAlarms]) -> str:
+    """How many rows were raised, in how many trials."""
     total = measures.FalseAlarms()
     for one in found:
         total.merge(one)
-    between = total.between
-    return f"one in {between:,.0f} trials" if between else f"none in {total.trials:,} trials"
+    return f"{total.alerts.total() or 'none'} in {total.trials:,} trials of both cells"
 
 
 SOON: Final = 200
@@ -58,11 +58,8 @@ SOON: Final = 200
 _DRIFT_TRIALS: Final = 10_000
 
 
-def _drifts(stream: str) -> Callable[[int], bool]:
-    def run(seed: int) -> bool:
-        return bool(false_alarms(stream, _DRIFT_TRIALS, seed).alerts["drift"])
-
-    return run
+def _drifts(stream: str) -> Callable[[int], measures.FalseAlarms]:
+    return lambda seed: false_alarms(stream, _DRIFT_TRIALS, seed)
 
 
 def early_change(seed: int) -> list[int]:
@@ -113,7 +110,7 @@ def misjudged(seed: int) -> tuple[bool, float]:
 
 def _misjudged_words(found: Sequence[tuple[bool, float]]) -> str:
     points = 100 * np.mean([excess for _, excess in found])
-    return f"in {sum(alarm for alarm, _ in found)} of {len(found)} logs, {points:.1f} points above noise"
+    return f"in {sum(alarm for alarm, _ in found)} of {len(found)} logs, {abs(points):.1f} points above noise"
 
 
 _BEFORE, _AFTER = 1500, 1500
@@ -176,16 +173,16 @@ def _said(found: Sequence[Sequence[str]]) -> str:
 
 MISTAKES: Final = (
     Mistake(
-        "bursts: a cell drifts falsely within 5,000 trials", "in 90 to 100 % of the cells", _drifts("bursts"),
-        _share("drift"),
+        "bursts: drifts though nothing changed", "within 5,000 trials in 90 to 100 % of the cells",
+        _drifts("bursts"), _counted,
     ),
     Mistake(
-        "bursts: trials between false alarms", "508 to 2,004",
-        lambda seed: false_alarms("bursts_on_the_line", 20_000, seed), _alerts_between,
+        "bursts, on the line: alerts and drifts", "one in 508 to 2,004 trials",
+        lambda seed: false_alarms("bursts_on_the_line", 20_000, seed), _counted,
     ),
     Mistake(
-        "rates .02 and .18 in blocks: drift within 5,000 trials", "in every cell",
-        _drifts("easy_and_hard_blocks"), _share("drift"),
+        "rates .02 and .18 in blocks: drifts", "within 5,000 trials in every cell",
+        _drifts("easy_and_hard_blocks"), _counted,
     ),
     Mistake(
         ".05 becomes .15 after 200 trials: not found in 6,000", "83 %", early_change,

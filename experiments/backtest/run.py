@@ -7,7 +7,7 @@ memory: every alert, every change that was noticed, and how the cells stood on t
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -127,7 +127,8 @@ class Run:
                 made half as often. None = all.
         """
         self._variant = variant
-        self._state = MonitorState(variant.settings)
+        # Trend points are for the console; to make them takes longer than everything else.
+        self._state = MonitorState(replace(variant.settings, trend_interval_s=inf))
         self._every, self._most = every, most
         self._trials = 0
         self._first_at = self._last_at = 0.0
