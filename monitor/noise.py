@@ -18,7 +18,9 @@ being the same for both arms. Equal answers skip the judge, which `evenkeel.moni
 makes up for; where a judge errs more on one arm for other reasons (other languages, other formats),
 the difference of the two f stays in the excess unless labels correct it. Judge noise is about
 2f(1 − f) on pairs of one kind if two ratings err independently, so half of a small noise is what each
-arm owes the judge. Noise that repeats itself, such as a judge that always misreads the same table, shows in none
+arm owes the judge.
+
+Noise that repeats itself, such as a judge that always misreads the same table, shows in none
 of these series: that takes labels, or the judge audit against people.
 """
 

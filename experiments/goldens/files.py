@@ -5,8 +5,8 @@ The least that a line holds is an answer; one that can be asked again has a requ
     {"id": "refund-1", "prompt": "May I return a used kettle?", "answer": "No: only unused ones."}
 
 A request is one of `request` (the body), `messages` or `prompt`. The other fields: `samples` (further
-recorded answers), `version`, `route`, `path`, `task`, `model`, `prompt_version`, `approved_by`, `approved_at`,
-`note`, `retired_by`, `retired_at`.
+recorded answers), `version`, `route`, `path`, `task`, `model`, `prompt_version`, `approved_by`,
+`approved_at`, `note`, `retired_by`, `retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
 The answer is text, an object with text and calls, or a whole response of an endpoint.
 """
