@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import sys
 import time
 from pathlib import Path
 from random import Random
@@ -11,24 +11,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from evenkeel.cli.options import (
+    EXISTING,
     by_option,
+    call_options,
+    file_option,
     json_option,
+    max_usd_option,
     note_option,
+    price_option,
     store_options,
     table_console,
     with_stores,
+    yes_option,
 )
+from evenkeel.core.endpoint import Upstream
+from evenkeel.experiments.gate.sides import Side
 from evenkeel.experiments.goldens import terminal
 from evenkeel.experiments.goldens.candidates import candidates as approvable
 from evenkeel.experiments.goldens.candidates import chosen, golden_of
-from evenkeel.experiments.goldens.files import golden_lines, load_goldens
-from evenkeel.experiments.kit.confirmation import agreed
+from evenkeel.experiments.goldens.files import golden_lines, load_goldens, write_goldens
+from evenkeel.experiments.goldens.samples import SampleOptions, record_samples
+from evenkeel.experiments.kit.arguments import check_writable, price
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, agreed, confirmation
+from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
+from evenkeel.settings import Credential, SettingsError
 from evenkeel.stores.audit_log import Action
 from evenkeel.stores.goldens import GoldenError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.audit_log import What
@@ -69,6 +81,7 @@ def goldens() -> None:
       evenkeel goldens approve --route support --sample 50 --spread
       evenkeel goldens list
       evenkeel goldens export -o goldens.jsonl
+      evenkeel goldens record goldens.jsonl --base-url https://api.openai.com/v1
     """
 
 
@@ -282,14 +295,89 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
     found = list(reversed(Narrowed(**narrowed).select(stores)))
     if versions:
         found = [one for golden in found for one in stores.goldens.history(golden.id)]
-    data = "".join(f"{line}\n" for line in golden_lines(found)).encode()
     if output is None:
-        click.echo(data, nl=False)
-        return
+        click.echo("".join(f"{line}\n" for line in golden_lines(found)).encode(), nl=False)
+    else:
+        write_goldens(output, found)
+
+
+@goldens.command()
+@click.argument("file", type=EXISTING)
+@click.option("--base-url", required=True, metavar="URL", help="Endpoint in use.")
+@click.option("--model", metavar="NAME", help="Model to ask.  [each golden's own]")
+@click.option("--samples", type=click.IntRange(1, 100), default=3, help="Recorded answers per golden.")
+@file_option("--out", "Write here.  [FILE]")
+@click.option(
+    "--api-key-env",
+    metavar="VARIABLE",
+    default="EVENKEEL_SHADOW_API_KEY",
+    help="Variable that holds the key.",
+)
+@click.option(
+    "--api-key-header", metavar="NAME", default="authorization", help="Header that carries the key."
+)
+@call_options(8, 60.0)
+@price_option
+@max_usd_option
+@yes_option
+def record(*, yes: bool, **given: Any) -> None:
+    """Record what the model in use answers to the goldens in FILE, as samples of its noise.
+
+    Each golden is asked until it has --samples recorded answers beside the approved one, so the same command
+    again asks only for those that are missing. Once the provider puts new weights behind the name,
+    `evenkeel gate FILE --against recorded` holds their answers against these.
+
+    What was recorded is written also if the run is interrupted or --max-usd is reached.
+
+    Exit code: 0 done, 1 samples are missing, 2 wrong options.
+
+    \b
+      evenkeel goldens export -o goldens.jsonl
+      evenkeel goldens record goldens.jsonl --base-url https://api.openai.com/v1 --samples 3
+    """
+    file: Path = given["file"]
+    target: Path = given["out"] or file
+    check_writable([target])
+    confirm = confirmation(confirmed=yes, in_pipelines=True)
     try:
-        output.write_bytes(gzip.compress(data, mtime=0) if output.suffix == ".gz" else data)
-    except OSError as error:
-        raise GoldenError(f"{output}: cannot be written: {error.strerror}") from error
+        done = record_samples(_sample_options(file, given), err=plain_console(stderr=True), confirm=confirm)
+    except NotConfirmedError:
+        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
+        sys.exit(1)
+    if done.added or target != file:
+        write_goldens(target, done.goldens)
+    click.echo(f"{target}: {done}")
+    if done.added < done.wanted:
+        why = f"stopped: {done.stopped}" if done.stopped else "samples are missing"
+        click.echo(f"evenkeel: {why}; record {target} again to ask for the missing ones", err=True)
+        sys.exit(1)
+
+
+def _sample_options(file: Path, given: Mapping[str, Any]) -> SampleOptions:
+    """What a run needs.
+
+    Raises: UserError in one line.
+    """
+    try:
+        upstream = Upstream.parse(given["base_url"])
+    except ValueError as error:
+        raise SettingsError(f"--base-url: {error}") from error
+    credential = Credential.read(given["api_key_env"], given["api_key_header"])
+    return SampleOptions(
+        goldens=load_goldens(file),
+        side=Side(
+            name="reference",
+            upstream=upstream,
+            headers=((credential.header, credential.value),) if credential else (),
+            key_variable=given["api_key_env"],
+            model=given["model"],
+        ),
+        samples=given["samples"],
+        price=None if given["price"] is None else price(given["price"]),
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        most_usd=given["max_usd"],
+    )
 
 
 def _approved(stores: Stores, golden: Golden, who: str) -> Golden:

@@ -18,6 +18,7 @@ import gzip
 import json
 import math
 import re
+import shutil
 import zlib
 from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
@@ -220,6 +221,28 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
                 said[name] = _written_time(getattr(golden, name))
         text = json.dumps(said, ensure_ascii=False)
         yield json.dumps(said) if _SURROGATE.search(text) else text.translate(_BREAKS)
+
+
+def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:
+    """Write a file of goldens, whole or not at all; compressed if its name ends in .gz.
+
+    Raises: GoldenError naming the file.
+    """
+    data = "".join(f"{line}\n" for line in golden_lines(goldens)).encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    target = path.resolve()
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    try:
+        if target.exists() and not target.is_file():  # a device or a pipe is not replaced
+            target.write_bytes(data)
+            return
+        unfinished.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, unfinished)
+        unfinished.replace(target)
+    except OSError as error:
+        raise GoldenError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def request_text(body: Any) -> str:

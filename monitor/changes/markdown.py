@@ -85,10 +85,9 @@ def _goldens(goldens: GoldenSide) -> Iterator[str]:
     yield "## Goldens"
     yield ""
     if goldens.verdict is not None:
-        settled = "" if goldens.settled else ", not settled"
         reason = f": {_text(goldens.reason)}" if goldens.reason else ""
-        said = f"**{goldens.verdict.value}**{settled}"
-        yield f"Replayed after the change: {said} ({goldens.asked} asked){reason}."
+        said = goldens.verdict.value.replace("_", " ")
+        yield f"Replayed after the change: **{said}** ({goldens.asked} asked){reason}."
         yield ""
     if goldens.alarm is not None:
         yield "The canaries noticed it."

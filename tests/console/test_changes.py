@@ -48,9 +48,10 @@ def record(make_verdict, kind, before, after, route="chat", at=NOW - 600):
     )
 
 
-def golden_run(change, breached):
+def golden_run(change, breached, goldens=60):
     results = tuple(
-        GoldenResult(f"g{number}@1", {"content_shift": breached}, {"similarity": 0.5}) for number in range(60)
+        GoldenResult(f"g{number}@1", {"content_shift": breached}, {"similarity": 0.5})
+        for number in range(goldens)
     )
     return GoldenRun(
         "r", "chat", NOW, "change", change, "m", "m", ("content_shift",), "metrics", False, results
@@ -99,6 +100,14 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
     assert text.headers["content-type"].startswith("text/markdown")
     assert "Coincided with: **another prompt version**" in text.text
     assert "| prompt version | v1 | v2 |" in text.text
+
+
+def test_goldens_that_settle_nothing_are_undecided(client, make_verdict):
+    """Ten goldens cannot settle a pass; the page and the Markdown say so in one word."""
+    one = record(make_verdict, kinds.MODEL, "a", "b")
+    served = client(one, runs=[golden_run(one.id, breached=False, goldens=10)])
+    assert "<b>undecided</b> (10 asked)." in served.get(f"/changes/{one.id}").text
+    assert "**undecided** (10 asked)." in served.get(f"/api/changes/{one.id}/markdown").text
 
 
 def test_names_from_clients_stay_text(client, make_verdict):
