@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes.kinds import TESTED
-from evenkeel.monitor.changes.traits import alike_step, judged, length_step, likeness
+from evenkeel.monitor.changes.traits import alike_step, length_step
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
 
@@ -54,8 +54,17 @@ class Tally:
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
 
-    def add(self, verdict: Verdict, outcome: Outcome | str) -> None:
-        """Count a verdict."""
+    def add(
+        self, verdict: Verdict, outcome: Outcome | str, alike: float | None, said: Mapping[str, str]
+    ) -> None:
+        """Count a verdict.
+
+        Args:
+            verdict: It.
+            outcome: What it says.
+            alike: How alike its answers are.
+            said: What the judge said of such pairs.
+        """
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -66,21 +75,20 @@ class Tally:
             cell[outcome.letter] += 1
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
-        self._compare(verdict)
+        self._compare(verdict, alike, said)
         if verdict.scorer == "judge":
             self.judge.add(verdict)
 
-    def _compare(self, verdict: Verdict) -> None:
+    def _compare(self, verdict: Verdict, alike: float | None, said: Mapping[str, str]) -> None:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
         if resend and verdict.answer_chars is not None:
             _counted(self.answers, LENGTH)[length_step(verdict.answer_chars)] += 1
-        alike = likeness(verdict)
         if alike is not None:
             name = LIKENESS[resend]
             _counted(self.answers, name)[alike_step(alike)] += 1
-        for name, said in judged(verdict, alike).items():
-            _counted(self.judged, name)[said] += 1
+        for name, value in said.items():
+            _counted(self.judged, name)[value] += 1
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
         """Count an exchange and its traits."""

@@ -41,6 +41,8 @@ from evenkeel.monitor.changes.traits import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate import Outcome
 
@@ -337,9 +339,11 @@ class RouteWatch:
         if verdict.perturbation == BASELINE and self._records:
             self._records[-1].since += 1
         if observed:
+            alike = likeness(verdict)
+            said = judged(verdict, alike)
             if not found:
-                found = self._tested(verdict, offset)
-            self._count(verdict, outcome)
+                found = self._tested(verdict, offset, alike, said)
+            self._count(verdict, outcome, alike, said)
         return found
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -376,7 +380,9 @@ class RouteWatch:
                 return None
         return f"{verdict.model}|{verdict.requested_model or ''}|{prompt}"
 
-    def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
+    def _tested(
+        self, verdict: Verdict, offset: int, alike: float | None, said: Mapping[str, str]
+    ) -> list[ChangeMark]:
         moved: list[tuple[str, Moved]] = []
         one_of = self._population(verdict)
         if one_of is None:
@@ -385,9 +391,7 @@ class RouteWatch:
         if verdict.perturbation == BASELINE:
             moved += [(kinds.TRAFFIC, one) for one in mix.observe(one_of, traffic(verdict))[:1]]
             moved += [(kinds.ANSWERS, one) for one in spans.observe(one_of, lengths(verdict))[:1]]
-        alike = likeness(verdict)
         if verdict.rated_by:
-            said = judged(verdict, alike)
             moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(one_of, said)[:1]]
         if alike is not None:
             found = self._shares["likeness"].observe(one_of, {f"{_LIKENESS}{verdict.perturbation}": alike})
@@ -418,13 +422,15 @@ class RouteWatch:
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
-    def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
+    def _count(
+        self, verdict: Verdict, outcome: Outcome | str, alike: float | None, said: Mapping[str, str]
+    ) -> None:
         tallies = [self._running]
         record = self._records[-1] if self._records else None
         if record is not None and record.counting:
             tallies.append(record.after)
         for tally in tallies:
-            tally.add(verdict, outcome)
+            tally.add(verdict, outcome, alike, said)
         if verdict.perturbation != BASELINE:
             return
         traits = counted_traffic(verdict)

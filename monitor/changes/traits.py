@@ -113,13 +113,14 @@ def judged(verdict: Verdict, alike: float | None) -> dict[str, str]:
     for another language or format have classes of their own: their answers look little alike though they say
     the same, so that such a kind, where it stops to apply, would pass for another judge.
     """
-    if not verdict.rated_by or verdict.shifted is None:
+    shifted = verdict.shifted if verdict.rated_by else None
+    if shifted is None:
         return {}
     found: dict[str, str] = {}
     if alike is not None:
         step = min(_STEPS - 1, int(_STEPS * alike))
         turned = verdict.wanted_language or verdict.wanted_format
-        found[(_TURNED if turned else _CLASSES)[step]] = SHIFTED if verdict.shifted else "same"
+        found[(_TURNED if turned else _CLASSES)[step]] = SHIFTED if shifted else "same"
     audited = verdict.details.get(HEURISTIC_RATING)
     if audited is not None:
         found[HEURISTICS] = "agrees" if audited == verdict.rating else "disagrees"

@@ -20,7 +20,7 @@ value that speaks against an alarm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log, log10
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -72,12 +72,13 @@ class AlertRules:
     """Of the measures that are watched, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
+    weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
+    """Of each measure that is watched; they sum to 1."""
 
-    @property
-    def weights(self) -> dict[Measure, float]:
-        """Of each measure that is watched; they sum to 1."""
+    def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
-        return {measure: measure.weight / total for measure in self.limits}
+        weights = {measure: measure.weight / total for measure in self.limits}
+        object.__setattr__(self, "weights", weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +130,10 @@ class Alert:
 
     def _gathered(self) -> float:
         """Evidence of the measures that are not over already."""
-        gathered = 0.0
+        gathered, over, watches = 0.0, self.over, self._watches
         for measure, weight in self._weights.items():
-            if measure not in self.over:
-                gathered += weight * self._watches[measure].detector.evidence
+            if not over or measure not in over:
+                gathered += weight * watches[measure].detector.evidence
         return gathered
 
     @property
@@ -166,7 +167,7 @@ class Alert:
             if measure in watches:
                 watches[measure].update(observed)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
-        return self._raised() or self._resolved()
+        return self._raised() or (self._resolved() if self.over else None)
 
     def _raised(self) -> Change | None:
         """Let the measure with the most evidence be over if all of them together have enough."""

@@ -117,12 +117,13 @@ class EDetector:
             ValueError: if the observation is out of the range of the bets.
         """
         # A list beats numpy here: 0.5 µs against 1.4 µs for 8 bets.
-        factors = self.bets.factors(observation)
+        bets = self.bets
+        factors = bets.table.get(observation) or bets.factors(observation)
         entering = 1 / len(factors)
         # A strict zip takes 0.3 µs more, and both sides have one number per bet.
-        self.wealth = [(entering + wealth) * factor for wealth, factor in zip(self.wealth, factors)]  # noqa: B905
-        self.evidence = sum(self.wealth)
-        return self.evidence
+        self.wealth = wealths = [(entering + wealth) * factor for wealth, factor in zip(self.wealth, factors)]  # noqa: B905
+        self.evidence = evidence = sum(wealths)
+        return evidence
 
     @property
     def evidence_log10(self) -> float:
@@ -173,8 +174,9 @@ class Watch:
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.
         """
-        evidence = self.detector.update(observation)
-        above = observation - self.detector.bets.line
+        detector = self.detector
+        evidence = detector.update(observation)
+        above = observation - detector.bets.line
         self.run.update(observation, above if self.side == "above" else -above)
         return evidence
 

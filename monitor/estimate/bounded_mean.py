@@ -100,10 +100,10 @@ def bounded_mean(
 
     Returns: an estimate whose `n` counts observations; None without any.
     """
+    if sum(histogram.values()) < max(1, min_observations):
+        return None
     # Sorted, so that nothing depends on the order of observations, not even the last digit.
     observed = tuple(sorted((value, count) for value, count in histogram.items() if count))
-    if sum(count for _, count in observed) < max(1, min_observations):
-        return None
     return _bounded_mean(observed, low, high, alpha)
 
 

@@ -155,16 +155,17 @@ def strata_of(verdict: Verdict) -> tuple[Stratum | None, Stratum | None]:
     """The strata of a trial and of its resend; None where it is not known whether the content moved."""
     judged = verdict.scorer == "judge"
     trial = resend = None
+    shifted, control_shifted = verdict.shifted, verdict.baseline_shifted
     if verdict.invalid:
         trial = Stratum("form", 0, shifted=True)
-    elif verdict.shifted is not None:
-        trial = stratum(judged=judged, proven=verdict.proven, rating=verdict.rating, shifted=verdict.shifted)
-    if verdict.baseline_shifted is not None:
+    elif shifted is not None:
+        trial = stratum(judged=judged, proven=verdict.proven, rating=verdict.rating, shifted=shifted)
+    if control_shifted is not None:
         resend = stratum(
             judged=judged,
             proven=verdict.baseline_proven,
             rating=verdict.baseline_rating,
-            shifted=verdict.baseline_shifted,
+            shifted=control_shifted,
         )
     return trial, resend
 
@@ -268,7 +269,10 @@ class Truth:
         Not the share that shifted so far: that was learned while answers hardly ever moved, and would hide it
         when they begin to.
         """
-        own, audited = float(of.shifted), self.audits.get(of.name, _NOTHING)
+        own = float(of.shifted)
+        if not self.labels and not self.audits:
+            return own
+        audited = self.audits.get(of.name, _NOTHING)
         error, told = self._error(of.decided_by)
         if not audited.n:
             return own - error

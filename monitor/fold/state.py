@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.detect import DriftChange
+    from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
@@ -137,6 +137,8 @@ class MonitorState:
         self._stored = False
         self._drifting: set[tuple[str, str, str]] = set()
         """Cells whose alert of drift is up."""
+        self._rules: dict[str, tuple[AlertRules, DriftRules]] = {}
+        """By route: the settings' part for its cells."""
 
     def apply(self, logged: Logged) -> Applied:
         """Count one verdict, or take in baselines that were approved or what a person says of a verdict.
@@ -280,10 +282,16 @@ class MonitorState:
         key = (route, model, perturbation)
         cell = self._cells.get(key)
         if cell is None:
-            alert = None if perturbation == BASELINE else Alert(self.settings.rules(route))
-            drift = DriftAlert(self.settings.drift(route))
-            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
+            rules, drift = self._rules_of(route)
+            alert = None if perturbation == BASELINE else Alert(rules)
+            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, DriftAlert(drift))
         return cell
+
+    def _rules_of(self, route: str) -> tuple[AlertRules, DriftRules]:
+        rules = self._rules.get(route)
+        if rules is None:
+            rules = self._rules[route] = self.settings.rules(route), self.settings.drift(route)
+        return rules
 
     def _follow(self, logged: LoggedVerdict, outcome: Outcome | str, *, observed: bool) -> RouteWatch:
         """Take the verdict into its route's history, and mark the changes that are noticed with it."""
@@ -427,7 +435,7 @@ class MonitorState:
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell = Cell.from_json(CellKey(*key), raw, settings.rules(key[0]), settings.drift(key[0]))
+                cell = Cell.from_json(CellKey(*key), raw, *state._rules_of(key[0]))
                 state._cells[cell.key.parts] = cell
                 state._note_drift(cell)
             elif kind == "route":
