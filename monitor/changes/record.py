@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.traits import Compared
     from evenkeel.monitor.estimate import Outcome
 
 
@@ -54,17 +55,8 @@ class Tally:
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
 
-    def add(
-        self, verdict: Verdict, outcome: Outcome | str, alike: float | None, said: Mapping[str, str]
-    ) -> None:
-        """Count a verdict.
-
-        Args:
-            verdict: It.
-            outcome: What it says.
-            alike: How alike its answers are.
-            said: What the judge said of such pairs.
-        """
+    def add(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
+        """Count a verdict; `outcome` and `seen` are what it says and what is seen of its answers."""
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -75,19 +67,19 @@ class Tally:
             cell[outcome.letter] += 1
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
-        self._compare(verdict, alike, said)
+        self._compare(verdict, seen)
         if verdict.scorer == "judge":
             self.judge.add(verdict)
 
-    def _compare(self, verdict: Verdict, alike: float | None, said: Mapping[str, str]) -> None:
+    def _compare(self, verdict: Verdict, seen: Compared) -> None:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
         if resend and verdict.answer_chars is not None:
             _counted(self.answers, LENGTH)[length_step(verdict.answer_chars)] += 1
-        if alike is not None:
+        if seen.alike is not None:
             name = LIKENESS[resend]
-            _counted(self.answers, name)[alike_step(alike)] += 1
-        for name, value in said.items():
+            _counted(self.answers, name)[alike_step(seen.alike)] += 1
+        for name, value in seen.said.items():
             _counted(self.judged, name)[value] += 1
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:

@@ -31,19 +31,17 @@ from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally
 from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
+    compared,
     counted_traffic,
     judge_value,
-    judged,
     lengths,
-    likeness,
     stated_values,
     traffic,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.traits import Compared
     from evenkeel.monitor.estimate import Outcome
 
 
@@ -339,11 +337,10 @@ class RouteWatch:
         if verdict.perturbation == BASELINE and self._records:
             self._records[-1].since += 1
         if observed:
-            alike = likeness(verdict)
-            said = judged(verdict, alike)
+            seen = compared(verdict)
             if not found:
-                found = self._tested(verdict, offset, alike, said)
-            self._count(verdict, outcome, alike, said)
+                found = self._tested(verdict, offset, seen)
+            self._count(verdict, outcome, seen)
         return found
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -380,9 +377,7 @@ class RouteWatch:
                 return None
         return f"{verdict.model}|{verdict.requested_model or ''}|{prompt}"
 
-    def _tested(
-        self, verdict: Verdict, offset: int, alike: float | None, said: Mapping[str, str]
-    ) -> list[ChangeMark]:
+    def _tested(self, verdict: Verdict, offset: int, seen: Compared) -> list[ChangeMark]:
         moved: list[tuple[str, Moved]] = []
         one_of = self._population(verdict)
         if one_of is None:
@@ -392,9 +387,12 @@ class RouteWatch:
             moved += [(kinds.TRAFFIC, one) for one in mix.observe(one_of, traffic(verdict))[:1]]
             moved += [(kinds.ANSWERS, one) for one in spans.observe(one_of, lengths(verdict))[:1]]
         if verdict.rated_by:
-            moved += [(kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(one_of, said)[:1]]
-        if alike is not None:
-            found = self._shares["likeness"].observe(one_of, {f"{_LIKENESS}{verdict.perturbation}": alike})
+            moved += [
+                (kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(one_of, seen.said)[:1]
+            ]
+        if seen.alike is not None:
+            alike = {f"{_LIKENESS}{verdict.perturbation}": seen.alike}
+            found = self._shares["likeness"].observe(one_of, alike)
             if found:
                 moved += [(kinds.ANSWERS, found[0])]
         if not moved:
@@ -422,15 +420,13 @@ class RouteWatch:
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
-    def _count(
-        self, verdict: Verdict, outcome: Outcome | str, alike: float | None, said: Mapping[str, str]
-    ) -> None:
+    def _count(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
         tallies = [self._running]
         record = self._records[-1] if self._records else None
         if record is not None and record.counting:
             tallies.append(record.after)
         for tally in tallies:
-            tally.add(verdict, outcome, alike, said)
+            tally.add(verdict, outcome, seen)
         if verdict.perturbation != BASELINE:
             return
         traits = counted_traffic(verdict)

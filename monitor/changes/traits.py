@@ -7,7 +7,7 @@ a judge says about pairs that look alike, are those of a trial.
 from __future__ import annotations
 
 from math import log2
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.verdict import HEURISTIC_RATING, PROVENANCE
 from evenkeel.monitor.changes import kinds
@@ -125,6 +125,21 @@ def judged(verdict: Verdict, alike: float | None) -> dict[str, str]:
     if audited is not None:
         found[HEURISTICS] = "agrees" if audited == verdict.rating else "disagrees"
     return found
+
+
+class Compared(NamedTuple):
+    """What is seen of a verdict's two answers."""
+
+    alike: float | None
+    """As `likeness`."""
+    said: dict[str, str]
+    """As `judged`."""
+
+
+def compared(verdict: Verdict) -> Compared:
+    """How alike the two answers are, and what the judge said of them."""
+    alike = likeness(verdict)
+    return Compared(alike, judged(verdict, alike))
 
 
 def tenth(share: float) -> str:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6))
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
+_KEPT: Final = tuple(1 - share for share in SHARES)
+"""What a lost bet leaves of each gambler's wealth."""
 MOST_STRATA: Final = 64
 """Remembered of a cell; the one that was not seen for longest is forgotten first."""
 MOST_CLUSTERS: Final = 512
@@ -133,7 +135,7 @@ class _Tally:
 class _Run:
     """The wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
-    __slots__ = ("counts", "expected", "step", "tally", "wealth")
+    __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
 
     def __init__(self) -> None:
         self.wealth = [0.0] * len(SHARES)
@@ -145,46 +147,60 @@ class _Run:
         """Sum of the steps towards the change, above 0 unless the run is empty."""
         self.expected = 0.0
         """Hits that the strata's rates before the run let expect."""
-        self.tally = _Tally()
+        self.trials, self.hits = 0, 0.0
         self.counts: dict[_Place, _Tally] = {}
         """The run's trials by stratum."""
 
     @property
     def shift(self) -> float:
         """Mean of the run minus what was expected."""
-        return (self.tally.hits - self.expected) / self.tally.trials if self.tally.trials else 0.0
+        return (self.hits - self.expected) / self.trials if self.trials else 0.0
+
+    @property
+    def mean(self) -> float:
+        """Share of hits, 0 if the run is empty."""
+        return self.hits / self.trials if self.trials else 0.0
 
     def bet(self, entering: float, odds: float, *, wins: bool) -> None:
         """Let new gamblers enter with so much on each bet, and pay everybody for one trial.
 
         A gambler who stakes all they have would win `odds` times as much or lose it.
         """
-        gain = odds if wins else -1.0
-        self.wealth = [
-            (entering + wealth) * (1 + share * gain)
-            for share, wealth in zip(SHARES, self.wealth, strict=True)
-        ]
+        # Strict zips cost as much as what is computed, and all have one number per bet.
+        if wins:
+            self.wealth = [(entering + one) * (1 + share * odds) for share, one in zip(SHARES, self.wealth)]  # noqa: B905
+        else:
+            self.wealth = [(entering + one) * kept for kept, one in zip(_KEPT, self.wealth)]  # noqa: B905
 
     def add(self, place: _Place, hit: int, expected: float, step: float) -> None:
         """Take the trial into the run, which is over where its sum of steps falls to 0."""
         self.step += step
-        if self.step <= 0:
+        if self.step > 0:
+            self.expected += expected
+            self.trials += 1
+            self.hits += hit
+            self.count(place, hit)
+        elif self.trials:
             self.clear()
-            return
-        self.expected += expected
-        self.tally.add(hit)
-        self.counts.setdefault(place, _Tally()).add(hit)
+        else:
+            self.step = 0.0
+
+    def count(self, place: _Place, hit: int) -> None:
+        """Count a trial of a run that is not empty in a stratum, too."""
+        tally = self.counts.get(place)
+        if tally is None:
+            tally = self.counts[place] = _Tally()
+        tally.add(hit)
 
     def to_json(self) -> list[Any]:
         """As JSON values; floats survive exactly."""
         counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
-        return [self.wealth, self.step, self.expected, self.tally.trials, self.tally.hits, counts]
+        return [self.wealth, self.step, self.expected, self.trials, self.hits, counts]
 
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote, unless the number of bets differs."""
         if len(raw[0]) == len(SHARES):
-            self.wealth, self.step, self.expected, trials, hits, counts = raw
-            self.tally = _Tally(trials, hits)
+            self.wealth, self.step, self.expected, self.trials, self.hits, counts = raw
             self.counts = {(row[0], row[1]): _Tally(row[2], row[3]) for row in counts}
 
 
@@ -421,13 +437,13 @@ class DriftAlert:
         self._rise.bet(entering, (1 - rate) / rate, wins=hit == 1)
         self._fall.bet(entering, rate / (1 - rate), wins=hit == 0)
         for run, sign in ((self._rise, 1), (self._fall, -1)):
-            own = run.counts.get(place, _EMPTY)
-            if own.trials > _LONGEST_RUN * max(tally.trials - own.trials, self.rules.provisional_after / 10):
+            own = run.counts.get(place, _EMPTY).trials
+            if own and own > _LONGEST_RUN * max(tally.trials - own, self.rules.provisional_after / 10):
                 run.clear()
-            before = self._rate(place, tally, run.counts)
+            before = self._rate(place, tally, run.counts) if run.counts else rate
             run.add(place, hit, before, sign * (hit - before) - margin)
-            if place[1] and tally.trials < _SHARED and run.tally.trials:
-                run.counts.setdefault((place[0], ""), _Tally()).add(hit)
+            if place[1] and tally.trials < _SHARED and run.trials:
+                run.count((place[0], ""), hit)
 
     def _reached(self) -> DriftChange | None:
         """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
@@ -465,14 +481,13 @@ class DriftAlert:
 
     def _change(self, kind: Literal["risen", "fallen", "recovered"], run: _Run, sign: int) -> DriftChange:
         strata = {stratum for stratum, _ in run.counts}
-        mean = run.expected / run.tally.trials if run.tally.trials else 0.0
+        mean = run.expected / run.trials if run.trials else 0.0
         n = sum(self._strata[one].trials for one in strata if one in self._strata)
         baseline = Baseline(mean, n, provisional=not strata & self._approved.keys())
         if len(strata) == 1 and not baseline.provisional:
             baseline = self._approved[next(iter(strata))]
         line = min(max(baseline.mean + sign * self.rules.tolerance, 0.0), 1.0)
-        run_mean = run.tally.hits / run.tally.trials if run.tally.trials else 0.0
-        return DriftChange(kind, baseline, line, run.tally.trials, run_mean)
+        return DriftChange(kind, baseline, line, run.trials, run.mean)
 
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""

@@ -15,6 +15,7 @@ from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
 from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 
@@ -36,7 +37,7 @@ def tally(make_verdict, rating, language):
                 failure=None,
                 quality=(),
             )
-            counted.add(one, outcome_of(one))
+            counted.add(one, outcome_of(one), compared(one))
         counted.add_exchange({"language": language, "length": "512 to 1023 characters"})
     return counted
 

@@ -21,6 +21,7 @@ from evenkeel.experiments.report.sides import Stretch
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.monitor.changes.comparison import Difference, Sides
 from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
@@ -221,7 +222,7 @@ def test_a_side_counts_what_the_changes_own_tally_counted():
     ]
     tally = Tally()
     for row in rows[1:3]:
-        tally.add(row.verdict, outcome_of(row.verdict))
+        tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
     found = Stretch("support", tally, 1)
     for row in rows:
         found.add(row)

@@ -13,6 +13,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.markdown import finding_lines, markdown
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -48,7 +49,7 @@ def tally(*, shifted=0.05, resends=0.0, quality=SAME, invalid=0.0, chars=400, al
                 rated_by="similarity@2",
                 answer_chars=chars,
             )
-            counted.add(one, outcome_of(one))
+            counted.add(one, outcome_of(one), compared(one))
         counted.add_exchange({"language": "en"})
     return counted
 

@@ -14,6 +14,7 @@ from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -38,7 +39,7 @@ def tally(exchanges, every, *, noise=1000, language="en", judge=None):
                 quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),
                 details=judge(number) if judge else {},
             )
-            counted.add(one, outcome_of(one))
+            counted.add(one, outcome_of(one), compared(one))
         counted.add_exchange({"language": language if number % 4 else "fr"})
     return counted
 
