@@ -1,4 +1,8 @@
-"""Counts of the verdicts of a period, from which the monitor's estimates are made."""
+"""Counts of the verdicts of a period, from which the monitor's estimates are made.
+
+Near-equal prompts are thinned as the monitor thins them: of every hundred trials of a cell, or exchanges of
+a group, a cluster gives one observation.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, Occurrences, OpenExchange, OpenExchanges, outcome_of
+from evenkeel.monitor.estimate.counts import UNSURE
 from evenkeel.monitor.fold import OTHER_MODEL
+from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.noise import Judges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.estimate import Outcome
@@ -53,8 +59,21 @@ class Group:
     """Exchanges of one group."""
 
     occurrences: Occurrences = field(default_factory=Occurrences)
+    """Of the exchanges that are observations."""
     trials: int = 0
-    """Perturbed ones with a rating."""
+    """Perturbed ones with a rating, also of exchanges that are no observations."""
+    clusters: Clusters = field(default_factory=Clusters)
+
+
+class _Open(OpenExchange[GroupKey]):
+    """An exchange that may still get trials."""
+
+    __slots__ = ("repeats",)
+
+    def __init__(self, wholes: tuple[GroupKey, ...]) -> None:
+        super().__init__(wholes)
+        self.repeats: set[GroupKey] = set()
+        """Groups in which it is no observation, but one more exchange of a cluster."""
 
 
 @dataclass(slots=True)
@@ -83,7 +102,9 @@ class Folder:
         """
         self._by_model = by_model
         self._models: dict[str, list[str]] = {}
-        self._open = OpenExchanges[tuple[str, str, str], OpenExchange[GroupKey]]()
+        self._open = OpenExchanges[tuple[str, str, str], _Open]()
+        self._clusters: defaultdict[CellKey, Clusters] = defaultdict(Clusters)
+        """Of the cells as the monitor has them, by model."""
         self.cells: dict[CellKey, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
@@ -96,20 +117,19 @@ class Folder:
         """By route: trials without a rating, by reason."""
         self.unscored: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """By route: shifted trials of which a quality could not be measured, by reason."""
+        self.unsure: Counter[str] = Counter()
+        """By route: trials of which nothing is proven and no judge was asked."""
+        self.invalid: Counter[str] = Counter()
+        """By route: answers that ignore the format or language asked for."""
         self.resends: Counter[str] = Counter()
         """By route: controls, one for each exchange."""
         self.verdicts = 0
         self.rated = 0
+        self.observed = 0
+        """Rated trials that are observations of their cell."""
         self.first_at: float | None = None
         self.last_at: float | None = None
         self._groups: dict[GroupKey, Group] = {}
-
-    def by_route(self, count: Callable[[Counts], int]) -> dict[str, int]:
-        """The sum of something over the cells of each route that has any, by name."""
-        found: Counter[str] = Counter()
-        for key, counts in self.cells.items():
-            found[key.route] += count(counts)
-        return {route: n for route, n in sorted(found.items()) if n}
 
     def add(self, logged: LoggedVerdict) -> None:
         """Count a verdict."""
@@ -120,25 +140,44 @@ class Folder:
         self.last_at = at if self.last_at is None else max(at, self.last_at)
         self.costs[verdict.route].add(verdict)
         self.days[int(at // _DAY_S)].add(verdict)
-        model = self._model(verdict)
+        model = self._model(verdict) if self._by_model else ""
         outcome = outcome_of(verdict)
         if verdict.perturbation == BASELINE:
             self.resends[verdict.route] += 1
-        self.judges.add(verdict.route, model, verdict)
         key = CellKey(verdict.route, model, verdict.perturbation)
         counts = self.cells.get(key)
         if counts is None:
             counts = self.cells[key] = Counts()
-        counts.count(outcome, verdict)
+        if self._observes(verdict, outcome):
+            self.judges.add(verdict.route, model, verdict)
+            counts.count(outcome, verdict)
+            self.observed += not isinstance(outcome, str)
+        else:
+            counts.clustered += 1
         if isinstance(outcome, str):
             self.failures[verdict.route][outcome] += 1
             return
         self.rated += 1
         self.scorers[verdict.scorer] += 1
+        if verdict.invalid:
+            self.invalid[verdict.route] += 1
+        elif outcome.rating == UNSURE:
+            self.unsure[verdict.route] += 1
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self.unscored[verdict.route][failed[0].reason if failed else "missing"] += 1
         self._count(verdict, model, outcome)
+
+    def pass_over(self, verdict: Verdict) -> None:
+        """Take a verdict that came before the period: it is not counted, but its cluster was observed."""
+        self._observes(verdict, outcome_of(verdict))
+
+    def _observes(self, verdict: Verdict, outcome: Outcome | str) -> bool:
+        """Whether a verdict is one by itself: not a rated one more of the same cluster."""
+        if isinstance(outcome, str):
+            return True
+        cell = CellKey(verdict.route, self._model(verdict), verdict.perturbation)
+        return self._clusters[cell].observe(verdict.cluster)
 
     def groups(self) -> dict[GroupKey, Group]:
         """Every group, in order of occurrence; nothing can be added afterwards."""
@@ -147,8 +186,6 @@ class Folder:
         return self._groups
 
     def _model(self, verdict: Verdict) -> str:
-        if not self._by_model:
-            return ""
         models = self._models.setdefault(verdict.route, [])
         if verdict.model not in models:
             if len(models) >= _MAX_MODELS:
@@ -161,19 +198,30 @@ class Folder:
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)
         if one is None:
-            one = OpenExchange(_wholes(route, model))
+            one = _Open(_wholes(route, model))
+            self._enter(one, one.wholes, verdict.cluster)
             done = self._open.begin(place, one)
             if done is not None:
                 self._finish(done)
-        one.add(verdict, outcome, _groups_of(route, model, verdict.perturbation))
+        groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
+        self._enter(one, [key for key in groups if key not in one.parts], verdict.cluster)
+        one.add(verdict, outcome, groups)
 
-    def _finish(self, one: OpenExchange[GroupKey]) -> None:
-        for key, tally in one.tallies():
+    def _enter(self, one: _Open, keys: Iterable[GroupKey], cluster: str) -> None:
+        """Enter groups with an exchange: as an observation, or as one more exchange of a cluster."""
+        for key in keys:
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = Group()
-            group.occurrences.add(tally.observation())
+            if not group.clusters.observe(cluster):
+                one.repeats.add(key)
+
+    def _finish(self, one: _Open) -> None:
+        for key, tally in one.tallies():
+            group = self._groups[key]
             group.trials += tally.trials
+            if key not in one.repeats:
+                group.occurrences.add(tally.observation())
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:

@@ -126,9 +126,13 @@ def _picture(report: Report) -> Section:
 
 def _heat(line: Line, name: str) -> Cell:
     estimate, where = line.robustness, f"{line.route}, {line.model}, {name}"
-    trials = figures.count(line.trials, "trial")
+    trials = f"{figures.count(line.trials, 'trial')}, {figures.count(line.observations, 'observation')}"
     if estimate is None:
-        return Cell(figures.number(line.trials), "trials", title=f"{where}: {trials}, too few for a figure")
+        return Cell(
+            figures.number(line.observations),
+            "observations",
+            title=f"{where}: {trials}: too few for a figure",
+        )
     said = f"{where}: robustness {figures.points_text(estimate)}, {trials}"
     return _coloured(estimate, said)
 
@@ -148,6 +152,7 @@ def _table(table: tables.Table) -> Section:
         *((Column("Route, model"),) if placed else ()),
         *((Column(table.what.capitalize()),) if table.what else ()),
         Column("Trials", Form.NUMBER),
+        Column("Observations", Form.NUMBER),
         *(_points(sentences.HEADINGS[name]) for name in MEASURES),
         *((_points(sentences.HEADINGS["mean_of_categories"]),) if table.key == "models" else ()),
     )
@@ -156,6 +161,7 @@ def _table(table: tables.Table) -> Section:
             *((sentences.place(line.route, line.model),) if placed else ()),
             *((sentences.short_name(line.name, table.key),) if table.what else ()),
             line.trials,
+            line.observations,
             *(_measure(line, name) for name in MEASURES),
             *((line.mean_of_categories,) if table.key == "models" else ()),
         )
@@ -324,12 +330,13 @@ def _gap_lines(report: Report) -> Iterator[str]:
         yield "Every trial of the period was rated, and every changed answer’s qualities were measured."
     if gaps.thin:
         named = [
-            f"{sentences.line_name(line.name)} on {line.route} ({line.model}) {figures.number(line.trials)}"
+            f"{sentences.line_name(line.name)} on {line.route} ({line.model}) "
+            f"{figures.number(line.observations)}"
             for line in gaps.thin[:_MOST_UNTRIED]
         ]
         more = len(gaps.thin) - len(named)
         said = "; ".join([*named, *([f"{figures.number(more)} more"] if more else [])])
-        yield f"Fewer than {figures.number(report.rules.min_trials)} trials, so no figure: {said}."
+        yield f"Fewer than {figures.number(report.rules.min_trials)} observations, so no figure: {said}."
     yield from gaps.notes
 
 
@@ -351,7 +358,8 @@ def as_json(report: Report) -> str:
     """Everything as JSON: ratios in [0, 1], times in Unix seconds."""
     gaps = report.gaps
     thin = (
-        {name: getattr(line, name) for name in ("route", "model", "name", "trials")} for line in gaps.thin
+        {name: getattr(line, name) for name in ("route", "model", "name", "trials", "effective")}
+        for line in gaps.thin
     )
     return json_text(
         {
@@ -411,13 +419,14 @@ def as_csv(report: Report) -> str:
     rows = [
         (
             table.key, line.route, line.model, line.name, line.trials,
+            "" if line.effective is None else line.effective,
             "" if line.exchanges is None else line.exchanges,
             *(cell for name in _MEASURES for cell in _estimate(getattr(line, name))),
         )
         for table in report.tables.all
         for line in table.lines
     ]  # fmt: skip
-    return csv_text([("table", "route", "model", "name", "trials", "exchanges", *heads), *rows])
+    return csv_text([("table", "route", "model", "name", "trials", "effective", "exchanges", *heads), *rows])
 
 
 def sides_as_csv(change: ChangeSides) -> str:

@@ -73,7 +73,7 @@ class Gaps:
     invalid: Mapping[str, int]
     """By route: answers that ignore the format or language asked for; they count as worse."""
     thin: tuple[Line, ...]
-    """Perturbations with too few trials for a figure."""
+    """Perturbations with too few observations for a figure."""
     flows: tuple[RouteFlow, ...]
     """From request to verdict, since the service started; not of the period."""
     untried: tuple[Untried, ...]
@@ -282,8 +282,8 @@ def make_report(
         gaps=Gaps(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
             unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
-            unsure=folder.by_route(lambda counts: counts.unsure),
-            invalid=folder.by_route(lambda counts: counts.invalid_trials),
+            unsure=dict(sorted(folder.unsure.items())),
+            invalid=dict(sorted(folder.invalid.items())),
             thin=tuple(line for line in tables.kinds if not line.measured),
             flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
             untried=tuple(one for one in untried(snapshots) if route in {None, one.route}),

@@ -68,7 +68,11 @@ class ChangeSides:
 
 
 class Stretch:
-    """Counts the verdicts of one side of a change: exactly those that the change's own tally counted."""
+    """Counts the verdicts of one side of a change: those that the change's own tally counted.
+
+    Which trials of a cluster are its observations depends on what came before, which is read for an hour at
+    most; where clusters are about, another trial of the same cluster may stand for it.
+    """
 
     def __init__(self, route: str, tally: Tally, after_offset: int) -> None:
         """Wait for the first one.
@@ -81,26 +85,32 @@ class Stretch:
         self.folder = Folder(by_model=False)
         self._route = route
         self._began_at = tally.began_at
+        self._ended_at = tally.ended_at
         self._after = after_offset
         self._left = sum(letters.total() for letters in tally.cells.values())
         self._begun = False
+        self._ended = False
 
     @property
     def whole(self) -> bool:
         """Whether all of them were seen."""
-        return self._left == 0
+        return self._left == 0 or self._ended
 
     def add(self, logged: LoggedVerdict) -> None:
         """Show it the next verdict of the log."""
         verdict = logged.verdict
-        if self._left == 0 or verdict.route != self._route or logged.offset <= self._after:
+        if self.whole or verdict.route != self._route:
             return
-        self._begun = self._begun or verdict.scored_at == self._began_at
+        if logged.offset > self._after and verdict.scored_at == self._began_at:
+            self._begun = True
         if not self._begun:
+            self.folder.pass_over(verdict)
             return
-        before = self.folder.rated
+        before = self.folder.observed
         self.folder.add(logged)
-        self._left -= self.folder.rated - before
+        self._left -= self.folder.observed - before
+        thinned = self.folder.observed < self.folder.rated
+        self._ended = thinned and verdict.scored_at == self._ended_at
 
 
 class Sides:

@@ -43,8 +43,10 @@ class Line:
     """Of the perturbation, the category or the language; "" for everything."""
     trials: int
     """Perturbed ones with a rating; resends for the resend's own line."""
+    effective: int | None
+    """Of one perturbation: trials that are observations, as a cluster gives one in a hundred trials."""
     exchanges: int | None
-    """Behind the estimates of several perturbations; those of one count trials."""
+    """Of several perturbations: exchanges that are observations."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     robustness: Estimate | None
@@ -54,6 +56,11 @@ class Line:
     quality_better: Estimate | None = None
     mean_of_categories: Estimate | None = None
     """Of their robustness, the control one of them: comparable with `evenkeel bench`. Only of a model."""
+
+    @property
+    def observations(self) -> int:
+        """What the estimates are made of."""
+        return (self.exchanges if self.effective is None else self.effective) or 0
 
     @property
     def measured(self) -> bool:
@@ -80,7 +87,8 @@ def cell_line(
         route=route,
         model=model,
         name=name,
-        trials=counts.trials,
+        trials=counts.trials + counts.clustered,
+        effective=counts.trials,
         exchanges=None,
         noise_floor=noise_floor,
         # The resend is what the others are held against; it has none itself.
@@ -116,6 +124,7 @@ def group_line(
         model=model,
         name=name,
         trials=group.trials,
+        effective=None,
         exchanges=found.exchanges,
         noise_floor=found.noise_floor or noise_floor,
         excess=found.excess,
@@ -305,7 +314,7 @@ class _Maker:
 def summed(one: Counts, other: Counts) -> Counts:
     """Two counts together, without their failures."""
     rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
-    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero")
+    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero", "clustered")
     return replace(Counts(rated=rated), **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 

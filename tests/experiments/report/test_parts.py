@@ -189,6 +189,42 @@ def test_an_exchange_weighs_the_same_whatever_its_trials():
     assert model.mean_of_categories.value == pytest.approx(0.5)
 
 
+def test_a_cluster_is_one_observation_of_a_hundred_trials():
+    """Of 100 shifted retries the first counts, of 20 other trials each, and of later retries one again."""
+    retry = replace(TEMPLATE, rating=1, cluster="retries")
+    rows = [retry] * 100 + [TEMPLATE] * 20
+    folder = fold(*(replace(row, exchange_id=str(place)) for place, row in enumerate([*rows, retry])))
+    (counts,) = folder.cells.values()
+    # The retries are the 1st and, 100 trials on, the 121st; 22 observations, two of them shifted.
+    assert (counts.trials, counts.clustered, counts.shifted) == (22, 99, 2)
+    assert (folder.rated, folder.observed) == (121, 22)
+    tables = make_tables(folder, Rules(min_trials=1))
+    (line,) = next(table.lines for table in tables.all if table.key == "kinds")
+    assert (line.trials, line.effective, line.content_delta.n) == (121, 22, 22)
+    assert (tables.whole.trials, tables.whole.exchanges) == (121, 22)
+    assert line.observations == tables.whole.observations == 22
+    assert tables.whole.content_delta.value == pytest.approx(2 / 22)
+
+
+def test_a_cluster_that_was_observed_before_a_side_begins_is_no_observation_of_it():
+    """A retry before the mark, then ten more among 21 trials that stand alone: those 21 count."""
+    times = iter(range(1000))
+    rows = [
+        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=NOON + next(times), cluster=cluster))
+        for place, cluster in enumerate(["retries", *[""] * 20, *["retries"] * 10, ""], 1)
+    ]
+    tally = Tally()
+    for row in rows[1:]:
+        if not row.verdict.cluster:
+            tally.add(row.verdict, outcome_of(row.verdict))
+    found = Stretch("support", tally, 1)
+    for row in rows:
+        found.add(row)
+    assert found.whole
+    (counts,) = found.folder.cells.values()
+    assert (counts.trials, counts.clustered) == (21, 10)
+
+
 def test_models_beyond_the_limit_share_a_name():
     """Clients choose names of models: the monitor and a report fold them the same way."""
     folder = fold(*(replace(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))

@@ -78,6 +78,7 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
                 rating=None if lost else rating,
                 baseline_rating=resend,
                 quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
+                cluster=f"job {number % 3}" if number % 5 == 0 else "",
                 failure=Failure("replay", 1, "timeout") if lost else None,
                 details={"rouge_l": 0.8, "decided_by": 2.0, "judged_again": 3.0 if step else 2.0},
                 rated_by="similarity@1",
@@ -196,7 +197,7 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
         baseline = cell["perturbation"] == BASELINE
         name = "baseline" if baseline else cell["perturbation"]
         line = (grouped if baseline else lines)[cell["route"], cell["model"], name]
-        assert line["trials"] == cell["trials"]
+        assert (line["trials"], line["effective"]) == (cell["trials"], cell["effective"])
         for measure in ("content_delta", "quality_delta", "robustness", "noise_floor", "excess"):
             assert line[measure] == cell[measure], (name, measure)
     found = set()
@@ -244,7 +245,7 @@ def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
     assert [one.reason for one in whole.gaps.untried] == ["already_wanted"]
     assert whole.costs["triage"].tokens == 100 * sum(verdict.route == "triage" for verdict in verdicts)
     assert sum(cost.usd for cost in whole.days.values()) == pytest.approx(0.001 * len(verdicts))
-    assert {(line.route, line.trials < 30) for line in whole.gaps.thin} <= {
+    assert {(line.route, line.observations < 30) for line in whole.gaps.thin} <= {
         ("support", True),
         ("triage", True),
     }
