@@ -232,5 +232,5 @@ def test_a_file_is_written_whole_where_its_link_points_and_keeps_its_mode(tmp_pa
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["goldens.jsonl", "link.jsonl"]
-    with pytest.raises(GoldenError, match="nowhere.*cannot be written: No such file"):
+    with pytest.raises(GoldenError, match=r"nowhere.*cannot be written: No such file"):
         write_goldens(tmp_path / "nowhere" / "goldens.jsonl", goldens)
