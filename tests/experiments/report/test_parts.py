@@ -216,7 +216,7 @@ def test_a_cluster_that_was_observed_before_a_side_begins_is_no_observation_of_i
     tally = Tally()
     for row in rows[1:]:
         if not row.verdict.cluster:
-            tally.add(row.verdict, outcome_of(row.verdict))
+            tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
     found = Stretch("support", tally, 1)
     for row in rows:
         found.add(row)
