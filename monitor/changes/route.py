@@ -40,6 +40,8 @@ from evenkeel.monitor.changes.traits import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.traits import Compared
     from evenkeel.monitor.estimate import Outcome
@@ -370,33 +372,29 @@ class RouteWatch:
         """
         prompt = verdict.prompt_version or UNKNOWN
         prompt = UNKNOWN if _LEARNED.fullmatch(prompt) else prompt
-        values = ((kinds.MODEL, verdict.model), (kinds.REQUESTED_MODEL, verdict.requested_model or UNKNOWN))
-        for kind, value in (*values, (kinds.PROMPT, prompt)):
+        model, requested = verdict.model, verdict.requested_model or UNKNOWN
+        for kind, value in ((kinds.MODEL, model), (kinds.REQUESTED_MODEL, requested), (kinds.PROMPT, prompt)):
             watch = self._values.get(kind)
             if watch is not None and not watch.knows(value):
                 return None
-        return f"{verdict.model}|{verdict.requested_model or ''}|{prompt}"
+        return f"{model}|{requested}|{prompt}"
 
     def _tested(self, verdict: Verdict, offset: int, seen: Compared) -> list[ChangeMark]:
-        moved: list[tuple[str, Moved]] = []
         one_of = self._population(verdict)
         if one_of is None:
             return []
-        mix, spans = self._shares["mix"], self._shares["lengths"]
+        shown: list[tuple[str, str, Mapping[str, str | float]]] = []
         if verdict.perturbation == BASELINE:
-            moved += [(kinds.TRAFFIC, one) for one in mix.observe(one_of, traffic(verdict))[:1]]
-            moved += [(kinds.ANSWERS, one) for one in spans.observe(one_of, lengths(verdict))[:1]]
+            shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
         if verdict.rated_by:
-            moved += [
-                (kinds.JUDGE_DRIFT, one) for one in self._shares["judge"].observe(one_of, seen.said)[:1]
-            ]
+            shown.append((kinds.JUDGE_DRIFT, "judge", seen.said))
         if seen.alike is not None:
-            alike = {f"{_LIKENESS}{verdict.perturbation}": seen.alike}
-            found = self._shares["likeness"].observe(one_of, alike)
+            shown.append((kinds.ANSWERS, "likeness", {_LIKENESS + verdict.perturbation: seen.alike}))
+        moved: list[tuple[str, Moved]] = []
+        for kind, name, traits in shown:
+            found = self._shares[name].observe(one_of, traits)
             if found:
-                moved += [(kinds.ANSWERS, found[0])]
-        if not moved:
-            return []
+                moved.append((kind, found[0]))
         return [
             ChangeMark(
                 kind,

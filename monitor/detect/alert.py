@@ -142,7 +142,8 @@ class Alert:
 
         At or above the alarm level exactly while the alert is up.
         """
-        return log10(self.evidence) if self.evidence > 1 else 0.0
+        evidence = self.evidence
+        return log10(evidence) if evidence > 1 else 0.0
 
     @property
     def alarm_log10(self) -> float:

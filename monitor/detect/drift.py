@@ -39,7 +39,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6))
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
@@ -132,13 +132,17 @@ class _Tally:
         self.hits += hit
 
 
+_NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
+"""The wealth before anybody has entered; shared, for most detectors never see a bet."""
+
+
 class _Run:
     """The wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
     __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
 
     def __init__(self) -> None:
-        self.wealth = [0.0] * len(SHARES)
+        self.wealth = _NOBODY
         self.clear()
 
     def clear(self) -> None:
@@ -195,7 +199,7 @@ class _Run:
     def to_json(self) -> list[Any]:
         """As JSON values; floats survive exactly."""
         counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
-        return [self.wealth, self.step, self.expected, self.trials, self.hits, counts]
+        return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote, unless the number of bets differs."""
@@ -207,6 +211,7 @@ class _Run:
 _Place = tuple[str, str]
 """A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
 _EMPTY: Final = _Tally()
+_EVEN: Final = (1 / len(_ALIKE),) * len(_ALIKE)
 _LEAST: Final = 1e-6
 """Weight below which no guess falls, so that it can come back."""
 
@@ -233,7 +238,7 @@ class DriftAlert:
         self._strata: dict[str, _Tally] = {}
         """The one that was seen last is the last."""
         self._clusters: dict[_Place, _Tally] = {}
-        self._alike = [1 / len(_ALIKE)] * len(_ALIKE)
+        self._alike: Sequence[float] = _EVEN
         self._recurring = 0.0
         """Share of the latest trials whose cluster was there before."""
         """How well each of `_ALIKE` has predicted, relative to the others."""
@@ -494,7 +499,7 @@ class DriftAlert:
         numbers = {stratum: number for number, stratum in enumerate(self._strata)}
         return {
             "tolerance": self.rules.tolerance,
-            "alike": self._alike,
+            "alike": list(self._alike),
             "recurring": self._recurring,
             "side": self._side,
             "raised_at": self._raised_at,

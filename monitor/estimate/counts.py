@@ -365,6 +365,8 @@ class Counts:
         and for none, whatever made them fail.
         """
         pairs = self.plus, self.minus, self.zero
+        if sum(pairs) < max(min_trials, 1):
+            return None
         excess = paired_excess(*pairs, alpha=alpha, min_pairs=min_trials)
         lost = self.trials - sum(pairs)
         if excess is None or not lost:
@@ -400,7 +402,10 @@ class Counts:
         shift at all has quality scores.
         Source: the two-stage score of the enterprise perturbation-robustness paper.
         """
-        trials, changed, scored = self.trials, self.quality_changed, self.quality_scored
+        trials = self.trials
+        if trials < max(min_trials, 1):
+            return None
+        changed, scored = self.quality_changed, self.quality_scored
         unscored = self.shifted - scored
         known = trials - unscored
         if known < max(min_trials, 1) or (self.shifted and not scored):

@@ -269,10 +269,7 @@ class Truth:
         Not the share that shifted so far: that was learned while answers hardly ever moved, and would hide it
         when they begin to.
         """
-        own = float(of.shifted)
-        if not self.labels and not self.audits:
-            return own
-        audited = self.audits.get(of.name, _NOTHING)
+        own, audited = float(of.shifted), self.audits.get(of.name, _NOTHING)
         error, told = self._error(of.decided_by)
         if not audited.n:
             return own - error

@@ -240,6 +240,27 @@ def _regraded(rating: int, moved: float) -> float:
     return (moved * (drop or _USUAL_DROP) - drop) / 2
 
 
+def _increments(
+    moved: float, moved_anyway: float, rating: int | None, baseline_rating: int | None
+) -> Increments:
+    """What a pair says whose answers moved with these probabilities."""
+    graded = 0.0
+    if rating is not None and baseline_rating is not None:
+        graded = _regraded(rating, moved) - _regraded(baseline_rating, moved_anyway)
+    return Increments(max(-1.0, min(1.0, moved - moved_anyway)), graded)
+
+
+@lru_cache(maxsize=256)
+def _rated_increments(
+    shifted: bool,  # noqa: FBT001 - read from a cache, to which names cost more than the rest
+    shifted_anyway: bool,  # noqa: FBT001
+    rating: int | None,
+    baseline_rating: int | None,
+) -> Increments:
+    """What a pair says by its ratings alone, which nobody has corrected."""
+    return _increments(float(shifted), float(shifted_anyway), rating, baseline_rating)
+
+
 class Corrections:
     """What is known of the judge's errors, by route and model. Not thread-safe; goes into the checkpoint."""
 
@@ -266,11 +287,11 @@ class Corrections:
         truth = place.truth
         found = NO_INCREMENTS
         if resend is not None:
-            moved, moved_anyway = truth.increment(trial), truth.increment(resend)
-            graded = 0.0
-            if verdict.rating is not None and verdict.baseline_rating is not None:
-                graded = _regraded(verdict.rating, moved) - _regraded(verdict.baseline_rating, moved_anyway)
-            found = Increments(max(-1.0, min(1.0, moved - moved_anyway)), graded)
+            ratings = verdict.rating, verdict.baseline_rating
+            if truth.labels or truth.audits:
+                found = _increments(truth.increment(trial), truth.increment(resend), *ratings)
+            else:
+                found = _rated_increments(trial.shifted, resend.shifted, *ratings)
         place.add(verdict, trial, resend, observed=observed)
         return found
 

@@ -39,20 +39,21 @@ class Applied(NamedTuple):
 def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
     """The cell's estimates at a time."""
     # Only what a point shows: a fold of old verdicts may make one for nearly every verdict.
-    counts = cell.counts
+    counts, alert = cell.counts, cell.alert
+    trials = counts.trials
     alpha, min_trials = 1 - settings.confidence, settings.min_trials
-    excess = counts.excess(alpha=alpha, min_trials=min_trials) if cell.alert else None
+    excess = counts.excess(alpha=alpha, min_trials=min_trials) if alert else None
     robustness = counts.robustness(alpha=alpha, min_trials=min_trials)
     return TrendPoint(
         at=at,
-        trials=counts.trials,
-        content_delta=counts.shifted / counts.trials if counts.trials >= max(min_trials, 1) else None,
+        trials=trials,
+        content_delta=counts.shifted / trials if trials >= max(min_trials, 1) else None,
         excess=excess.value if excess else None,
         excess_lower=excess.lower if excess else None,
         excess_upper=excess.upper if excess else None,
         robustness=robustness.value if robustness else None,
-        evidence_log10=cell.alert.evidence_log10 if cell.alert else 0.0,
-        alert=cell.alert.up if cell.alert else False,
+        evidence_log10=alert.evidence_log10 if alert else 0.0,
+        alert=alert.up if alert else False,
     )
 
 
