@@ -249,8 +249,8 @@ class ParameterWatch:
         if not parameters:
             return []
         asked = dict(part.split("=", 1) for part in parameters.split() if "=" in part)
-        for name in asked.keys() - self._watches.keys():
-            if len(self._watches) < _MOST_PARAMETERS:
+        for name in asked:
+            if name not in self._watches and len(self._watches) < _MOST_PARAMETERS:
                 watch = self._watches[name] = ValueWatch()
                 for _ in range(min(self._exchanges, KEPT)):
                     watch.observe(_UNSET)
