@@ -73,6 +73,7 @@ def doubts(report: CellReport) -> str:
         share = figures.percent(report.free_delta.value)
         parts.append(f"{share} of {report.free_delta.n} shifted against the free answer")
     if report.similarity is not None:
-        beside = "" if report.control_similarity is None else f", control {report.control_similarity:.2f}"
-        parts.append(f"similarity {report.similarity:.2f}{beside}")
+        control = report.control_similarity
+        beside = "" if control is None else f", control {control.value:.2f}"
+        parts.append(f"similarity {report.similarity.value:.2f}{beside}")
     return "; ".join(parts)

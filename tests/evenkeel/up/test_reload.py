@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -89,13 +90,17 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         def started():
             return running.log.read_text().count("worker started")
 
+        def content_limit():
+            found = re.search(r'data-label="limit">([\d.]+)</td>', running.page("/calibration"))
+            return found and float(found[1])
+
         assert not answers("/new")
-        wait_for(lambda: "at most 10 <code>alert.threshold" in running.page("/calibration"))
+        wait_for(lambda: content_limit() == 10)
         write("new", threshold=0.25, poll_s=0)
         wait_for(lambda: answers("/new"))
         wait_for(lambda: started() == 2)
         # The console's pages show what is in effect, not what it was started with.
-        wait_for(lambda: "at most 25 <code>alert.threshold" in running.page("/calibration"))
+        wait_for(lambda: content_limit() == 25)
         text = running.log.read_text()
         assert "settings changed: alert.threshold: 0.1 → 0.25" in text
         assert "settings changed: routes.new: not set → http://" in text
