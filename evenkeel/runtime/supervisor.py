@@ -243,10 +243,13 @@ class Briefing:
 
     def to_line(self) -> bytes:
         """One line of JSON."""
+        settings = self.settings.model_dump(mode="json")
+        # Only what somebody set: the limits of alerts say where they come from.
+        settings["alert"] = self.settings.alert.model_dump(mode="json", exclude_unset=True)
         fields = {
             "role": self.role,
             "source": self.source,
-            "settings": self.settings.model_dump(mode="json"),
+            "settings": settings,
             "sockets": self.sockets,
         }
         return json.dumps(fields).encode() + b"\n"

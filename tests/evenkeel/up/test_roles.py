@@ -156,6 +156,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         for found in (single, one)
     )
     assert sum("robustness_score" in name for name in here) > 4
+    assert sorted(there.keys() - here.keys()) == sorted(here.keys() - there.keys()) == []
     assert there == pytest.approx(here)
 
 
