@@ -40,14 +40,11 @@ class Coverage:
     sequences: Counter[str] = field(default_factory=Counter)
     """By the name of the estimate."""
     missed: Counter[str] = field(default_factory=Counter)
-    width: Counter[str] = field(default_factory=Counter)
-    """Sum of the widths at the end."""
 
     def merge(self, other: Coverage) -> None:
         """Add what another process has counted."""
         self.sequences += other.sequences
         self.missed += other.missed
-        self.width += other.width
 
     def share(self, name: str) -> float | None:
         """Of the sequences that never missed; None if there is no such interval."""
@@ -91,10 +88,9 @@ def coverage(traffic: Traffic, rate: float, seed: int) -> Coverage:
         if not estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9
     }
     for cell in found.cells:
-        for name, (estimate, _) in _known(cell, law.truths()).items():
+        for name in _known(cell, law.truths()):
             counted.sequences[name] += 1
             counted.missed[name] += (cell.key.perturbation, name) in missed
-            counted.width[name] += estimate.upper - estimate.lower  # type: ignore[assignment]
     return counted
 
 
