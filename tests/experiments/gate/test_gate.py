@@ -30,11 +30,11 @@ from tests.experiments.gate.planted import planted_calibration, planted_golden, 
 def model():
     """A model in use, one that is equal, one that is far worse, and one that always gives errors."""
     states = [
-        ModelState("in-use", fragility=0.02, noise=0.02),
-        ModelState("equal", fragility=0.02, noise=0.02),
+        ModelState("in-use"),
+        ModelState("equal"),
         ModelState("worse", fragility=0.4, noise=0.02),
         ModelState("broken", error_rate=1.0),
-        ModelState("shaky", fragility=0.02, noise=0.02, error_rate=0.3),
+        ModelState("shaky", error_rate=0.3),
     ]
     settings = SimulationSettings(strict_models=True)
     simulation = Simulation(states, settings, rng=random.Random(3))
