@@ -211,17 +211,23 @@ def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
 
 def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
     """What was good is delivered; what was not is not, and the answer has no end."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(CHUNKED + EVENT)
-        await upstream.pause()
-        wire.write(b"garbage\r\n0\r\n\r\n")
-
-    upstream.handler = handler
+    upstream.handler = holding(CHUNKED + EVENT)
     with raw(faulty.proxy.port) as client:
         client.send(POST)
-        assert client.rest() == CHUNKED + EVENT
+        begun = client.until(b"first")
+        upstream.call(lambda: upstream.wires[0].write(b"garbage\r\n0\r\n\r\n"))
+        assert begun + client.rest() == CHUNKED + EVENT
+
+
+def test_garbage_that_comes_with_the_head_is_no_answer(faulty, upstream):
+    """What cannot be read before anything was passed on is an error, and the connection goes on."""
+    upstream.handler = holding(CHUNKED + EVENT + b"garbage\r\n0\r\n\r\n")
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        assert error_of(client.answer()) == (502, "upstream_answer_malformed")
+        upstream.handler = fixed(OK)
+        client.send(POST)
+        assert client.answer()[1] == b"ok"
 
 
 def test_every_fault_is_an_error_the_sdk_understands(faulty, upstream):
