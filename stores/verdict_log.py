@@ -6,6 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evenkeel.core.approval import Approval
+from evenkeel.core.sightings import (
+    AnswerSeen,
+    ReferenceAnswered,
+    is_sighting,
+    sighting_from_text,
+    sighting_to_text,
+)
 from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label, label_from_json, label_to_json
 from evenkeel.stores.sealing import SealError
@@ -13,6 +20,7 @@ from evenkeel.stores.sealing import SealError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.core.sightings import Sighting
     from evenkeel.core.verdict import Evidence
 
 
@@ -44,40 +52,62 @@ class LoggedLabel:
     """Without its texts, which may quote an answer: the fold needs none of them."""
 
 
-LoggedNote: TypeAlias = LoggedApproval | LoggedLabel
-"""What people add to the log."""
+@dataclass(frozen=True, slots=True)
+class LoggedSighting:
+    """How an answer looks, or how a reference prompt was answered, and its place among the verdicts."""
+
+    offset: int
+    """As that of an approval."""
+    sighting: Sighting
+
+
+LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting
+"""What is no verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
-Entry: TypeAlias = Verdict | Approval | Label
+Note: TypeAlias = Approval | Label | AnswerSeen | ReferenceAnswered
+Entry: TypeAlias = Verdict | Note
 """What an entry is about."""
 
 
 def logged(offset: int, entry: Entry) -> Logged:
     """The entry at its place in a log."""
+    if isinstance(entry, Verdict):
+        return LoggedVerdict(offset, entry)
     if isinstance(entry, Approval):
         return LoggedApproval(offset, entry)
-    return LoggedLabel(offset, entry) if isinstance(entry, Label) else LoggedVerdict(offset, entry)
+    return LoggedLabel(offset, entry) if isinstance(entry, Label) else LoggedSighting(offset, entry)
 
 
 _LABEL_ID: Final = "label/"
 
 
-def note_id(note: Approval | Label) -> str:
-    """Names what a person adds to the log: adding it twice changes nothing."""
-    if isinstance(note, Approval):
-        return note.id
-    return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
+def note_id(note: Note) -> str:
+    """Names a note: adding it twice changes nothing."""
+    if isinstance(note, Label):
+        return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
+    return note.id
 
 
-def note_to_text(note: Approval | Label) -> str:
+def is_kept(note: Note) -> bool:
+    """Whether a note is kept for good, as what people say is; sightings go with the verdicts around them."""
+    return isinstance(note, Approval | Label)
+
+
+def note_to_text(note: Note) -> str:
     """One line that `logged_note` reads; of a label without its texts."""
     if isinstance(note, Approval):
         return note.to_json()
-    return _LABEL_ID + label_to_json(replace(note, note="", explanation="", quality_scores=(), details={}))
+    if isinstance(note, Label):
+        bare = replace(note, note="", explanation="", quality_scores=(), details={})
+        return _LABEL_ID + label_to_json(bare)
+    return sighting_to_text(note)
 
 
 def logged_note(offset: int, written: str) -> LoggedNote:
     """Read what `note_to_text` wrote."""
+    if is_sighting(written):
+        return LoggedSighting(offset, sighting_from_text(written))
     if written.startswith(_LABEL_ID):
         return LoggedLabel(offset, label_from_json(written.removeprefix(_LABEL_ID)))
     return LoggedApproval(offset, Approval.from_json(written))
@@ -120,9 +150,10 @@ class Stretch:
 
 
 class VerdictLog(Protocol):
-    """An append-only log in which every verdict id occurs once; approvals and labels stand among them.
+    """An append-only log in which every verdict id occurs once; notes stand among them.
 
-    Who reads verdicts sees nothing of what people add but gaps in the offsets; `entries_after` gives all.
+    Notes are approvals, labels and sightings. Who reads verdicts sees nothing of them but gaps in the
+    offsets; `entries_after` gives all.
     """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
@@ -137,8 +168,11 @@ class VerdictLog(Protocol):
         """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
         ...
 
-    def note(self, note: Approval | Label) -> bool:
-        """Store what a person adds durably, behind all entries so far. False if it is there already."""
+    def note(self, note: Note) -> bool:
+        """Store a note durably, behind all entries so far. False if it is there already.
+
+        Sightings are kept as long as the verdicts around them, approvals and labels for good.
+        """
         ...
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
@@ -220,7 +254,7 @@ class RoutesLog:
                 return found
             at = read[-1].offset
 
-    def note(self, note: Approval | Label) -> bool:
+    def note(self, note: Note) -> bool:
         """As `VerdictLog`."""
         return self._log.note(note)
 
@@ -276,4 +310,6 @@ class RoutesLog:
 def _route_of(entry: Logged) -> str:
     if isinstance(entry, LoggedApproval):
         return entry.approval.route
+    if isinstance(entry, LoggedSighting):
+        return entry.sighting.route
     return entry.label.route if isinstance(entry, LoggedLabel) else entry.verdict.route

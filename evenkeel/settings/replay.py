@@ -89,3 +89,16 @@ class Changes(Section):
     """Hours between two rounds of a route's goldens, to notice what nobody announces; 0 = none."""
     goldens_per_round: Annotated[int, Field(ge=1, le=1000)] = 50
     """Goldens of a route that are asked in one round, always the same ones."""
+
+
+class References(Section):
+    """Prompts of the traffic that are asked again, so that a change nobody announced is found."""
+
+    calls_per_day: Annotated[int, Field(ge=0, le=100_000)] = 96
+    """Of a route, spread over the day; 0 asks none, and keeps none."""
+    burst_calls: Annotated[int, Field(ge=0, le=1000)] = 60
+    """Further calls at once where the answers' traits make a change suspected; twice a day at most."""
+    usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
+    """What they may cost a route on a day, within the budgets; `null` = no limit of their own."""
+    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.5
+    """Of a route on which nothing changes, at most on average."""

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from evenkeel.core.errors import UserError
-from evenkeel.settings.replay import Archive, Budget, Changes, Price, Rewriter, Shadow
+from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
 from evenkeel.settings.server import Admin, Console, Listen, Reload, Telemetry
@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
     changes: Changes = Changes()
+    references: References = References()
     console: Console = Console()
     telemetry: Telemetry = Telemetry()
     simulated: bool = False

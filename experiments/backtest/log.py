@@ -36,14 +36,13 @@ from evenkeel.core.verdict import (
     drawn_for_label,
 )
 from evenkeel.stores.labels import Said, label_of
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evenkeel.core.approval import Approval
     from evenkeel.stores.labels import Label
-    from evenkeel.stores.verdict_log import VerdictLog
+    from evenkeel.stores.verdict_log import Entry, VerdictLog
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
@@ -135,13 +134,15 @@ def read_log(path: Path | str) -> Iterator[Verdict | Label]:
         raise LogError(f"{path}: is cut off in the middle; compress it again") from error
 
 
-def read_store(log: VerdictLog) -> Iterator[Verdict | Approval | Label]:
+def read_store(log: VerdictLog) -> Iterator[Entry]:
     """The entries of a store, oldest first, as far as they are kept. Writes nothing."""
     after = 0
     while entries := log.entries_after(after, _BATCH):
         for entry in entries:
             if isinstance(entry, LoggedApproval):
                 yield entry.approval
+            elif isinstance(entry, LoggedSighting):
+                yield entry.sighting
             else:
                 yield entry.label if isinstance(entry, LoggedLabel) else entry.verdict
         after = entries[-1].offset

@@ -29,11 +29,18 @@ JUDGE_DRIFT: Final = "judge_drift"
 GOLDENS: Final = "goldens"
 """Replayed goldens are answered otherwise. Told from their replays, not from the log."""
 
+TRAITS: Final = "traits"
+"""Answers look otherwise than before (`evenkeel.monitor.detect.traits`): a suspicion, never more."""
+REFERENCES: Final = "references"
+"""Reference prompts are answered otherwise than before (`evenkeel.monitor.detect.references`)."""
+
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Values that stand in a verdict."""
 TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
 """Shares that are compared with a reference."""
-KINDS: Final = (*STATED, *TESTED, GOLDENS)
+SILENT: Final = (TRAITS, REFERENCES)
+"""What is looked for because nobody says it."""
+KINDS: Final = (*STATED, *TESTED, *SILENT, GOLDENS)
 
 NAMES: Final = {
     MODEL: "returned model",
@@ -47,6 +54,8 @@ NAMES: Final = {
     ANSWERS: "answers",
     RATINGS: "shifted answers",
     JUDGE_DRIFT: "ratings of the judge",
+    TRAITS: "traits of answers",
+    REFERENCES: "reference prompts",
     GOLDENS: "goldens",
 }
 """For people."""

@@ -33,7 +33,7 @@ from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,6 +155,8 @@ class MonitorState:
         if isinstance(logged, LoggedLabel):
             label = logged.label
             self._corrections.label(self._places(label.route).name_of(label.model), label)
+            return Applied([], [])
+        if isinstance(logged, LoggedSighting):
             return Applied([], [])
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)

@@ -11,6 +11,7 @@ from evenkeel.stores.verdict_log import (
     LoggedApproval,
     LoggedVerdict,
     Stretch,
+    is_kept,
     logged_note,
     note_id,
     note_to_text,
@@ -19,11 +20,9 @@ from evenkeel.stores.verdict_log import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.stores.labels import Label
     from evenkeel.stores.redis.connection import RedisStore
-    from evenkeel.stores.verdict_log import Logged, LoggedNote, Narrow
+    from evenkeel.stores.verdict_log import Logged, LoggedNote, Narrow, Note
 
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
@@ -67,6 +66,9 @@ class RedisVerdictLog:
         self._notes, self._noted_ids = (
             store.key("main", name) for name in ("log-approvals", "log-approval-ids")
         )
+        self._sightings, self._sighted_ids = (
+            store.key("main", name) for name in ("log-sightings", "log-sighting-ids")
+        )
         self._note = Script(store, "verdicts_note")
         self._entries = Script(store, "verdicts_entries")
         self._append = Script(store, "verdicts_append")
@@ -101,20 +103,23 @@ class RedisVerdictLog:
             for place, fields in rows
         ]
 
-    def note(self, note: Approval | Label) -> bool:
-        """Store what a person adds behind all verdicts there are; False if it is there already."""
-        keys = (self._noted_ids, self._last, self._notes)
-        return int(self._note(keys, storable(note_id(note)), storable(note_to_text(note)))) > 0
+    def note(self, note: Note) -> bool:
+        """Store a note behind all verdicts there are; False if it is there already."""
+        notes, ids = (self._notes, self._noted_ids) if is_kept(note) else (self._sightings, self._sighted_ids)
+        kept = 0 if is_kept(note) else self._bounds[2]
+        name, body = storable(note_id(note)), storable(note_to_text(note))
+        return int(self._note((ids, self._last, notes), name, body, kept)) > 0
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
         """Up to `limit` entries of any kind after `offset`, in log order."""
-        read, noted = self._entries((self._log, self._notes), offset, limit)
+        read, *noted = self._entries((self._log, self._notes, self._sightings), offset, limit)
         found: list[Logged] = [
             LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
             for place, body in zip(read[::2], read[1::2], strict=True)
         ]
-        if noted:
-            found += _notes(zip(noted[::2], noted[1::2], strict=True))
+        for notes in noted:
+            found += _notes(zip(notes[::2], notes[1::2], strict=True))
+        if any(noted):
             found.sort(key=lambda entry: entry.offset)
         return found[:limit]
 

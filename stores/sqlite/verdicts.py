@@ -6,12 +6,19 @@ import time
 from math import inf
 from typing import TYPE_CHECKING
 
-from evenkeel.stores.payloads import pack_evidence, pack_verdict, unpack_evidence, unpack_verdict
+from evenkeel.stores.payloads import (
+    pack_evidence,
+    pack_verdict,
+    storable,
+    unpack_evidence,
+    unpack_verdict,
+)
 from evenkeel.stores.verdict_log import (
     ANYTHING,
     LoggedApproval,
     LoggedVerdict,
     Stretch,
+    is_kept,
     logged_note,
     note_id,
     note_to_text,
@@ -21,11 +28,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.stores.labels import Label
     from evenkeel.stores.sqlite.database import Database
-    from evenkeel.stores.verdict_log import Logged, Narrow
+    from evenkeel.stores.verdict_log import Logged, Narrow, Note
 
 
 _VERDICTS_KEPT = 500_000
@@ -84,6 +89,8 @@ class SqliteVerdictLog:
             "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
             """CREATE TABLE IF NOT EXISTS approvals (
                  offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)""",
+            """CREATE TABLE IF NOT EXISTS sightings (
+                 offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)""",
         )
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
@@ -113,10 +120,13 @@ class SqliteVerdictLog:
                     "INSERT OR REPLACE INTO evidence (offset, verdict_id, body) VALUES (?, ?, ?)",
                     (offset, verdict.id, packed),
                 )
-            self._appended += 1
-            if self._appended % _TRIM_EVERY == 0:
-                self._trim(connection, offset)
+            self._trim_now_and_then(connection, offset)
         return True
+
+    def _trim_now_and_then(self, connection: sqlite3.Connection, newest: int) -> None:
+        self._appended += 1
+        if self._appended % _TRIM_EVERY == 0:
+            self._trim(connection, newest)
 
     def trim(self) -> int:
         """Remove all that is no longer kept, as after a limit was lowered; returns how many verdicts."""
@@ -154,6 +164,11 @@ class SqliteVerdictLog:
                 "DELETE FROM evidence WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
                 (newest + 1,),
             )
+        oldest_sightings = "SELECT offset FROM sightings WHERE offset <= ? ORDER BY offset LIMIT ?"
+        connection.execute(
+            f"DELETE FROM sightings WHERE offset IN ({oldest_sightings})",  # noqa: S608 - a constant
+            (last, _TRIMMED_AT_ONCE),
+        )
         connection.execute("DELETE FROM evidence WHERE offset <= ?", (newest - self._evidence_kept,))
         self._trim_by_age(connection)
         return removed
@@ -186,11 +201,11 @@ class SqliteVerdictLog:
         )
         return [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
 
-    def note(self, note: Approval | Label) -> bool:
-        """Store what a person adds behind all verdicts there are; False if it is there already."""
-        name = note_id(note)
+    def note(self, note: Note) -> bool:
+        """Store a note behind all verdicts there are; False if it is there already."""
+        name, table = note_id(note), "approvals" if is_kept(note) else "sightings"
         with self._database.write() as connection:
-            known = connection.execute("SELECT 1 FROM approvals WHERE id = ?", (name,)).fetchone()
+            known = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
             if known:
                 return False
             # Takes the next place of the verdicts, which none of them gets any more.
@@ -200,9 +215,11 @@ class SqliteVerdictLog:
             ).lastrowid
             connection.execute("DELETE FROM verdicts WHERE offset = ?", (offset,))
             connection.execute(
-                "INSERT INTO approvals (offset, id, body) VALUES (?, ?, ?)",
-                (offset, name, note_to_text(note)),
+                f"INSERT INTO {table} (offset, id, body) VALUES (?, ?, ?)",  # noqa: S608 - one of two names
+                (offset, name, storable(note_to_text(note))),
             )
+            assert offset is not None
+            self._trim_now_and_then(connection, offset)
         return True
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
@@ -210,7 +227,8 @@ class SqliteVerdictLog:
         # One statement, so that all are read as of one moment: none is passed over.
         rows = self._database.rows(
             "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
-            " SELECT offset, 1, body FROM approvals WHERE offset > ?1 ORDER BY offset LIMIT ?2",
+            " SELECT offset, 1, body FROM approvals WHERE offset > ?1 UNION ALL"
+            " SELECT offset, 1, body FROM sightings WHERE offset > ?1 ORDER BY offset LIMIT ?2",
             (offset, limit),
         )
         return [

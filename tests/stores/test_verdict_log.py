@@ -9,12 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import ANYTHING, LoggedLabel, Narrow, RoutesLog
+from evenkeel.stores.verdict_log import (
+    ANYTHING,
+    LoggedLabel,
+    LoggedSighting,
+    LoggedVerdict,
+    Narrow,
+    RoutesLog,
+)
 from tests.stores.examples import EVIDENCE, verdict
 
 
@@ -72,6 +80,39 @@ def test_a_label_is_an_entry_without_its_texts(log):
     assert log.approvals() == []
     assert [one.verdict.id for one in log.read_after(0, 10)] == [verdict(1).id, verdict(2).id]
     assert RoutesLog(log, ["other"]).entries_after(0, 10) == []
+
+
+SEEN = AnswerSeen("e9", 3.0, "default", "m-1", "m", "", "none", "", (0.5, 1.0), (3, -4))
+ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "v1", "e3", "round", 5, 0, 1, 0.25, 0.75)
+
+
+def test_sightings_stand_among_the_verdicts(log):
+    """Each once, at its place, as it went in; who reads verdicts or approvals sees none of them."""
+    log.append(verdict(1), None)
+    assert log.note(SEEN)
+    assert not log.note(SEEN)
+    log.append(verdict(2), None)
+    assert log.note(ASKED)
+    first, seen, second, asked = log.entries_after(0, 10)
+    assert (seen.sighting, asked.sighting) == (SEEN, ASKED)
+    assert first.offset < seen.offset < second.offset < asked.offset
+    assert log.entries_after(first.offset, 2) == [seen, second]
+    assert len(log.read_after(0, 10)) == 2
+    assert log.approvals() == []
+    assert RoutesLog(log, ["triage"]).entries_after(0, 10) == [asked]
+
+
+def test_sightings_go_with_the_verdicts_around_them(backend):
+    """What people said is kept for good."""
+    log = backend.verdicts(kept=400)
+    said = label_of(verdict(1), Said("ann", rating=3), at=5.0)
+    log.note(SEEN)
+    log.note(said)
+    for number in range(1000):
+        log.append(verdict(number), None)
+    log.note(ASKED)
+    kinds = [type(one) for one in log.entries_after(0, 5000) if not isinstance(one, LoggedVerdict)]
+    assert kinds == [LoggedLabel, LoggedSighting]
 
 
 def test_reading_goes_on_after_an_offset(log):

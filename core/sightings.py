@@ -1,0 +1,138 @@
+"""What silent changes are looked for in: how sampled answers look, and how reference prompts are answered.
+
+Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word of
+a prompt or an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+_NAME_BYTES: Final = 8
+_DRAW_BYTES: Final = 6
+
+Asked = Literal["fill", "round", "suspicion"]
+"""Why a reference was asked: to complete its first answers, in its turn, or because a change is suspected."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSeen:
+    """How the answer of one sampled exchange looks, whether or not it was replayed."""
+
+    exchange_id: str
+    at: float
+    """Unix time in seconds at which the answer came."""
+    route: str
+    model: str
+    """As the endpoint returned it, else the one requested."""
+    requested_model: str
+    """"" if the request names none."""
+    prompt_version: str
+    """As the application says, else the fingerprint of the template; "" while it is not known."""
+    parameters: str
+    """As `Verdict.parameters`."""
+    cluster: str
+    """As `Verdict.cluster`."""
+    traits: tuple[float, ...]
+    """By `evenkeel.core.answer_traits.TRAITS`, of version `traits_version`; each about in [0, 3]."""
+    prompt: tuple[int, ...]
+    """Sketch of the prompt: the cosine of two sketches grows with what the prompts have in common."""
+    traits_version: int = 1
+    system_fingerprint: str = ""
+    """As the endpoint returned it, "" without one."""
+
+    @property
+    def id(self) -> str:
+        """Names the entry: there is one an exchange."""
+        return f"{_ANSWER}{self.exchange_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAnswered:
+    """A reference prompt was asked again: how its new answer ranks among the others to the same request.
+
+    Each answer's figure is its mean likeness to all the others, the new one included. If nothing changed, the
+    new answer's rank is any with the same probability, whatever the noise.
+    """
+
+    id: str
+    at: float
+    """Unix time in seconds."""
+    route: str
+    model: str
+    """As the endpoint returned it, else the one requested."""
+    requested_model: str
+    prompt_version: str
+    reference: str
+    """Id of the reference prompt."""
+    asked: Asked
+    compared: int = 0
+    """Answers compared, the new one included; 0 for a failure."""
+    below: int = 0
+    """How many of them are less like the others than the new one is."""
+    ties: int = 0
+    """How many are as like the others, the new one included."""
+    likeness: float = 0.0
+    """Mean likeness of the new answer to the earlier ones, in [0, 1]."""
+    own: float = 0.0
+    """Mean likeness of the earlier ones to each other, in [0, 1]."""
+    system_fingerprint: str = ""
+    failure: str = ""
+    """Why there is no answer, in snake case; "" if there is one."""
+    cost_usd: float = 0.0
+
+    @property
+    def p_value(self) -> float | None:
+        """The chance of a rank as low, ties broken by lot: uniform in (0, 1] if nothing changed.
+
+        None for a failure, and for fewer than three answers, of which neither can be the odd one.
+        """
+        if self.failure or self.compared < _FEWEST:
+            return None
+        return (self.below + (1 - self._lot) * self.ties) / self.compared
+
+    @property
+    def _lot(self) -> float:
+        """Drawn by the id, in [0, 1)."""
+        digest = blake2b(self.id.encode("utf-8", "surrogatepass"), digest_size=_DRAW_BYTES).digest()
+        return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
+
+
+_FEWEST: Final = 3
+_ANSWER: Final = "answer/"
+REFERENCE: Final = "reference/"
+"""What ids of `ReferenceAnswered` begin with."""
+
+
+def reference_answer_id(reference: str, at: float) -> str:
+    """Names an answer to a reference prompt."""
+    digest = blake2b(f"{reference}\0{at!r}".encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES)
+    return f"{REFERENCE}{digest.hexdigest()}"
+
+
+Sighting: TypeAlias = AnswerSeen | ReferenceAnswered
+
+_ANSWERS: Final = msgspec.json.Decoder(AnswerSeen)
+_REFERENCES: Final = msgspec.json.Decoder(ReferenceAnswered)
+
+
+def is_sighting(written: str) -> bool:
+    """Whether a note of the log is one of these."""
+    return written.startswith((_ANSWER, REFERENCE))
+
+
+def sighting_to_text(sighting: Sighting) -> str:
+    """One line that `sighting_from_text` reads."""
+    kind = _ANSWER if isinstance(sighting, AnswerSeen) else REFERENCE
+    return kind + msgspec.json.encode(sighting).decode()
+
+
+def sighting_from_text(written: str) -> Sighting:
+    """Read what `sighting_to_text` wrote. Raises: ValueError if it is something else."""
+    if written.startswith(_ANSWER):
+        return _ANSWERS.decode(written.removeprefix(_ANSWER))
+    return _REFERENCES.decode(written.removeprefix(REFERENCE))
