@@ -1,0 +1,109 @@
+"""Recorded answers: collected by prompt and version, found, drawn, and altered where noise is planted."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from evenkeel.simulate.model import Message
+from evenkeel.simulate.recorded import RecordedAnswers, altered
+from testing.public import DATA
+
+PRIMES = [
+    {
+        "prompt": f"Is {number} a prime number? Say yes or no.",
+        "model": model,
+        "answer": f"{model}: {number}",
+        "task": "prime",
+    }
+    for number in (17077, 17079)
+    for model in ("old", "new")
+]
+CAPITAL = {
+    "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Capital of Peru?"}],
+    "version": "old",
+    "answers": ["Lima", "Lima", "Lima.", "It is Lima."],
+    "temperature": 0.7,
+}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load lines of evenkeel's own format."""
+
+    def loaded(*rows):
+        path = tmp_path / "recorded.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        return RecordedAnswers.load(path)
+
+    return loaded
+
+
+def test_prompts_versions_and_samples(load):
+    """Lines about one prompt belong together; every sample is kept, equal ones too."""
+    recorded = load(*PRIMES, CAPITAL)
+    assert recorded.versions == ("old", "new")
+    assert [prompt.task for prompt in recorded.prompts] == ["prime", "prime", None]
+    assert recorded.answers(PRIMES[0]["prompt"], "new") == ("new: 17077",)
+    assert recorded.answers(recorded.prompts[2], "old") == ("Lima", "Lima", "Lima.", "It is Lima.")
+    assert recorded.answers(recorded.prompts[2], "new") == ()
+    assert recorded.answers("Why is the sky blue?", "old") == ()
+
+
+def test_samples_are_drawn_as_often_as_they_were_recorded(load):
+    """An answer recorded twice of four times comes in half of the draws."""
+    recorded = load(CAPITAL)
+    rng = random.Random(1)
+    drawn = Counter(recorded.answer(recorded.prompts[0], "old", rng).text for _ in range(4000))
+    assert drawn["Lima"] / 4000 == pytest.approx(0.5, abs=0.03)
+    assert drawn["It is Lima."] / 4000 == pytest.approx(0.25, abs=0.03)
+
+
+def test_samples_of_the_nearest_temperature_are_drawn(load):
+    """A request at 0.2 gets what was recorded at 0, one at 0.9 what was recorded at 1."""
+    cold, hot = ({"prompt": "Hi", "model": "m", "answer": str(t), "temperature": t} for t in (0.0, 1.0))
+    recorded = load(cold, hot)
+    rng = random.Random(1)
+    for asked, given in ((0.2, "0.0"), (0.9, "1.0")):
+        assert {recorded.answer("Hi", "m", rng, temperature=asked).text for _ in range(20)} == {given}
+    assert {recorded.answer("Hi", "m", rng).text for _ in range(40)} == {"0.0", "1.0"}
+
+
+def test_noise_is_planted_on_demand_only(load):
+    """One sample is the same bytes each time, unless a share of the answers is to be altered."""
+    line = {"model": "m", "task": "t"}
+    recorded = load(
+        {**line, "prompt": "one", "answer": "First. Second. Third."},
+        {**line, "prompt": "two", "answer": "Fourth."},
+    )
+    rng = random.Random(1)
+    assert {recorded.answer("one", "m", rng).text for _ in range(50)} == {"First. Second. Third."}
+    drawn = Counter(recorded.answer("one", "m", rng, noise=0.3).text for _ in range(2000))
+    assert drawn["First. Second. Third."] / 2000 == pytest.approx(0.7, abs=0.1)
+    assert "First. Third." in drawn
+    assert "Second. First. Third." in drawn
+    assert any("Fourth." in text for text in drawn)
+
+
+def test_an_altered_text_keeps_its_layout():
+    """Sentences are exchanged with the space between them in place."""
+    forms = {altered("One.\n\nTwo. ", "Other.", random.Random(seed)) for seed in range(60)}
+    assert {"Two.\n\nOne. ", "One.\n\n", "Two. ", "Other.\n\nTwo. "} <= forms
+
+
+@pytest.mark.shared_data
+def test_public_collections_are_read():
+    """The recorded upgrades of LLMDrift are found with each prompt's own number, shouted or not."""
+    recorded = RecordedAnswers.load(DATA / "llm_drift")
+    assert (len(recorded.prompts), len(recorded.versions), recorded.skipped) == (3146, 4, ())
+    primes = [prompt.text for prompt in recorded.prompts if "a prime number" in prompt.text]
+    assert len(primes) == 1000
+    for text in primes[::50]:
+        found = recorded.find([Message("user", f"{text.upper()} Reply in JSON.")])
+        assert (recorded.prompts[found.place].text, found.how) == (text, "near")
+    unknown = primes[0].replace("17077", "17078")
+    assert unknown not in primes
+    assert recorded.find(unknown) is None
