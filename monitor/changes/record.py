@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.changes.kinds import TESTED
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.traits import alike_step, length_step
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
@@ -155,6 +157,14 @@ TOGETHER: Final = 60
 """Exchanges within which values that change belong to one change."""
 _TOGETHER_TESTED: Final = 600
 """The same for shares, which take longer to be noticed."""
+_SHORTLY_S: Final = 3_600.0
+"""Before its first sign, a silent change may have come about so much earlier."""
+_DAY_S: Final = 86_400.0
+"""A suspicion and a finding of one change are at most so far apart."""
+_BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
+"""What may explain it whenever it came about between two answers to reference prompts."""
+_NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
+"""What belongs to it if it came shortly before its first sign."""
 _MOST_AFTER: Final = 2_000
 """Exchanges after a change that are held against those before it."""
 
@@ -178,6 +188,8 @@ class ChangeRecord:
     """Since this change; at most 2,000 exchanges, and none of the next change."""
     since: int
     """Exchanges since this change."""
+    silent: Silent | None = None
+    """The evidence, if this is one that nobody announced or if it shows beside what was."""
 
     @property
     def at(self) -> float:
@@ -193,18 +205,44 @@ class ChangeRecord:
 class OpenRecord:
     """A change while it is being counted."""
 
-    __slots__ = ("after", "before", "marks", "since")
+    __slots__ = ("after", "before", "marks", "silent", "since")
 
     def __init__(self, marks: Sequence[ChangeMark], before: Tally) -> None:
         self.marks = list(marks)
         self.before = before
         self.after = Tally()
         self.since = 0
+        self.silent: Silent | None = None
+
+    @property
+    def suspected(self) -> bool:
+        """Whether this is a suspicion and nothing else so far."""
+        return all(mark.kind == kinds.TRAITS for mark in self.marks)
 
     def takes(self, mark: ChangeMark) -> bool:
         """Whether a mark belongs to this change."""
-        tested = mark.kind in TESTED or self.marks[0].kind in TESTED
-        return self.since <= (_TOGETHER_TESTED if tested else TOGETHER)
+        first = self.marks[0].kind
+        slow = mark.kind in kinds.TESTED or first in kinds.TESTED
+        return self.since <= (_TOGETHER_TESTED if slow else TOGETHER)
+
+    def shows(self, silent: Silent) -> bool:
+        """Whether evidence of a silent change is about this one."""
+        if self.silent is not None:
+            return self._goes_on(self.silent, silent)
+        if self.since <= TOGETHER:
+            return True
+        noticed = {mark.kind for mark in self.marks}
+        begin = silent.after if noticed & _BY_PROVIDER else silent.since if noticed & _NEAR else inf
+        return begin - _SHORTLY_S <= self.marks[0].at <= silent.at
+
+    @staticmethod
+    def _goes_on(known: Silent, silent: Silent) -> bool:
+        """Whether it is the same silent change, seen once more or found after it was suspected."""
+        if known.requested_model != silent.requested_model:
+            return False
+        if known.found:
+            return not silent.found and silent.since <= known.at
+        return silent.at <= known.at + _DAY_S
 
     @property
     def counting(self) -> bool:
@@ -217,7 +255,7 @@ class OpenRecord:
         before.merge(self.before)
         after.merge(self.after)
         return ChangeRecord(
-            change_id(route, self.marks[0]), route, tuple(self.marks), before, after, self.since
+            change_id(route, self.marks[0]), route, tuple(self.marks), before, after, self.since, self.silent
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -227,6 +265,7 @@ class OpenRecord:
             "before": self.before.to_json(),
             "after": self.after.to_json(),
             "since": self.since,
+            "silent": None if self.silent is None else self.silent.to_json(),
         }
 
     @classmethod
@@ -234,4 +273,5 @@ class OpenRecord:
         """Read what `to_json` wrote."""
         record = cls([ChangeMark(**mark) for mark in raw["marks"]], Tally.from_json(raw["before"]))
         record.after, record.since = Tally.from_json(raw["after"]), raw["since"]
+        record.silent = None if raw["silent"] is None else Silent.from_json(raw["silent"])
         return record

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally
+from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally, change_id
 from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.silent import Silent
     from evenkeel.monitor.changes.traits import Compared
     from evenkeel.monitor.estimate import Outcome
 
@@ -215,6 +216,7 @@ _MOVES_ANSWERS: Final = frozenset(
         kinds.PARAMETERS,
         kinds.TRAFFIC,
         kinds.ANSWERS,
+        kinds.REFERENCES,
     )
 )
 """After these, answers are compared with those that come next."""
@@ -313,8 +315,8 @@ class RouteWatch:
 
     @property
     def era(self) -> int:
-        """Number of marks so far."""
-        return sum(self.counts.values())
+        """Number of marks so far, without suspicions: those change nothing."""
+        return sum(self.counts.values()) - self.counts.get(kinds.TRAITS, 0)
 
     def observe(
         self, verdict: Verdict, outcome: Outcome | str, offset: int, *, observed: bool = True
@@ -447,12 +449,82 @@ class RouteWatch:
             change = replace(change, since=record.since)
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
         if record is not None and together:
-            record.marks.append(change)
+            self._join(record, change)
         else:
-            self._records = [*self._records, OpenRecord([change], self._before(change))][-_RECORDS_KEPT:]
-            self._old, self._closed, self._running = Tally(), [], Tally()
+            self._open(OpenRecord([change], self._before(change)))
         if change.kind not in _APART or _LEARNED.fullmatch(change.after):
             self._forget(change.kind)
+
+    def mark_silent(self, silent: Silent, offset: int) -> str:
+        """Enter a change that nobody announced; returns the id of the change that it is a part of.
+
+        A suspicion by itself changes nothing but the list: what is compared, and since when, stays.
+        """
+        self.changed = True
+        change = silent.mark(offset)
+        self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
+        record = next((one for one in reversed(self._records) if one.shows(silent)), None)
+        if record is None:
+            record = self._open_silent(change, silent)
+        else:
+            blocks = [*self._closed, self._running]
+            run = sum(one.exchanges for one in blocks if (one.began_at or 0.0) >= silent.since)
+            self._join(record, replace(change, since=record.since, run=run))
+            known = record.silent
+            record.silent = silent if known is None else known.joined(silent)
+        self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
+        self._forget(change.kind)
+        return change_id(self.route, record.marks[0])
+
+    def silent(self, change: str) -> Silent | None:
+        """The evidence of a change, by its id; None if there is none or the change is no longer kept."""
+        record = self._find(change)
+        return None if record is None else record.silent
+
+    def update_silent(self, change: str, silent: Silent) -> None:
+        """Enter what became of a change that nobody announced; one that is no longer kept stays so."""
+        record = self._find(change)
+        if record is not None:
+            record.silent = silent
+            self.changed = True
+
+    def _find(self, change: str) -> OpenRecord | None:
+        return next((one for one in self._records if change_id(self.route, one.marks[0]) == change), None)
+
+    def _join(self, record: OpenRecord, change: ChangeMark) -> None:
+        confirmed = record.suspected and change.kind != kinds.TRAITS
+        record.marks.append(change)
+        if confirmed:
+            # What comes before the next change begins with this one.
+            self._old, self._closed, self._running = Tally(), [], Tally()
+            self._old.merge(record.after)
+
+    def _open(self, record: OpenRecord) -> None:
+        self._records.append(record)
+        if not record.suspected:
+            self._old, self._closed, self._running = Tally(), [], Tally()
+            self._old.merge(record.after)
+        if len(self._records) > _RECORDS_KEPT:
+            unconfirmed = (one for one in self._records[:-1] if one.suspected)
+            self._records.remove(next(unconfirmed, self._records[0]))
+
+    def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
+        """A change of its own, with the blocks of traffic that lie wholly before and after its first sign."""
+        blocks = [self._old, *self._closed, self._running]
+        before, after = Tally(), Tally()
+        for tally in blocks:
+            if tally.ended_at is None or tally.began_at is None:
+                continue
+            if tally.ended_at <= silent.after:
+                before.merge(tally)
+            elif tally.began_at >= silent.since:
+                after.merge(tally)
+        if not before.exchanges:
+            before.merge(self._old)
+        record = OpenRecord([replace(change, run=after.exchanges)], before)
+        record.silent, record.after = silent, after
+        self._open(record)
+        return record
 
     def _before(self, change: ChangeMark) -> Tally:
         """The traffic since the change before, without the blocks that may hold some of this one."""
@@ -471,7 +543,7 @@ class RouteWatch:
             # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
             self._shares["lengths"].forget()
             self._shares["likeness"].forget()
-        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS}:
+        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS, kinds.TRAITS}:
             self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:

@@ -79,7 +79,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
