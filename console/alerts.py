@@ -175,7 +175,7 @@ def explanation(changes: Sequence[ChangeReport], route: str, raised_at: float | 
     """The newest change of a route before an alert was raised there; None if there was none lately."""
     if raised_at is None:
         return None
-    before = (one for one in changes if one.route == route and -_SLACK_S <= raised_at - one.at <= EXPLAINS_S)
+    before = (one for one in changes if route in one.routes and -_SLACK_S <= raised_at - one.at <= EXPLAINS_S)
     return next(before, None)
 
 
@@ -200,8 +200,9 @@ def _matters(change: ChangeReport, now: float) -> bool:
 def _newest(changes: Sequence[ChangeReport]) -> list[ChangeReport]:
     found: dict[str, ChangeReport] = {}
     for change in changes:
-        found.setdefault(change.route, change)
-    return list(found.values())
+        for route in change.routes:
+            found.setdefault(route, change)
+    return list({change.id: change for change in found.values()}.values())
 
 
 def _shifts(state: str) -> str:

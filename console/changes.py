@@ -29,7 +29,7 @@ def change_handlers(
 
     def found(change: str) -> ChangeReport:
         for report in reports():
-            if change in {report.id, report.also}:
+            if report.is_called(change):
                 return report
         raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
 
@@ -55,7 +55,7 @@ def change_handlers(
 def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
     """Changes for a file, newest first."""
     return Table.of(
-        (one for one in changes if route in {None, one.route}),
+        (one for one in changes if route is None or route in one.routes),
         "id",
         "route",
         "at",

@@ -57,7 +57,7 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
         return None
     events = sources.monitor_store.events(EVENTS_READ)
     noticed = (
-        [one for one in sources.change_reports() if one.route == route] if sources.change_reports else []
+        [one for one in sources.change_reports() if route in one.routes] if sources.change_reports else []
     )
     firing = alerts_page(own, events, noticed, now).firing
     return Page(

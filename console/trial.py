@@ -352,7 +352,7 @@ def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> Change
     of_route = [
         one
         for one in (sources.change_reports or tuple)()
-        if one.route == verdict.route and (one.at > verdict.scored_at) == after
+        if verdict.route in one.routes and (one.at > verdict.scored_at) == after
     ]
     return (min if after else max)(of_route, key=lambda one: one.at, default=None)
 

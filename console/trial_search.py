@@ -140,7 +140,7 @@ class TrialFilter:
         """The same with the change put into route and time; None if there is no such change any more."""
         if not self.change:
             return self
-        found = next((one for one in changes if self.change in (one.id, one.also)), None)
+        found = next((one for one in changes if one.is_called(self.change)), None)
         if found is None:
             return None
         since, until = self.span

@@ -1,4 +1,4 @@
-"""What the change response remembers: runs of goldens, what was responded to, and settings."""
+"""What the change response remembers: runs of goldens, scores of references, responses, and settings."""
 
 from __future__ import annotations
 
@@ -71,6 +71,74 @@ class GoldenRun:
         return cls(results=results, deciding=tuple(raw.pop("deciding")), **raw)
 
 
+Move = Literal["better", "worse", "changed", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredReference:
+    """The new answer to a reference prompt beside an earlier one."""
+
+    reference: str
+    """Its id."""
+    rating: int | None = None
+    """1 to 3, 3 = same content; None if it could not be rated."""
+    qualities: dict[str, Move] = field(default_factory=dict)
+    """By metric what the new answer is; empty where the content is the same."""
+    failure: str = ""
+    """Why there are no scores, in snake case; "" if there are."""
+
+
+class QualityTally(NamedTuple):
+    """One quality over all references that were scored."""
+
+    metric: str
+    worse: int
+    better: int
+    changed: int
+    """Otherwise, as far as the metric can tell."""
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerScores:
+    """What the two-stage scoring says of the answers before and after a change that nobody announced."""
+
+    change: str
+    """Id of the change."""
+    route: str
+    at: float
+    """Unix time in seconds."""
+    judged: bool
+    """Whether a judge scored, or heuristics alone."""
+    results: tuple[ScoredReference, ...]
+
+    @property
+    def scored(self) -> int:
+        """References with scores."""
+        return sum(not one.failure for one in self.results)
+
+    @property
+    def tallies(self) -> tuple[QualityTally, ...]:
+        """By quality, the one that moved in the most references first."""
+        scored = [one.qualities for one in self.results if not one.failure]
+        found = []
+        for metric in dict.fromkeys(name for one in scored for name in one):
+            moves = [one.get(metric, "same") for one in scored]
+            counts = (moves.count("worse"), moves.count("better"), moves.count("changed"))
+            found.append(QualityTally(metric, *counts, len(moves)))
+        return tuple(sorted(found, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The scores as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> AnswerScores:
+        """Read what `to_json` wrote."""
+        results = tuple(ScoredReference(**one) for one in raw.pop("results"))
+        return cls(results=results, **raw)
+
+
 class _Claim(NamedTuple):
     """Somebody responds to a change."""
 
@@ -105,6 +173,28 @@ _RUNS: Final = Collection(
     key_of=lambda run: (run.id,),
     fields_of=lambda run: (run.route,),
 )
+_SCORES_KEPT: Final = 100
+"""Of each route."""
+_SCORES: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS reference_scores (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, change TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
+             body TEXT NOT NULL)""",
+    ),
+    table="reference_scores",
+    key=("change",),
+    fields=("route",),
+    tag="changes",
+    layout="ordered",
+    name="reference-scores",
+    revision="scored",
+    kept=_SCORES_KEPT,
+    kept_of="route",
+    pack=lambda scores, _seal: json.dumps(scores.to_json()),
+    unpack=lambda body, _seal, _name: AnswerScores.from_json(json.loads(body)),
+    key_of=lambda scores: (scores.change,),
+    fields_of=lambda scores: (scores.route,),
+)
 _RESPONSES: Final = Collection(
     schema=("CREATE TABLE IF NOT EXISTS change_responses (change TEXT PRIMARY KEY, at REAL NOT NULL)",),
     table="change_responses",
@@ -138,7 +228,7 @@ class ChangeStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_RUNS, _RESPONSES, _SETTINGS)
+        documents.open(_RUNS, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
         """Keep a run of goldens; one of the same id replaces it."""
@@ -151,6 +241,14 @@ class ChangeStore:
     def revision(self) -> int:
         """Grows with every run that is kept."""
         return self._documents.revision(_RUNS)
+
+    def put_scores(self, scores: AnswerScores) -> None:
+        """Keep the scores of a change; others of the same change are replaced."""
+        self._documents.put(_SCORES, scores)
+
+    def scores(self) -> dict[str, AnswerScores]:
+        """The scores that are kept, by the id of the change."""
+        return {one.change: one for one in self._documents.history(_SCORES)}
 
     def respond(self, change: str, at: float) -> bool:
         """Claim the response to a change; False if somebody has it already. On Redis for a month."""

@@ -43,7 +43,7 @@ def changes() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes of all routes, the newest first."""
-    found = [report for report in _book(stores).reports() if route is None or report.route == route]
+    found = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
         click.echo(json.dumps([asdict(report) for report in found], ensure_ascii=False, indent=2))
         return

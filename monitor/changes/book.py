@@ -62,7 +62,7 @@ class ChangeBook:
 
     def find(self, change: str) -> ChangeReport | None:
         """The report on one change; None if it is not known (any more)."""
-        return next((report for report in self.reports() if change in {report.id, report.also}), None)
+        return next((report for report in self.reports() if report.is_called(change)), None)
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
         """The last run of each route's goldens."""
@@ -75,8 +75,13 @@ class ChangeBook:
             self._history = history_of(self._store.runs(), noise=self._noise())
             self._revision = revision
         records = list(self._records())
+        found = any(record.silent is not None and record.silent.found for record in records)
         return reports_of(
-            records, self._history, settings=self._settings(records), min_trials=self._min_trials
+            records,
+            self._history,
+            scores=self._store.scores() if found else {},
+            settings=self._settings(records),
+            min_trials=self._min_trials,
         )
 
     def _settings(self, records: Sequence[ChangeRecord]) -> dict[str, tuple[str, ...]]:

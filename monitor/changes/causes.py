@@ -66,6 +66,8 @@ _SPEAKS_FOR: Final = {
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.ANSWERS: Cause.PROVIDER,
     kinds.RATINGS: Cause.PROVIDER,
+    kinds.TRAITS: Cause.PROVIDER,
+    kinds.REFERENCES: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
 """A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
@@ -75,13 +77,19 @@ _EXPLAINED_BY: Final = {
     # By rule: another judge does not move them. Other perturbations or rewriters may.
     kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS},
     kinds.RATINGS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS, kinds.JUDGE, kinds.JUDGE_DRIFT},
+    # Of prompts that are alike, of one requested model, prompt version and set of parameters.
+    kinds.TRAITS: _OURS | {kinds.TRAFFIC},
+    # The very same requests, compared by rule: nothing of ours moves them but another model.
+    kinds.REFERENCES: frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
     # The same questions, compared by rule: neither other traffic nor another judge moves them.
     kinds.GOLDENS: _OURS - {kinds.PARAMETERS},
     kinds.JUDGE: frozenset((kinds.SETTINGS,)),
     # Where answers are others by rule, a judge that rates them otherwise does what it should.
     kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
 }
-_TIMED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT))
+_MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, *kinds.SILENT))
+"""What says when answers moved."""
+_TIMED: Final = _MOVED | {kinds.JUDGE_DRIFT}
 """Explained only by what changed at about the same time."""
 _OF_ANSWERS: Final = frozenset((*_TIMED, kinds.GOLDENS, kinds.FINGERPRINT))
 """What a silent change by the provider shows in."""
@@ -120,6 +128,7 @@ def likely_cause(
     goldens_judged: bool = False,
     comparison: Comparison | None = None,
     differs: bool = False,
+    unconfirmed: bool = False,
 ) -> Causes:
     """The candidates for the cause of a change.
 
@@ -130,8 +139,10 @@ def likely_cause(
         goldens_judged: Whether a judge said so, which a judge that drifts would say as well.
         comparison: The traffic before and after; None where there is none.
         differs: Whether any difference of the answers was measured.
+        unconfirmed: Whether reference prompts are answered as before though answers look different.
     """
-    return _Case(marks, goldens_moved, goldens_judged, comparison).causes(differs=differs)
+    case = _Case(marks, goldens_moved, goldens_judged, comparison)
+    return case.causes(differs=differs, unconfirmed=unconfirmed)
 
 
 class _Case:
@@ -150,11 +161,13 @@ class _Case:
         self._comparison = comparison
         noticed = dict.fromkeys(mark.kind for mark in marks)
         self._kinds = tuple({**noticed, **({kinds.GOLDENS: None} if goldens_moved else {})})
-        moved = [_onset(mark) for mark in marks if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+        moved = [_onset(mark) for mark in marks if mark.kind in _MOVED]
         self._answers_at = min(moved, default=None)
         self._began = min((_onset(mark) for mark in marks), default=0)
+        self._by_provider: set[str] = set()
+        """Kinds that speak for the provider."""
 
-    def causes(self, *, differs: bool) -> Causes:
+    def causes(self, *, differs: bool, unconfirmed: bool) -> Causes:
         """Everything that is known."""
         found: dict[Cause, list[ChangeMark]] = {}
         evidence = []
@@ -162,14 +175,23 @@ class _Case:
             own = [mark for mark in self._marks if mark.kind == kind]
             open_ = [mark for mark in own if not self._explained(kind, mark)]
             # A shift of answers is no news where the goldens, asked since, are answered as before.
-            denied = kind in {kinds.ANSWERS, kinds.RATINGS} and self._goldens_moved is False
+            by_goldens = kind in {kinds.ANSWERS, kinds.RATINGS} and self._goldens_moved is False
+            denied_by = (
+                "goldens"
+                if by_goldens
+                else "reference prompts"
+                if unconfirmed and kind == kinds.TRAITS
+                else ""
+            )
             cause = _SPEAKS_FOR.get(kind)
             explained = (
                 "" if open_ or (not own and not self._explained(kind, None)) else self._explainer(kind)
             )
-            if cause is not None and not explained and not denied:
+            if cause is not None and not explained and not denied_by:
                 found.setdefault(cause, []).extend(open_)
-            evidence.append(_sentence(kind, own, explained, denied=denied))
+                if cause is Cause.PROVIDER:
+                    self._by_provider.add(kind)
+            evidence.append(_sentence(kind, own, explained, denied_by))
         if self._goldens_moved is None:
             evidence.append(
                 "No goldens were replayed, so whether answers changed rests on the traffic alone."
@@ -186,8 +208,13 @@ class _Case:
         if strong:
             cause = strong[0].cause if len(strong) == 1 else Cause.UNCLEAR
         else:
-            cause = candidates[0].cause if candidates and differs else Cause.NOTHING
+            suspected = Cause.PROVIDER in found
+            cause = candidates[0].cause if candidates and (differs or suspected) else Cause.NOTHING
         return Causes(cause, tuple(candidates), tuple(evidence), tuple(ruled_out))
+
+    def _suspects(self, cause: Cause) -> bool:
+        """Whether a cause rests on nothing but how ordinary answers look: that is a suspicion."""
+        return cause is Cause.PROVIDER and self._by_provider == {kinds.TRAITS}
 
     def _explained(self, kind: str, mark: ChangeMark | None) -> bool:
         return next(self._explainers(kind, mark), None) is not None
@@ -229,8 +256,10 @@ class _Case:
             return abs(at), -max((_size(mark) for mark in marks), default=0.0), list(Cause).index(cause)
 
         candidates = [
-            Candidate(cause, False, self._why(cause, found[cause])) for cause in sorted(found, key=place)
+            Candidate(cause, self._suspects(cause), self._why(cause, marks))
+            for cause, marks in sorted(found.items(), key=lambda one: place(one[0]))
         ]
+        candidates.sort(key=lambda one: one.weaker)
         if not found and differs:
             candidates.append(Candidate(Cause.PROVIDER, True, self._why(Cause.PROVIDER, [])))
         judge = self._comparison.judge if self._comparison is not None else None
@@ -277,7 +306,12 @@ class _Case:
             side = "after" if gap > 0 else "before"
             text = f"nothing else changed then, {abs(gap)} exchanges {side} the change of "
             text += kinds.NAMES[nearest.kind]
-        text += ", so the provider may have changed the model silently"
+        if any(mark.kind == kinds.REFERENCES for mark in marks):
+            text += ", and the same requests get other answers: the provider changed the model silently"
+        elif self._suspects(Cause.PROVIDER):
+            text += ": the provider may have changed the model silently, which reference prompts can show"
+        else:
+            text += ", so the provider may have changed the model silently"
         more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
         return f"{text}{': ' if said else ''}{'; '.join(said[:_SHOWN])}{more}."
 
@@ -348,13 +382,13 @@ def _named(kind: str) -> str:
     return f"{name[0].upper()}{name[1:]}"
 
 
-def _sentence(kind: str, own: Sequence[ChangeMark], explained: str, *, denied: bool) -> str:
+def _sentence(kind: str, own: Sequence[ChangeMark], explained: str, denied_by: str) -> str:
     if own:
         text = f"{_named(kind)}: {'; '.join(f'“{mark.before}” → “{mark.after}”' for mark in own)}"
     else:
         text = "Goldens: answered otherwise than before"
     if explained:
         return f"{text} (explained by: {explained})."
-    if denied:
-        return f"{text} (the goldens do not show it)."
+    if denied_by:
+        return f"{text} (the {denied_by} do not show it)."
     return f"{text}."

@@ -9,8 +9,10 @@ same request is sent again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.labels import label
 from evenkeel.monitor.changes import kinds
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
+    from evenkeel.monitor.detect.references import ReferenceEvidence
+    from evenkeel.stores.changes import AnswerScores
 
 Found = Literal["worse", "fragile", "better", "different"]
 Effect = Literal["worse", "fragile", "better", "different", "none_seen", "unknown"]
@@ -160,6 +164,47 @@ def of_goldens(
             was = "" if before is None else f", {before:.0%} before"
             effect: Found = "different" if measure == CONTENT else "worse"
             yield Finding(effect, f"Goldens: {now:.0%} breach {measure}{was}.", rated=judged)
+
+
+def of_references(evidence: ReferenceEvidence) -> Finding:
+    """What the reference prompts show: that answers are others, not whether they are better."""
+    return Finding(
+        "different",
+        f"Reference prompts: new answers are {evidence.likeness:.0%} like the earlier ones, which are "
+        f"{evidence.own:.0%} like each other ({evidence.calls} calls).",
+    )
+
+
+_CHANCE: Final = 0.05
+
+
+def of_scores(scores: AnswerScores) -> Iterator[Finding]:
+    """Which qualities moved between the earlier and the new answers to reference prompts.
+
+    A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
+    answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
+    """
+    tallies = scores.tallies
+    for one in tallies:
+        moved = one.worse + one.better
+        if moved == 0:
+            continue
+        rare = _sign_test(one.worse, one.better) * len(tallies) <= _CHANCE
+        effect: Found = "different"
+        if scores.judged and rare:
+            effect = "worse" if one.worse > one.better else "better"
+        by = "the judge" if scores.judged else "the heuristics"
+        text = (
+            f"{label(one.metric)}, by {by}: worse in {one.worse} and better in {one.better} of {one.n} "
+            "reference prompts."
+        )
+        yield Finding(effect, text, rated=True)
+
+
+def _sign_test(some: int, others: int) -> float:
+    """The chance of a split at least as uneven where both directions are as likely."""
+    n, few = some + others, min(some, others)
+    return min(1.0, 2 * sum(comb(n, k) for k in range(few + 1)) / 2**n)
 
 
 def _said(sides: Sides, text: str) -> str:

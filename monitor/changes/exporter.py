@@ -49,8 +49,9 @@ class ChangeCollector(ListedCollector):
                     score.add_metric([route, run.model, result.golden, metric], value)
         shown: dict[str, int] = {}
         for report in self._reports():
-            shown[report.route] = shown.get(report.route, 0) + 1
-            if shown[report.route] <= CHANGES_SHOWN:
-                labels = [report.route, report.id, report.cause.value]
-                effect.add_metric([*labels, report.effect], 1.0)
-                changed_at.add_metric(labels, report.at)
+            for route in report.routes:
+                shown[route] = shown.get(route, 0) + 1
+                if shown[route] <= CHANGES_SHOWN:
+                    labels = [route, report.id, report.cause.value]
+                    effect.add_metric([*labels, report.effect], 1.0)
+                    changed_at.add_metric(labels, report.at)

@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.changes.causes import SAID
 from evenkeel.monitor.changes.kinds import NAMES
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.comparison import Comparison, Sides
     from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
+    from evenkeel.monitor.changes.silent_report import SilentSide
 
 _LONGEST: Final = 300
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
@@ -40,6 +40,8 @@ def _lines(report: ChangeReport) -> Iterator[str]:
     yield f"- Noticed: {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     yield f"- Coincided with: **{report.coincided}**"
     yield f"- Effect: **{report.said}**"
+    if report.silent is not None:
+        yield from _silent(report.silent)
     yield from _section("What was measured", [_text(line) for line in finding_lines(report)])
     yield from _section("What coincided with it", [_text(line) for line in candidate_lines(report)])
     yield from _section("What it was not", [_text(line) for line in report.ruled_out])
@@ -56,6 +58,25 @@ def _lines(report: ChangeReport) -> Iterator[str]:
         yield from _comparison(report.comparison)
 
 
+def _silent(silent: SilentSide) -> Iterator[str]:
+    facts = [f"{name}: {_text(said)}" for name, said in silent.facts]
+    yield from _section("A change that nobody announced", facts)
+    if silent.moved:
+        yield ""
+        yield "| trait of ordinary answers | standard deviations |"
+        yield "|---|---:|"
+        for one in silent.moved:
+            yield f"| {_text(one.said)} | {one.distance:+.1f} |"
+    if silent.found:
+        yield ""
+        yield "| route | prompt version | calls | new to earlier answers | earlier ones to each other |"
+        yield "|---|---|---:|---:|---:|"
+        for place in silent.routes:
+            for one in place.references.versions if place.references is not None else ():
+                figures = f"{one.asked} | {one.likeness:.0%} | {one.own:.0%}"
+                yield f"| {_text(place.route)} | {_text(one.prompt_version) or '–'} | {figures} |"
+
+
 def finding_lines(report: ChangeReport) -> list[str]:
     """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
     return [
@@ -67,7 +88,7 @@ def finding_lines(report: ChangeReport) -> list[str]:
 def candidate_lines(report: ChangeReport) -> list[str]:
     """What coincided with the change, the best candidate first."""
     return [
-        f"{SAID[one.cause].capitalize()}{' (weaker)' if one.weaker else ''}: {one.why}"
+        f"{report.words(one.cause).capitalize()}{' (weaker)' if one.weaker else ''}: {one.why}"
         for one in report.candidates
     ]
 

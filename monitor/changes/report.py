@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.figures import listing
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
@@ -19,15 +20,19 @@ from evenkeel.monitor.changes.effects import (
     measured,
     noticed,
     of_goldens,
+    of_references,
+    of_scores,
 )
+from evenkeel.monitor.changes.silent_report import SilentSide, ruled_out, silent_side
 from evenkeel.monitor.detect.gate import Verdict as GateVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.detect.gate import GateReport
+    from evenkeel.stores.changes import AnswerScores
 
 
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
@@ -36,6 +41,8 @@ _SAME_TIME_S: Final = 86_400.0
 """A golden alarm belongs to a change that came at most so long before the run that decided it."""
 
 
+PROVEN: Final = "a silent change by the provider"
+SUSPECTED: Final = "a suspected silent change by the provider"
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
 """Causes with which a mere difference is news: others may have made the change."""
@@ -85,8 +92,21 @@ class ChangeReport:
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
     """Which settings differ, one line each."""
-    also: str = ""
-    """Id under which the canaries reported it before the traffic showed it; "" if they did not."""
+    also: tuple[str, ...] = ()
+    """Other ids of it: of what the canaries reported before the traffic showed it, and of the same silent
+    change on other routes."""
+    silent: SilentSide | None = None
+    """The evidence that answers changed though nobody said so; None without any."""
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """Where it shows: the route itself, then others where the same silent change does."""
+        others = () if self.silent is None else (one.route for one in self.silent.routes)
+        return tuple(dict.fromkeys((self.route, *others)))
+
+    def is_called(self, change: str) -> bool:
+        """Whether this is one of its ids."""
+        return change == self.id or change in self.also
 
     @property
     def among(self) -> tuple[Cause, ...]:
@@ -98,13 +118,19 @@ class ChangeReport:
     def coincided(self) -> str:
         """What coincided with it, in a few words."""
         if self.cause is Cause.UNCLEAR:
-            return " or ".join(SAID[cause] for cause in self.among)
-        return SAID[self.cause]
+            return " or ".join(self.words(cause) for cause in self.among)
+        return self.words(self.cause)
+
+    def words(self, cause: Cause) -> str:
+        """A cause in a few words, as sure as the evidence is."""
+        if cause is Cause.PROVIDER and self.silent is not None:
+            return PROVEN if self.silent.found else SUSPECTED
+        return SAID[cause]
 
     @property
     def title(self) -> str:
-        """Route and what coincided with the change in a few words."""
-        return f"{self.route}: {self.coincided}"
+        """Routes and what coincided with the change in a few words."""
+        return f"{listing(self.routes)}: {self.coincided}"
 
     @property
     def rated_differently(self) -> bool:
@@ -116,6 +142,8 @@ class ChangeReport:
         """What it did, in a few words."""
         if self.effect == "different" and self.rated_differently and all(one.rated for one in self.findings):
             return "answers are rated differently"
+        if self.silent is not None and not self.silent.found and not self.findings:
+            return "a change of the answers is suspected"
         return EFFECTS[self.effect]
 
     @property
@@ -140,29 +168,49 @@ def reports_of(
     records: Sequence[ChangeRecord],
     history: GoldenHistory,
     *,
+    scores: Mapping[str, AnswerScores] | None = None,
     settings: Mapping[str, Sequence[str]] | None = None,
     min_trials: int = 30,
 ) -> tuple[ChangeReport, ...]:
-    """All changes, the newest first.
+    """All changes, the newest first. A silent change that shows on several routes is one.
 
     Args:
         records: Of all routes, as the fold has them.
         history: Of the goldens.
+        scores: Of answers to reference prompts, by the id of the change.
         settings: Which settings differ, by the fingerprint after the change.
         min_trials: Nothing is said about fewer observations.
     """
     alarms = list(history.alarms)
     found = []
-    for record in sorted(records, key=lambda one: one.at, reverse=True):
+    for record, *others in _grouped(records):
         own = next((alarm for alarm in alarms if _belongs(alarm, record)), None)
         if own is not None:
             alarms.remove(own)
-        judged = record.id in history.judged
-        found.append(
-            _of_record(record, history.gates.get(record.id), own, settings or {}, min_trials, judged=judged)
+        report = _of_record(
+            record,
+            history.gates.get(record.id),
+            own,
+            silent_side((record, *others), (scores or {}).get(record.id)),
+            settings or {},
+            min_trials,
+            judged=record.id in history.judged,
         )
+        found.append(replace(report, also=(*report.also, *(one.id for one in others))))
     found += [_of_alarm(alarm) for alarm in alarms]
     return tuple(sorted(found, key=lambda one: (-one.at, one.id)))
+
+
+def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
+    """The records of each change, the newest first; within a silent one the route that was first."""
+    groups: dict[str, list[ChangeRecord]] = {}
+    for record in sorted(records, key=lambda one: one.at, reverse=True):
+        incident = record.silent.incident if record.silent is not None else ""
+        groups.setdefault(incident or record.id, []).append(record)
+    return [
+        sorted(group, key=lambda one: (one.id != incident, one.at, one.id))
+        for incident, group in groups.items()
+    ]
 
 
 def _belongs(alarm: GoldenAlarm, record: ChangeRecord) -> bool:
@@ -173,6 +221,7 @@ def _of_record(
     record: ChangeRecord,
     gate: GateReport | None,
     alarm: GoldenAlarm | None,
+    silent: SilentSide | None,
     settings: Mapping[str, Sequence[str]],
     min_trials: int,
     *,
@@ -181,15 +230,19 @@ def _of_record(
     comparison = compare(record.before, record.after, min_trials=min_trials)
     goldens = _goldens(gate, alarm)
     judged = judged or (alarm is not None and alarm.judged)
-    found = (*measured(comparison), *_of_goldens(goldens, judged=judged))
+    found = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
     found = found or tuple(noticed(record.marks))
+    unsettled = silent is not None and not silent.found
     causes = likely_cause(
         record.marks,
         goldens_moved=_moved(gate, alarm),
         goldens_judged=judged,
         comparison=comparison,
         differs=bool(found),
+        unconfirmed=silent is not None and silent.state == "not_confirmed",
     )
+    if silent is not None:
+        causes = causes._replace(ruled_out=(*ruled_out(silent, record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or kinds.JUDGE in record.kinds:
         found = as_different(found)
     known = comparison.measured or (gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE)
@@ -202,13 +255,23 @@ def _of_record(
         at=record.at,
         marks=record.marks,
         **causes._asdict(),
-        effect=effect_of(found, known=known),
+        effect=effect_of(found, known=known and not unsettled),
         findings=found,
         comparison=comparison,
         goldens=goldens,
         settings=tuple(differ),
-        also=_alarm_id(alarm) if alarm is not None else "",
+        also=(_alarm_id(alarm),) if alarm is not None else (),
+        silent=silent,
     )
+
+
+def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
+    """What reference prompts show; how ordinary answers look is none by itself."""
+    if silent is None or silent.references is None:
+        return
+    yield of_references(silent.references)
+    if silent.scores is not None:
+        yield from of_scores(silent.scores)
 
 
 def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:

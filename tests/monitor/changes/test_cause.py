@@ -39,6 +39,11 @@ def marks(*names, trait="language"):
         ([kinds.FINGERPRINT], False, Cause.NOTHING),
         ([kinds.FINGERPRINT], None, Cause.NOTHING),
         ([kinds.RATINGS], False, Cause.NOTHING),
+        ([kinds.TRAITS], None, Cause.PROVIDER),
+        ([kinds.TRAITS, kinds.PROMPT], None, Cause.PROMPT),
+        ([kinds.TRAITS, kinds.TRAFFIC], None, Cause.TRAFFIC),
+        ([kinds.TRAITS, kinds.REFERENCES], None, Cause.PROVIDER),
+        ([kinds.REFERENCES, kinds.MODEL], None, Cause.MODEL),
     ],
 )
 def test_the_table_of_the_docs(noticed, goldens, cause):
@@ -54,6 +59,8 @@ def test_the_table_of_the_docs(noticed, goldens, cause):
         ([kinds.TRAFFIC], True, {Cause.TRAFFIC, Cause.PROVIDER}),
         ([kinds.PARAMETERS], True, {Cause.PARAMETERS, Cause.PROVIDER}),
         ([kinds.JUDGE_DRIFT], True, {Cause.JUDGE, Cause.PROVIDER}),
+        ([kinds.REFERENCES, kinds.PROMPT], None, {Cause.PROMPT, Cause.PROVIDER}),
+        ([kinds.REFERENCES, kinds.TRAFFIC], None, {Cause.TRAFFIC, Cause.PROVIDER}),
     ],
 )
 def test_two_that_speak_for_themselves_are_unclear(noticed, goldens, among):
@@ -84,7 +91,8 @@ def test_every_combination_has_a_cause_and_says_what_was_noticed():
             for goldens in (True, False, None):
                 verdict = likely_cause(marks(*noticed), goldens_moved=goldens)
                 assert (verdict.cause is Cause.NOTHING) == (not verdict.candidates)
-                assert (verdict.cause is Cause.UNCLEAR) == (len(verdict.candidates) > 1)
+                strong = [one for one in verdict.candidates if not one.weaker]
+                assert (verdict.cause is Cause.UNCLEAR) == (len(strong) > 1)
                 for kind in noticed:
                     said = kinds.NAMES[kind].lower()
                     assert any(said in line.lower() for line in verdict.evidence)

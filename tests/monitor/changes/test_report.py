@@ -142,7 +142,7 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)
     (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
     assert joined.cause is Cause.PROVIDER
-    assert joined.also == alone.id
+    assert joined.also == (alone.id,)
     elsewhere = record(answers, before=tally(9, 2), after=tally(9, 2), route="billing")
     assert len(reports_of([elsewhere], history)) == 2
 

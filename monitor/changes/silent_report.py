@@ -1,0 +1,224 @@
+"""What a report says of a change that nobody announced: since when, where, how far, and what it was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.figures import count, date_and_time, listing
+from evenkeel.monitor.changes import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.changes.silent import Silent, State
+    from evenkeel.monitor.detect.references import ReferenceEvidence
+    from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
+    from evenkeel.stores.changes import AnswerScores
+
+STATES: Final[dict[State, str]] = {
+    "suspected": "Suspected: ordinary answers look different; no reference prompt has confirmed it so far.",
+    "found": "Found: the same requests get different answers than before.",
+    "not_confirmed": "Not confirmed: reference prompts were asked again and are answered as before.",
+    "undecided": "Undecided: too few reference prompts could be asked within a day.",
+    "reversed": "Over: answers are back to what they were.",
+    "replaced": "Over: answers changed once more; a later report says how.",
+    "settled": "Found, and a day old: later answers are compared with the new ones.",
+}
+"""For people."""
+
+
+class Names(NamedTuple):
+    """What the endpoint called itself."""
+
+    before: str
+    """"" if the name did not change, or is not known."""
+    after: tuple[str, ...]
+    """The most frequent first; empty if it gives none."""
+
+    def said(self, missing: str) -> str:
+        """For people; `missing` if there is none."""
+        after = listing([f"“{name}”" for name in self.after])
+        if self.before:
+            return f"“{self.before}” before, {after} since"
+        return f"{after}, no change was noticed" if after else missing
+
+
+@dataclass(frozen=True, slots=True)
+class SilentRoute:
+    """One route on which it shows."""
+
+    route: str
+    change: str
+    """Id of what was noticed there."""
+    at: float
+    """Unix time in seconds at which it was decided."""
+    after: float
+    """Unix time in seconds after which it came."""
+    since: float
+    """Unix time in seconds of the first answer that was unlike those before."""
+    state: State
+    traits: TraitEvidence | None
+    references: ReferenceEvidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class SilentSide:
+    """A change that nobody announced, on every route where the same requested model shows it."""
+
+    state: State
+    requested_model: str
+    after: float
+    """Unix time in seconds after which it came; `since` itself where only ordinary answers show it."""
+    since: float
+    """Unix time in seconds of the first answer that was unlike those before."""
+    routes: tuple[SilentRoute, ...]
+    """The one that was found first is the first."""
+    models: Names
+    """Returned by the endpoint."""
+    fingerprints: Names
+    summary: str
+    """All of it in a sentence or two."""
+    scores: AnswerScores | None = None
+    """Of the answers before and after, if reference prompts were scored."""
+
+    @property
+    def found(self) -> bool:
+        """Whether reference prompts show it, on any route."""
+        return self.references is not None
+
+    @property
+    def references(self) -> ReferenceEvidence | None:
+        """Of the first route that has any."""
+        return next((one.references for one in self.routes if one.references is not None), None)
+
+    @property
+    def traits(self) -> TraitEvidence | None:
+        """Of the first route that has any."""
+        return next((one.traits for one in self.routes if one.traits is not None), None)
+
+    @property
+    def moved(self) -> tuple[MovedTrait, ...]:
+        """Traits that moved, the furthest first."""
+        return () if self.traits is None else self.traits.moved
+
+    @property
+    def when(self) -> str:
+        """When it came about, for people."""
+        if self.after < self.since:
+            return f"between {date_and_time(self.after)} and {date_and_time(self.since)}"
+        return f"about {date_and_time(self.since)}"
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What stands at the head of the report, by name."""
+        found = [
+            ("State", STATES[self.state]),
+            ("Began", self.when),
+            ("Requested model", self.requested_model or "none named"),
+            ("Routes", listing([_place(one) for one in self.routes])),
+        ]
+        if self.references is not None:
+            found.append(("Reference prompts", _alike(self.references)))
+        else:
+            found.append(("Reference prompts", "none has shown a difference"))
+        if self.traits is not None:
+            pairs = count(self.traits.pairs, "pair")
+            found.append(("Ordinary answers", f"differ from earlier ones to similar prompts, in {pairs}"))
+        found.append(("Returned model", self.models.said("no name was returned")))
+        found.append(("System fingerprint", self.fingerprints.said("none was returned")))
+        return found
+
+
+def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = None) -> SilentSide | None:
+    """What the records of one change come to, the first of them found first; None without any evidence."""
+    routes = tuple(_route(one, one.silent) for one in records if one.silent is not None)
+    if not routes:
+        return None
+    leading = next((one for one in routes if one.references is not None), routes[0])
+    silent = next(one.silent for one in records if one.silent is not None and one.id == leading.change)
+    marks = [mark for one in records if one.id == leading.change for mark in one.marks]
+
+    def names(kind: str, after: tuple[str, ...]) -> Names:
+        switched = [mark for mark in marks if mark.kind == kind]
+        if not switched:
+            return Names("", after)
+        return Names(switched[0].before, after or (switched[-1].after,))
+
+    found = leading.references
+    side = SilentSide(
+        state=silent.state,
+        requested_model=silent.requested_model,
+        after=silent.after,
+        since=silent.since,
+        routes=routes,
+        models=names(kinds.MODEL, found.models if found is not None else ()),
+        fingerprints=names(kinds.FINGERPRINT, found.fingerprints if found is not None else ()),
+        summary="",
+        scores=scores,
+    )
+    return _with_summary(side)
+
+
+def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
+    return SilentRoute(
+        record.route,
+        record.id,
+        silent.at,
+        silent.after,
+        silent.since,
+        silent.state,
+        silent.traits,
+        silent.references,
+    )
+
+
+def ruled_out(side: SilentSide, noticed: frozenset[str]) -> Iterator[str]:
+    """What it was not, one sentence each, as far as the evidence goes.
+
+    Args:
+        side: The evidence.
+        noticed: Kinds of what was noticed at the same time.
+    """
+    if side.references is not None:
+        version = "" if kinds.PROMPT in noticed else ", and the prompt version did not change"
+        yield f"Your prompt: the reference prompts were sent as your application had sent them{version}."
+        yield "Request parameters: they are part of the recorded requests, which were sent unchanged."
+        yield "Other traffic: the reference prompts are the same ones, whatever users ask."
+        yield "A judge that rates differently: none took part; answers were compared with each other by rule."
+        yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
+    elif side.traits is not None:
+        yield (
+            "Other questions: each answer was compared with an earlier one to a similar prompt, of the same "
+            "requested model, prompt version and parameters."
+        )
+        yield "A judge that rates differently: no judge took part."
+
+
+def _with_summary(side: SilentSide) -> SilentSide:
+    model = side.requested_model or "The model"
+    places = listing([one.route for one in side.routes])
+    found = side.references
+    if found is not None:
+        text = (
+            f"{model} on {places} answers the same requests differently since {side.when}: new answers to "
+            f"reference prompts are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} "
+            f"like each other ({found.calls} calls)."
+        )
+    else:
+        told = side.moved[0].said if side.moved else "no single trait stands out"
+        text = f"{model} on {places} seems to answer differently since {side.when}: {told}."
+        text += f" {STATES[side.state]}"
+    return replace(side, summary=text)
+
+
+def _place(one: SilentRoute) -> str:
+    return one.route if one.references is not None else f"{one.route} (suspected)"
+
+
+def _alike(found: ReferenceEvidence) -> str:
+    return (
+        f"new answers are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} like "
+        f"each other ({count(found.calls, 'call')}, evidence 10^{found.evidence_log10:.1f})"
+    )

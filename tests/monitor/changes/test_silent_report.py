@@ -1,0 +1,178 @@
+"""The report on a change that nobody announced: when, where, how far, what it was not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from json import dumps
+
+import pytest
+
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
+from evenkeel.monitor.changes.goldens import GoldenHistory
+from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
+from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
+from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
+from evenkeel.stores.changes import AnswerScores, ScoredReference
+
+NOTHING = GoldenHistory((), {}, {})
+NOON = 1_786_536_000.0
+"""12 Aug 2026 12:00 UTC."""
+TRAITS = TraitEvidence(
+    "gpt-4o",
+    at=NOON + 1200,
+    since=NOON + 300,
+    pairs=41,
+    evidence_log10=7.2,
+    moved=(
+        MovedTrait("length", "length of answers: 812 → 433 characters", 812.0, 433.0, -1.4),
+        MovedTrait("bullets", "answers with a list: 61% → 12%", 0.61, 0.12, -1.0),
+    ),
+    before=("x1",),
+    after=("x9",),
+)
+REFERENCES = ReferenceEvidence(
+    "gpt-4o",
+    models=("gpt-4o-2026-05",),
+    fingerprints=("fp_2",),
+    at=NOON + 1800,
+    after=NOON - 600,
+    since=NOON + 600,
+    calls=18,
+    evidence_log10=5.1,
+    likeness=0.41,
+    own=0.78,
+    versions=(AskedVersion("v3", 11, 0.38, 0.8), AskedVersion("v2", 7, 0.45, 0.75)),
+    references=("r1", "r2"),
+)
+FOUND = Silent(TRAITS, REFERENCES, incident="c1")
+SUSPECTED = Silent(TRAITS)
+
+
+def record(silent, *marks, name="c1", route="chat", at=NOON + 1200):
+    kind = kinds.REFERENCES if silent.found else kinds.TRAITS
+    own = ChangeMark(kind, "alike by 78%", "alike by 41%", at, 7)
+    return ChangeRecord(name, route, (own, *marks), Tally(), Tally(), 30, silent)
+
+
+def only(*records, scores=None):
+    (report,) = reports_of(records, NOTHING, scores=scores)
+    return report
+
+
+def test_a_finding_says_when_where_and_how_far():
+    """References show it: a difference by a silent change of the provider, which warns."""
+    report = only(record(FOUND))
+    assert (report.cause, report.effect, report.severity) == (Cause.PROVIDER, "different", "warning")
+    assert report.title == "chat: a silent change by the provider"
+    assert finding_lines(report) == [
+        (
+            "Different: Reference prompts: new answers are 41% like the earlier ones, which are 78% like each "
+            "other (18 calls)."
+        )
+    ]
+    assert report.silent.summary == (
+        "gpt-4o on chat answers the same requests differently since between 12 Aug 2026 11:50 UTC and "
+        "12 Aug 2026 12:10 UTC: new answers to reference prompts are 41% like the earlier ones, which are 78% "
+        "like each other (18 calls)."
+    )
+
+
+def test_a_suspicion_measures_nothing_and_alerts_nobody():
+    """Traits alone suspect: the cause is a weaker candidate, the effect unknown, there is no alert."""
+    report = only(record(SUSPECTED))
+    assert (report.cause, report.effect, report.severity) == (Cause.PROVIDER, "unknown", "")
+    assert report.coincided == "a suspected silent change by the provider"
+    assert report.said == "a change of the answers is suspected"
+    assert [one.weaker for one in report.candidates] == [True]
+    assert "length of answers: 812 → 433 characters" in report.silent.summary
+
+
+def test_a_suspicion_that_references_deny_is_nothing():
+    """Asked again they are answered as before, and the evidence says so."""
+    report = only(record(replace(SUSPECTED, closed="not_confirmed", closed_at=NOON + 4000)))
+    assert report.cause is Cause.NOTHING
+    assert any(line.endswith("(the reference prompts do not show it).") for line in report.evidence)
+    assert dict(report.silent.facts)["State"].startswith("Not confirmed")
+
+
+def test_a_stated_model_is_named_and_references_measure_it():
+    """The endpoint gave another name at the same time: no silent change, though the answers are others."""
+    named = ChangeMark(kinds.MODEL, "gpt-4o-2026-05", "gpt-4o-2026-08", NOON + 1200, 8)
+    report = only(record(replace(FOUND, references=replace(REFERENCES, models=("gpt-4o-2026-08",))), named))
+    assert (report.cause, report.effect) == (Cause.MODEL, "different")
+    assert dict(report.silent.facts)["Returned model"] == ("“gpt-4o-2026-05” before, “gpt-4o-2026-08” since")
+
+
+def test_what_it_was_not_names_prompt_parameters_traffic_judge_and_noise():
+    """One sentence each, and the stated values that stayed."""
+    report = only(record(FOUND))
+    begins = [line.partition(":")[0] for line in report.ruled_out]
+    assert begins[:5] == [
+        "Your prompt", "Request parameters", "Other traffic", "A judge that rates differently", "Noise",
+    ]  # fmt: skip
+    assert "prompt version" in report.ruled_out[5]
+    edited = ChangeMark(kinds.PROMPT, "v2", "v3", NOON + 1200, 8)
+    assert "did not change" not in only(record(FOUND, edited)).ruled_out[0]
+
+
+def test_the_same_model_on_several_routes_is_one_report():
+    """It has the id of the route that was first; the other's id leads to it, and both routes are listed."""
+    first = record(replace(FOUND, also_on=("mail",)))
+    second = record(replace(FOUND, incident="c1"), name="c2", route="mail", at=NOON + 7200)
+    report = only(second, first)
+    assert (report.id, report.routes) == ("c1", ("chat", "mail"))
+    assert report.is_called("c2")
+    assert report.title == "chat and mail: a silent change by the provider"
+    apart = record(replace(FOUND, incident="c3"), name="c3", route="mail")
+    assert len(reports_of([first, apart], NOTHING)) == 2
+
+
+def scores(worse, better, *, judged=True):
+    moves = ["worse"] * worse + ["better"] * better + ["same"] * (12 - worse - better)
+    results = tuple(
+        ScoredReference(f"r{number}", 2, {"faithfulness": move}) for number, move in enumerate(moves)
+    )
+    return {"c1": AnswerScores("c1", "chat", NOON, judged, results)}
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "effect"),
+    # Two-sided sign tests: 8 to 1 is 2 * 10/512 = 3.9 %, 7 to 1 is 2 * 9/256 = 7 %, 6 to 0 is 2/64 = 3.1 %.
+    [(8, 1, "worse"), (7, 1, "different"), (0, 6, "better"), (0, 0, "different")],
+)
+def test_a_judge_says_worse_or_better_only_beyond_chance(worse, better, effect):
+    """The answers that differ in a quality must lean to one side."""
+    report = only(record(FOUND), scores=scores(worse, better))
+    found = [one.effect for one in report.findings if "faithfulness" in one.text]
+    assert found == ([effect] if worse + better else [])
+    assert report.effect == (effect if effect == "worse" else "better" if effect == "better" else "different")
+
+
+def test_heuristics_never_say_worse():
+    """They show which quality moved."""
+    report = only(record(FOUND), scores=scores(12, 0, judged=False))
+    assert report.effect == "different"
+    assert finding_lines(report)[1] == (
+        "Different: faithfulness, by the heuristics: worse in 12 and better in 0 of 12 reference prompts."
+    )
+
+
+def test_markdown_and_json_hold_the_evidence():
+    """Facts, traits, prompt versions and what it was not; the JSON is plain data."""
+    report = only(record(FOUND))
+    text = markdown(report)
+    for said in (
+        "## A change that nobody announced",
+        "- Began: between 12 Aug 2026 11:50 UTC and 12 Aug 2026 12:10 UTC",
+        "| length of answers: 812 → 433 characters | -1.4 |",
+        "| chat | v3 | 11 | 38% | 80% |",
+    ):
+        assert said in text
+    body = asdict(report)["silent"]
+    assert body["routes"][0]["references"]["versions"][0]["prompt_version"] == "v3"
+    assert dumps(body)
+    assert candidate_lines(report)[0].startswith("A silent change by the provider: ")
