@@ -1,7 +1,7 @@
-"""What silent changes are looked for in: how sampled answers look, and how reference prompts are answered.
+"""What silent changes are looked for in: the look of sampled answers, and how reference prompts are answered.
 
-Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word of
-a prompt or an answer.
+Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word
+of a prompt or an answer.
 """
 
 from __future__ import annotations
@@ -94,6 +94,16 @@ class ReferenceAnswered:
         if self.failure or self.compared < _FEWEST:
             return None
         return (self.below + (1 - self._lot) * self.ties) / self.compared
+
+    @property
+    def rank(self) -> int | None:
+        """Place of the new answer from 1, the odd one, to `compared`, ties broken by lot.
+
+        Any of them with the same probability if nothing changed. None where `p_value` is None.
+        """
+        if self.failure or self.compared < _FEWEST:
+            return None
+        return 1 + self.below + int(self._lot * self.ties)
 
     @property
     def _lot(self) -> float:

@@ -3,7 +3,7 @@
 A `Collection` says how its documents are named, packed, filtered and bounded, and where each implementation
 keeps them: tables and keys are those that the first release wrote, so its stores are read as they are.
 Thin typed layers add serialisation and rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
-`changes`, `bursts` and `templates`.
+`changes`, `bursts`, `templates` and `references`.
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class Change(Protocol):
         """Store a document unless one of its name is there."""
         ...
 
+    def drop(self, collection: Collection[Any], *key: str) -> None:
+        """Remove a document if it is there. For `indexed` collections."""
+        ...
+
 
 class Documents(Protocol):
     """Collections of small documents. Calls block on storage; several processes may share a store."""
@@ -128,7 +132,7 @@ class Documents(Protocol):
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document if it is there. For `hash` and `keys`."""
+        """Remove a document if it is there, in all versions. For `hash`, `keys` and `indexed`."""
         ...
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:

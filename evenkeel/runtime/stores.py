@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
+    from evenkeel.stores.references import ReferenceStore
     from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
     from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
     from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -113,6 +114,18 @@ class DocumentStores(abc.ABC):
     def bursts(self) -> Bursts:
         """What is sampled more at the moment."""
         return Bursts(self.documents)
+
+    @cached_property
+    def references(self) -> ReferenceStore:
+        """Reference prompts, kept at most as long as archived exchanges, and as much as a quarter of them."""
+        from evenkeel.stores.references import ReferenceStore
+
+        archive = self._settings.archive
+        return ReferenceStore(
+            self.documents,
+            kept_s=archive.days * _SECONDS_PER_DAY,
+            total_chars=round(archive.megabytes * 1e6 / 4),
+        )
 
     @cached_property
     def templates(self) -> Templates:

@@ -1,8 +1,57 @@
-"""Whether reference prompts are answered otherwise than before: a two-sample test by betting."""
+"""Whether reference prompts are answered otherwise than before: a two-sample test by betting.
+
+Each answer to a reference prompt joins the *bag* of earlier ones to the same request and gets a rank there, 1
+for the odd one (`ReferenceAnswered`). While nothing changes the answers of a bag are exchangeable. So, given
+a bag without its order and everything that joins later, the answer that joined last is any of its members
+with the same probability: its rank, with ties broken by lot, is uniform in 1 … n and independent of all later
+ones, which that description determines. The ranks of all calls are therefore independent and uniform (Vovk,
+Gammerman, Shafer 2005, "Algorithmic Learning in a Random World", theorem 8.1), whatever the noise, the
+prompts and the order in which they are asked, also where that order depends on earlier ranks.
+
+Bets n·((r/n)^k − ((r−1)/n)^k) on rank r have mean 1 and grow where new answers are the odd ones. The evidence
+is the mean over k of their Shiryaev–Roberts sums (as `evenkeel.monitor.detect.e_detector`): less the number
+of calls it is a martingale, so alarms at evidence A come after A calls or more on average, and n calls hold
+at most n/A of them on average, if the evidence starts again from nothing after each.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from dataclasses import dataclass
+from math import log, log10
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evenkeel.core.text import named
+
+if TYPE_CHECKING:
+    from evenkeel.core.sightings import ReferenceAnswered
+
+BETS: Final = (0.1, 0.25, 0.5, 0.75)
+"""Exponents k. The small ones win against changes that make every answer the odd one, the large ones against
+changes that merely make it likely."""
+_RUN_BET: Final = 0.5
+"""Exponent of the bet whose sum of logarithms says where a run begins."""
+_LOOKED_BACK: Final = 48
+"""Calls before a run that are weighed as its beginning."""
+_UNLIKELY: Final = -2.0
+"""A beginning is ruled out where it is e² times less likely than the likeliest."""
+_EXAMPLES: Final = 8
+_NAMES: Final = 64
+"""Names of models, builds, prompt versions and references that are told apart in one run."""
+_DAYS: Final = 365
+_BURSTS_A_YEAR: Final = 52
+
+
+def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year: float) -> float:
+    """Evidence at which a route whose answers do not change has so many false alarms a year at most.
+
+    Args:
+        calls_per_day: asked of all its references.
+        burst_calls: asked further where a change is suspected, which is taken to be once a week.
+        false_alarms_per_year: on average.
+    """
+    calls = _DAYS * calls_per_day + _BURSTS_A_YEAR * burst_calls
+    return max(1.0, calls / false_alarms_per_year)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +79,10 @@ class ReferenceEvidence:
     at: float
     """Unix time in seconds of the answer that decided it."""
     after: float
-    """Unix time in seconds of the last answer before the run that decided it: the change came after that, or
-    during the run's first calls."""
+    """Unix time in seconds of an answer before the run that decided it: that the change came earlier is e²
+    times less likely than that it came with the run. Of the run's first answer, if none was before."""
     since: float
-    """Unix time in seconds of the first answer of that run that was unlike the earlier ones."""
+    """Unix time in seconds of the first answer of that run, which was unlike the earlier ones."""
     calls: int
     """Of that run."""
     evidence_log10: float
@@ -45,3 +94,192 @@ class ReferenceEvidence:
     """By prompt version, the most moved first."""
     references: tuple[str, ...]
     """Ids of the reference prompts whose answers moved furthest, at most eight, the furthest first."""
+
+
+class _Sum(NamedTuple):
+    """What was asked in a run: in all, of one prompt version, or of one reference."""
+
+    asked: int = 0
+    likeness: float = 0.0
+    own: float = 0.0
+
+    def plus(self, answered: ReferenceAnswered) -> _Sum:
+        return _Sum(self.asked + 1, self.likeness + answered.likeness, self.own + answered.own)
+
+    @property
+    def moved(self) -> float:
+        """How much less like the earlier answers the new ones are than those each other, on average."""
+        return (self.own - self.likeness) / self.asked
+
+
+class _Run:
+    """The calls since the answers began to be unlike the earlier ones, if they did.
+
+    It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
+    hindsight, so its means err towards the change.
+    """
+
+    __slots__ = ("after", "all", "drift", "fingerprints", "models", "references", "since", "versions")
+
+    def __init__(self, since: float = 0.0, after: float = 0.0) -> None:
+        self.since, self.after = since, after
+        self.drift = 0.0
+        self.all = _Sum()
+        self.models: Counter[str] = Counter()
+        self.fingerprints: Counter[str] = Counter()
+        self.versions: dict[str, _Sum] = {}
+        self.references: dict[str, _Sum] = {}
+
+    def add(self, answered: ReferenceAnswered, step: float) -> None:
+        """Take one call."""
+        self.drift += step
+        self.all = self.all.plus(answered)
+        _count(self.models, answered.model)
+        _count(self.fingerprints, answered.system_fingerprint)
+        _sum(self.versions, answered.prompt_version, answered)
+        _sum(self.references, answered.reference, answered)
+
+    def to_json(self) -> list[Any]:
+        """The run as JSON values; floats survive exactly."""
+        named_sums = self.versions, self.references
+        return [
+            [self.since, self.after, self.drift],
+            self.all,
+            [dict(self.models), dict(self.fingerprints)],
+            *({name: list(one) for name, one in sums.items()} for sums in named_sums),
+        ]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> _Run:
+        """Read what `to_json` wrote."""
+        (since, after, drift), everything, (models, fingerprints), versions, references = raw
+        run = cls(since, after)
+        run.drift, run.all = drift, _Sum(*everything)
+        run.models, run.fingerprints = Counter(models), Counter(fingerprints)
+        run.versions = {name: _Sum(*one) for name, one in versions.items()}
+        run.references = {name: _Sum(*one) for name, one in references.items()}
+        return run
+
+
+class ReferenceTest:
+    """The evidence of the references of one route and requested model, over all its prompt versions."""
+
+    __slots__ = ("_recent", "_run", "_wealth", "level")
+
+    def __init__(self, level: float) -> None:
+        """Begin with none.
+
+        Args:
+            level: evidence at which a change is found, by `alarm_level`.
+        """
+        self.level = level
+        self._wealth = [0.0] * len(BETS)
+        self._run = _Run()
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
+        """Times of the latest calls, and the steps of their logarithms."""
+
+    @property
+    def evidence_log10(self) -> float:
+        """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
+        evidence = sum(self._wealth)
+        return log10(evidence) if evidence > 1 else 0.0
+
+    def add(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
+        """Take one call, in the order of the log; the evidence if a change is found, which begins anew then.
+
+        A failure says nothing, nor does an answer with fewer than two to compare it with.
+        """
+        rank = answered.rank
+        if rank is None:
+            return None
+        step = log(_bet(_RUN_BET, rank, answered.compared))
+        if self._run.drift + step <= 0:
+            self._run = _Run()
+        else:
+            if not self._run.all.asked:
+                self._run = _Run(answered.at, self._after(answered.at))
+            self._run.add(answered, step)
+        self._recent.append((answered.at, step))
+        entering = 1 / len(BETS)
+        self._wealth = [
+            (entering + wealth) * _bet(k, rank, answered.compared)
+            for k, wealth in zip(BETS, self._wealth, strict=True)
+        ]
+        # A step up of the evidence is one of the run: it never decides on an empty one.
+        if sum(self._wealth) < self.level or not self._run.all.asked:
+            return None
+        found = self._evidence(answered)
+        self.forget()
+        return found
+
+    def forget(self) -> None:
+        """Begin anew: after a change that was found, or one that was stated and explains it."""
+        self._wealth = [0.0] * len(BETS)
+        self._run = _Run()
+        latest = list(self._recent)[-1:]
+        self._recent = deque(latest, _LOOKED_BACK)
+
+    def _after(self, first: float) -> float:
+        """Time of an answer after which the change of a run came, given the time of its first answer."""
+        after, likely, possible = first, 0.0, True
+        for at, step in reversed(self._recent):
+            if possible:
+                after = at
+            likely += step
+            possible = likely > _UNLIKELY
+        return after
+
+    def _evidence(self, answered: ReferenceAnswered) -> ReferenceEvidence:
+        run = self._run
+        moved = sorted(run.references.items(), key=lambda one: (-one[1].moved, one[0]))
+        versions = sorted(run.versions.items(), key=lambda one: (-one[1].moved, one[0]))
+        return ReferenceEvidence(
+            requested_model=answered.requested_model,
+            models=_frequent(run.models),
+            fingerprints=_frequent(run.fingerprints),
+            at=answered.at,
+            after=run.after,
+            since=run.since,
+            calls=run.all.asked,
+            evidence_log10=self.evidence_log10,
+            likeness=run.all.likeness / run.all.asked,
+            own=run.all.own / run.all.asked,
+            versions=tuple(
+                AskedVersion(name, one.asked, one.likeness / one.asked, one.own / one.asked)
+                for name, one in versions
+            ),
+            references=tuple(name for name, _ in moved[:_EXAMPLES]),
+        )
+
+    def to_json(self) -> list[Any]:
+        """The state as JSON values; floats survive exactly."""
+        return [self._wealth, self._run.to_json(), [list(one) for one in self._recent]]
+
+    @classmethod
+    def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:
+        """Go on from what `to_json` wrote, with the level of today; with another number of bets anew."""
+        test = cls(level)
+        wealth, run, recent = raw
+        if len(wealth) == len(BETS):
+            test._wealth, test._run = wealth, _Run.from_json(run)
+            test._recent.extend((at, step) for at, step in recent)
+        return test
+
+
+def _bet(k: float, rank: int, compared: int) -> float:
+    won: float = (rank / compared) ** k - ((rank - 1) / compared) ** k
+    return compared * won
+
+
+def _count(names: Counter[str], name: str) -> None:
+    if name and (name in names or len(names) < _NAMES):
+        names[named(name)] += 1
+
+
+def _sum(sums: dict[str, _Sum], name: str, answered: ReferenceAnswered) -> None:
+    if name in sums or len(sums) < _NAMES:
+        sums[name] = sums.get(name, _Sum()).plus(answered)
+
+
+def _frequent(names: Counter[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (-names[name], name)))

@@ -55,6 +55,10 @@ class _Writing:
         """As `Change`."""
         self.commands.append(self._documents.added(collection, item))
 
+    def drop(self, collection: Collection[Any], *key: str) -> None:
+        """As `Change`."""
+        self.commands += self._documents.dropped(collection, key)
+
 
 class RedisDocuments:
     """`Documents` on Redis. A change that meets another one is worked out again from what is there then."""
@@ -98,6 +102,8 @@ class RedisDocuments:
         """As `Documents`."""
         if collection.layout == "hash":
             self._store.client.hdel(self._key(collection), _field(key))
+        elif collection.layout == "indexed":
+            self.change(collection, lambda change: change.drop(collection, *key))
         else:
             self._store.client.delete(self._key(collection, key))
 
@@ -187,6 +193,13 @@ class RedisDocuments:
             return ["HSETNX", self._key(collection), _field(key), body]
         expiry: Command = [] if collection.expires_s is None else ["EX", collection.expires_s]
         return ["SET", self._key(collection, key), body, "NX", *expiry]
+
+    def dropped(self, collection: Collection[Any], key: Sequence[str]) -> list[Command]:
+        """Commands that remove all versions of a document of an `indexed` collection."""
+        bodies, index, versions = (self._named(collection, name) for name in ("bodies", "index", "versions"))
+        names = [row.name for row in self._rows(collection) if row.id == storable(key[0])]
+        commands: list[Command] = [["HDEL", place, name] for name in names for place in (bodies, index)]
+        return [*commands, ["HDEL", versions, _field(key)]] if names else []
 
     def stored(self, collection: Collection[Item], item: Item, writing: _Writing) -> list[Command]:
         """Commands that store a document."""

@@ -48,9 +48,8 @@ class SqliteDocuments:
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
         """As `Documents`."""
-        named, values = _named(collection, key)
         with self._database.write() as connection:
-            connection.execute(f"DELETE FROM {collection.table} WHERE {named}", values)  # noqa: S608 - ours
+            _Writing(self, connection).drop(collection, *key)
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
         """As `Documents`."""
@@ -144,6 +143,11 @@ class _Writing:
     def add(self, collection: Collection[Item], item: Item) -> bool:
         """As `Change`; whether it was new."""
         return self._insert("OR IGNORE", collection, item).rowcount > 0
+
+    def drop(self, collection: Collection[Any], *key: str) -> None:
+        """As `Change`."""
+        named, values = _named(collection, key)
+        self._connection.execute(f"DELETE FROM {collection.table} WHERE {named}", values)  # noqa: S608 - ours
 
     def _insert(self, otherwise: str, collection: Collection[Item], item: Item) -> sqlite3.Cursor:
         row: dict[str, Any] = dict(zip(collection.key, map(storable, collection.key_of(item)), strict=True))

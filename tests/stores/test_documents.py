@@ -138,6 +138,28 @@ def test_every_version_is_kept_and_the_newest_is_selected(opened, layout):
     assert documents.known(notes, ["a", "c", "x"]) == {"a", "c"}
 
 
+def test_what_is_indexed_is_dropped_in_all_versions(opened):
+    """Within a change too; the others stay, and its name can be stored again."""
+    notes = collection("indexed")
+    documents = opened(notes)
+    for note in (Note("a"), Note("a", version=2), Note("b", shelf="z"), Note("c", shelf="z")):
+        documents.put(notes, note)
+    documents.drop(notes, "a")
+    documents.drop(notes, "never there")
+
+    def work(change):
+        change.drop(notes, "b")
+        change.put(notes, Note("d"))
+
+    documents.change(notes, work)
+    assert documents.find(notes, "a") is documents.find(notes, "a", version=1) is None
+    assert [note.name for note in documents.select(notes)] == ["d", "c"]
+    assert documents.values(notes, "shelf") == {("a",), ("z",)}
+    assert documents.known(notes, ["a", "b", "c"]) == {"c"}
+    documents.put(notes, Note("a", "again"))
+    assert documents.find(notes, "a") == Note("a", "again")
+
+
 def test_an_index_knows_versions_and_fields(opened):
     """One version can be asked for, an old one replaced, an older one stored later."""
     notes = collection("indexed")

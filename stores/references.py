@@ -1,0 +1,331 @@
+"""Reference prompts: requests of the traffic with several answers each, which are asked again for changes.
+
+They quote prompts and answers as the archive does, and are sealed, bounded and forgotten as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.archive import KEPT_S
+from evenkeel.stores.documents import Collection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from evenkeel.stores.documents import Body, Change, Documents
+    from evenkeel.stores.sealing import Seal
+
+FULL: Final = 4
+"""Answers from which on a reference is asked in its turn; until then it is filled."""
+RIPE: Final = 16
+"""Answers from which on another prompt may take its place."""
+MOST_ANSWERS: Final = 40
+"""Answers at which it begins anew, where no other prompt has taken its place."""
+FORMER_KEPT: Final = 8
+KEPT_CHARS: Final = 16_000_000
+"""Of all references, before they are compressed."""
+LARGEST_CHARS: Final = 400_000
+"""A reference that could come to hold more is not kept."""
+_PLACE: Final = "references"
+
+Source = Literal["original", "resend", "asked"]
+"""Where an answer comes from: the traffic, the identical resend after it, or a call of the asker."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """One answer to a reference prompt."""
+
+    answer: Answer
+    at: float
+    """Unix time in seconds."""
+    model: str
+    """As the endpoint returned it, else the one requested."""
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A request of the traffic and its answers. Credentials and headers are never part of it."""
+
+    id: str
+    """Id of the exchange that it comes from."""
+    route: str
+    requested_model: str
+    """"" if the request names none."""
+    prompt_version: str
+    """"" if it was not known."""
+    path: str
+    """Path of the API, without the route's prefix; a query with its credentials removed."""
+    request: str
+    """Body of the request, as JSON text."""
+    task: str | None = None
+    cluster: str = ""
+    """As `Verdict.cluster`."""
+    sketch: tuple[int, ...] = ()
+    """Of the prompt, as `AnswerSeen.prompt`."""
+    taken_at: float
+    """Unix time in seconds at which the traffic asked it."""
+    answers: tuple[KeptAnswer, ...]
+    """Those that new answers are compared with, oldest first."""
+    former: tuple[KeptAnswer, ...] = ()
+    """The last ones from before the last change."""
+    changed_at: float = 0.0
+    """Unix time in seconds of that change; 0 if there was none."""
+    asked_at: float = 0.0
+    """Unix time in seconds of the last call, failed ones included; 0 before the first."""
+    failed: int = 0
+    """Calls that failed since the last that did not."""
+
+    @property
+    def chars(self) -> int:
+        """Characters of the request and of all answers."""
+        kept = (*self.answers, *self.former)
+        return len(self.request) + sum(_chars(one.answer) for one in kept)
+
+    def answered(self, answer: KeptAnswer) -> Reference:
+        """The reference with one more answer; begun anew with it if it has as many as it may have."""
+        full = len(self.answers) >= MOST_ANSWERS
+        return replace(
+            self,
+            answers=(answer,) if full else (*self.answers, answer),
+            asked_at=answer.at,
+            failed=0,
+        )
+
+    def renewed(self, kept: Callable[[KeptAnswer], bool], at: float) -> Reference:
+        """The reference after a change: of its answers those stay to be compared with that `kept` says.
+
+        Args:
+            kept: whether an answer is one of after the change.
+            at: Unix time in seconds of the change.
+        """
+        gone = [one for one in self.answers if not kept(one)]
+        return replace(
+            self,
+            answers=tuple(one for one in self.answers if kept(one)),
+            former=tuple((*self.former, *gone)[-FORMER_KEPT:]),
+            changed_at=at,
+        )
+
+
+class ReferenceState(NamedTuple):
+    """What is known of a reference without reading its request and answers."""
+
+    id: str
+    route: str
+    requested_model: str
+    prompt_version: str
+    cluster: str
+    answers: int
+    failed: int
+    asked_at: float
+    """In whole seconds, as the other times."""
+    taken_at: float
+    changed_at: float
+    chars: int
+
+    @property
+    def ripe(self) -> bool:
+        """Whether another prompt may take its place."""
+        return self.answers >= RIPE
+
+
+@dataclass(frozen=True, slots=True)
+class AskedToday:
+    """What has been asked of the references of a route on a day."""
+
+    route: str
+    day: str
+    """UTC, as in "2026-11-23"."""
+    calls: int = 0
+    """In their turn, and to fill."""
+    bursts: int = 0
+    burst_calls: int = 0
+    usd: float = 0.0
+    suspected_at: float = 0.0
+    """Unix time in seconds of the latest suspicion, of any day, that was looked into."""
+
+
+class ReferenceStore:
+    """Reference prompts. Calls block on storage; several processes may use one store at a time."""
+
+    def __init__(
+        self, documents: Documents, *, kept_s: float = KEPT_S, total_chars: int = KEPT_CHARS
+    ) -> None:
+        """Open the store.
+
+        Args:
+            documents: where they are.
+            kept_s: how long they are kept.
+            total_chars: what all of them may hold, before they are compressed.
+        """
+        self._documents = documents
+        self._kept_s = kept_s
+        self._total_chars = total_chars
+        documents.open(_REFERENCES, _DAYS)
+
+    def add(self, reference: Reference, instead_of: str | None = None) -> bool:
+        """Keep a reference; False, changing nothing, if its id is there or it would be too much to hold.
+
+        Args:
+            reference: what is kept.
+            instead_of: id of the one whose place it takes.
+        """
+
+        def work(change: Change) -> bool:
+            states = [one for one in self.states() if one.id != instead_of]
+            held = sum(one.chars for one in states) + reference.chars
+            if held > self._total_chars or any(one.id == reference.id for one in states):
+                return False
+            if instead_of is not None:
+                change.drop(_REFERENCES, instead_of)
+            change.put(_REFERENCES, reference)
+            return True
+
+        return self._documents.change(_REFERENCES, work)
+
+    def find(self, reference_id: str) -> Reference | None:
+        """One reference; None if it was never kept, or no longer is."""
+        return self._documents.find(_REFERENCES, reference_id)
+
+    def of_route(self, route: str) -> list[Reference]:
+        """The references of a route, the last kept first."""
+        return self._documents.select(_REFERENCES, {"route": route})
+
+    def states(self) -> list[ReferenceState]:
+        """What is known of all references without their texts, the longest kept first."""
+        found = [ReferenceState(*row) for row in self._documents.values(_REFERENCES, *ReferenceState._fields)]  # type: ignore[arg-type]
+        return sorted(found, key=lambda state: (state.taken_at, state.id))
+
+    def update(self, reference_id: str, change: Callable[[Reference], Reference]) -> Reference | None:
+        """Replace a reference by what `change` makes of it; None, changing nothing, if it is gone.
+
+        Args:
+            reference_id: which.
+            change: is called again if somebody else changed the collection in between.
+        """
+
+        def work(writing: Change) -> Reference | None:
+            found = self.find(reference_id)
+            if found is None:
+                return None
+            changed = change(found)
+            if changed != found:
+                writing.put(_REFERENCES, changed)
+            return changed
+
+        return self._documents.change(_REFERENCES, work)
+
+    def drop(self, route: str | None = None) -> int:
+        """Forget the references of a route, or all; returns how many there were."""
+        return self._forget(one for one in self.states() if route in {None, one.route})
+
+    def prune(self, now: float, routes: Sequence[str] | None = None) -> int:
+        """Forget those that are too old or of another route than these; returns how many there were."""
+        return self._forget(
+            one
+            for one in self.states()
+            if one.taken_at <= now - self._kept_s or (routes is not None and one.route not in routes)
+        )
+
+    def remove(self, reference_id: str) -> None:
+        """Forget one, if it is there."""
+        self._documents.drop(_REFERENCES, reference_id)
+
+    def asked(self, route: str) -> AskedToday | None:
+        """What was noted last of a route's calls, of whichever day; None before the first."""
+        return self._documents.find(_DAYS, route)
+
+    def put_asked(self, asked: AskedToday) -> None:
+        """Note what has been asked."""
+        self._documents.put(_DAYS, asked)
+
+    def _forget(self, states: Iterable[ReferenceState]) -> int:
+        ids = [state.id for state in states]
+        for one in ids:
+            self.remove(one)
+        return len(ids)
+
+
+def _chars(answer: Answer) -> int:
+    return len(answer.text) + sum(len(call.name) + len(call.arguments) for call in answer.tool_calls)
+
+
+def _pack(reference: Reference, seal: Seal) -> bytes:
+    """The whole reference, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(reference)).encode(), 1), _PLACE)
+
+
+def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Reference:
+    assert isinstance(packed, bytes)
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    for name in ("answers", "former"):
+        raw[name] = tuple(_kept(one) for one in raw[name])
+    raw["sketch"] = tuple(raw["sketch"])
+    # A later version of the program may have added fields; one that goes back leaves them aside.
+    known = {field.name for field in dataclasses.fields(Reference)}
+    return Reference(**{name: value for name, value in raw.items() if name in known})
+
+
+def _kept(raw: dict[str, Any]) -> KeptAnswer:
+    answer = raw.pop("answer")
+    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
+    return KeptAnswer(Answer(**answer), **raw)
+
+
+_REFERENCES: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS reference_prompts (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, version INTEGER NOT NULL,
+             route TEXT NOT NULL, requested_model TEXT NOT NULL, prompt_version TEXT NOT NULL,
+             cluster TEXT NOT NULL, answers INTEGER NOT NULL, failed INTEGER NOT NULL,
+             asked_at INTEGER NOT NULL, taken_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
+             chars INTEGER NOT NULL, ripe INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (id, version))""",
+        # Covers what is asked for without the texts.
+        """CREATE INDEX IF NOT EXISTS reference_prompts_states ON reference_prompts (
+             id, route, requested_model, prompt_version, cluster, answers, failed, asked_at, taken_at,
+             changed_at, chars)""",
+    ),
+    table="reference_prompts",
+    key=("id",),
+    versioned=True,
+    fields=(*ReferenceState._fields, "ripe"),
+    tag="references",
+    layout="indexed",
+    revision="revision",
+    pack=_pack,
+    unpack=_unpack,
+    key_of=lambda one: (one.id,),
+    fields_of=lambda one: (
+        one.id,
+        one.route,
+        one.requested_model,
+        one.prompt_version,
+        one.cluster,
+        len(one.answers),
+        one.failed,
+        int(one.asked_at),
+        int(one.taken_at),
+        int(one.changed_at),
+        one.chars,
+        len(one.answers) >= RIPE,
+    ),
+)
+_DAYS: Final = Collection(
+    schema=("CREATE TABLE IF NOT EXISTS reference_days (route TEXT PRIMARY KEY, body TEXT NOT NULL)",),
+    table="reference_days",
+    key=("route",),
+    tag="references",
+    layout="hash",
+    name="days",
+    pack=lambda asked, _seal: json.dumps(asdict(asked)),
+    unpack=lambda body, _seal, _name: AskedToday(**json.loads(body)),
+    key_of=lambda asked: (asked.route,),
+)

@@ -1,0 +1,158 @@
+"""The test of reference prompts: hand-worked evidence, its exactness, and what it says of a change."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+
+from evenkeel.core.sightings import ReferenceAnswered
+from evenkeel.monitor.detect.references import BETS, ReferenceTest, alarm_level
+
+
+def answered(number, *, below, compared=5, **changes):
+    """The answer of call `number`, at that many seconds, above `below` of the others."""
+    given = {
+        "id": f"reference/{number}",
+        "at": float(number),
+        "route": "shop",
+        "model": "m-1",
+        "requested_model": "m",
+        "prompt_version": "p1",
+        "reference": f"r{number % 4}",
+        "asked": "round",
+        "compared": compared,
+        "below": below,
+        "ties": 1,
+        "likeness": 0.9,
+        "own": 0.9,
+    }
+    return ReferenceAnswered(**{**given, **changes})
+
+
+def odd(number, **changes):
+    """An answer unlike the four others, more so than any of them."""
+    return answered(number, below=0, **{"likeness": 0.25, "own": 0.75, **changes})
+
+
+def asked(test, *answers):
+    return [found for one in answers if (found := test.add(one)) is not None]
+
+
+def test_the_level_is_calls_a_year_over_false_alarms():
+    """96 a day and 60 in each of 52 weeks are 38,160; at one in two years the level is twice that."""
+    assert alarm_level(96, 60, 0.5) == pytest.approx(2 * (365 * 96 + 52 * 60))
+    assert alarm_level(0, 0, 0.5) == 1.0
+
+
+def test_the_evidence_is_the_mean_of_sums_of_bets():
+    """The lowest of five wins 5·(1/5)^k, the second 5·((2/5)^k − (1/5)^k); then it is (e₁ + 1)·e₂."""
+    test = ReferenceTest(1e9)
+    assert asked(test, odd(1), answered(2, below=1)) == []
+    expected = 0.0
+    for k in BETS:
+        first, second = 5 * 0.2**k, 5 * (0.4**k - 0.2**k)
+        expected += (first + 1) * second / len(BETS)
+    assert 10**test.evidence_log10 == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("compared", [3, 5, 40])
+def test_every_bet_has_mean_one(compared):
+    """Over all ranks: after one call the mean of the evidence is 1."""
+    total = 0.0
+    for below in range(compared):
+        test = ReferenceTest(1e9)
+        test.add(answered(1, below=below, compared=compared))
+        total += sum(test.to_json()[0])
+    assert total / compared == pytest.approx(1)
+
+
+def test_what_cannot_be_ranked_says_nothing():
+    """A failure, and a second answer, of which neither can be the odd one."""
+    test = ReferenceTest(1e9)
+    before = test.to_json()
+    assert asked(test, odd(1, failure="timeout"), odd(2, compared=2)) == []
+    assert test.to_json() == before
+
+
+def test_a_change_is_found_and_described():
+    """Twenty answers as before, then odd ones: since when, in which run, by which references and versions."""
+    test = ReferenceTest(alarm_level(96, 60, 0.5))
+    assert asked(test, *(answered(number, below=2 + number % 3) for number in range(20))) == []
+    calls = [
+        odd(
+            number,
+            model="m-2" if number > 20 else "m-1",
+            system_fingerprint="fp",
+            prompt_version="p2" if number % 4 == 1 else "p1",
+            own=0.9 if number % 4 == 1 else 0.75,
+        )
+        for number in range(20, 60)
+    ]
+    found = next(evidence for call in calls if (evidence := test.add(call)) is not None)
+    assert found.calls < 12
+    assert (found.after, found.since, found.at) == (16.0, 20.0, 19.0 + found.calls)
+    assert found.requested_model == "m"
+    assert found.models == ("m-2", "m-1")
+    assert found.fingerprints == ("fp",)
+    assert found.evidence_log10 > 4.8
+    assert found.likeness == pytest.approx(0.25)
+    assert [one.prompt_version for one in found.versions] == ["p2", "p1"]
+    assert (found.versions[0].likeness, found.versions[0].own) == pytest.approx((0.25, 0.9))
+    assert sum(one.asked for one in found.versions) == found.calls
+    assert found.references[0] == "r1"
+    assert set(found.references) == {"r0", "r1", "r2", "r3"}
+
+
+def test_the_beginning_is_as_uncertain_as_the_calls_before_it():
+    """A rank in the middle just before the run leaves open that the change came before it."""
+    test = ReferenceTest(1e6)
+    clear, vague = [answered(number, below=4) for number in range(10)], [answered(10, below=2)]
+    (found, *_) = asked(test, *clear, *vague, *(odd(number) for number in range(11, 40)))
+    assert found.since == 11.0
+    # The third of five makes a step of −0.36, the last of −0.64: the vague one and three more pass −2.
+    assert found.after == 7.0
+
+
+def test_it_begins_anew_after_a_change_was_found():
+    """The same evidence is not used twice; and `forget` does the same for a change that was stated."""
+    test = ReferenceTest(1e3)
+    calls = [odd(number) for number in range(60)]
+    found = asked(test, *calls)
+    assert len(found) > 3
+    assert all(later.since > earlier.at for earlier, later in pairwise(found))
+    assert all(later.after == earlier.at for earlier, later in pairwise(found))
+    test.forget()
+    assert test.evidence_log10 == 0.0
+
+
+def test_a_state_goes_through_json_exactly():
+    """Also in the midst of a run; the level is that of today."""
+    whole, parted = ReferenceTest(1e5), ReferenceTest(1e3)
+    chance = random.Random(7)
+    for number in range(200):
+        call = answered(number, below=chance.randrange(5), prompt_version=f"p{number % 3}")
+        assert whole.add(call) == parted.add(call)
+        parted = ReferenceTest.from_json(json.loads(json.dumps(parted.to_json())), 1e5)
+        assert parted.to_json() == whole.to_json()
+
+
+def test_a_state_stays_small():
+    """However many names a run meets."""
+    test = ReferenceTest(1e300)
+    for number in range(5000):
+        test.add(odd(number, model=f"m{number}", prompt_version=f"p{number}", reference=f"{number:032x}"))
+    assert len(json.dumps(test.to_json())) < 30_000
+
+
+def test_false_alarms_come_no_more_often_than_stated():
+    """At level 50, ranks by chance among bags of any size, some all ties, make at most one in 50 calls."""
+    test, chance = ReferenceTest(50), random.Random(3)
+    alarms = 0
+    for number in range(40_000):
+        compared = chance.randrange(3, 17)
+        below, ties = (0, compared) if chance.random() < 0.3 else (chance.randrange(compared), 1)
+        alarms += test.add(answered(number, below=below, compared=compared, ties=ties)) is not None
+    assert 0.3 * 800 < alarms <= 800

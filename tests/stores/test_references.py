@@ -1,0 +1,156 @@
+"""Reference prompts: what is kept, changed and forgotten, on every backend."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.references import (
+    FORMER_KEPT,
+    MOST_ANSWERS,
+    AskedToday,
+    KeptAnswer,
+    Reference,
+    ReferenceStore,
+)
+from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
+
+
+def kept(text, at=10.0, source="asked", model="m-1"):
+    return KeptAnswer(Answer(text, (ToolCall("f", '{"a": "\ud83d"}'),), model), at, model, source)
+
+
+REFERENCE = Reference(
+    id="x1",
+    route="shop",
+    requested_model="m",
+    prompt_version="p1",
+    path="/v1/chat/completions",
+    request='{"messages":[{"role":"user","content":"How long? \\ud83d"}]}',
+    task="chat",
+    cluster="c1",
+    sketch=(1, -2, 3),
+    taken_at=10.5,
+    answers=(kept("Four days.", 10.5, "original"), kept("Four.", 11.5, "resend")),
+)
+
+
+@pytest.fixture
+def reopen(backend):
+    """Opens the store, as often as asked for."""
+    return lambda **options: ReferenceStore(backend.documents(backend.opened()), **options)
+
+
+@pytest.fixture
+def store(reopen):
+    return reopen()
+
+
+def test_what_is_kept_is_there(store, reopen):
+    """With all its answers, in another process too; what pacing needs comes without the texts."""
+    assert store.add(REFERENCE)
+    assert not store.add(REFERENCE)
+    again = reopen()
+    assert again.find("x1") == REFERENCE
+    assert again.of_route("shop") == [REFERENCE]
+    assert again.of_route("other") == []
+    (state,) = again.states()
+    assert state[:7] == ("x1", "shop", "m", "p1", "c1", 2, 0)
+    assert (state.asked_at, state.taken_at, state.chars) == (0, 10, REFERENCE.chars)
+    assert not state.ripe
+    assert again.find("other") is None
+
+
+def test_nothing_readable_is_left_in_a_store(backend):
+    """Neither of the request nor of an answer, where there is a key."""
+    key = seal_of({KEY_VARIABLE: base64.b64encode(bytes(32)).decode()})
+    sealed = ReferenceStore(backend.documents(backend.opened(seal=key)))
+    given = replace(REFERENCE, request='{"a":"periwinkle"}', answers=(kept("periwinkle"),))
+    sealed.add(given.renewed(lambda _one: False, at=5.0).answered(kept("periwinkle")))
+    assert "periwinkle" not in backend.contents()
+    assert sealed.find("x1").former == given.answers
+    plain = ReferenceStore(backend.documents())
+    assert plain.states() == sealed.states()
+    with pytest.raises(SealError):
+        plain.find("x1")
+
+
+def test_an_answer_joins_the_others(store):
+    """And is the last call; a reference that is gone changes nothing."""
+    store.add(REFERENCE)
+    store.update("x1", lambda one: replace(one, asked_at=15.0, failed=2))
+    joined = store.update("x1", lambda one: one.answered(kept("Five.", 20.0)))
+    assert joined == store.find("x1")
+    assert [one.answer.text for one in joined.answers] == ["Four days.", "Four.", "Five."]
+    assert (joined.asked_at, joined.failed) == (20.0, 0)
+    assert store.states()[0].answers == 3
+    assert store.update("gone", lambda one: one) is None
+
+
+def test_after_a_change_the_answers_are_former_ones():
+    """The last few of them; those of after the change stay."""
+    several = replace(REFERENCE, answers=tuple(kept(str(number), number) for number in range(12)))
+    renewed = several.renewed(lambda one: one.at > 10, at=10.0)
+    assert [one.answer.text for one in renewed.answers] == ["11"]
+    assert [one.answer.text for one in renewed.former] == [str(number) for number in range(3, 11)]
+    assert len(renewed.former) == FORMER_KEPT
+    assert renewed.changed_at == 10.0
+
+
+def test_a_reference_with_all_answers_begins_anew():
+    """With the newest as its first."""
+    full = replace(REFERENCE, answers=(kept("old"),) * MOST_ANSWERS)
+    assert full.answered(kept("new")).answers == (kept("new"),)
+
+
+def test_one_takes_the_place_of_another(store):
+    """In one go; the one that was there is gone."""
+    store.add(REFERENCE)
+    other = replace(REFERENCE, id="x2", prompt_version="p2")
+    assert store.add(other, instead_of="x1")
+    assert [one.id for one in store.states()] == ["x2"]
+    assert store.find("x1") is None
+
+
+def test_no_more_is_held_than_allowed(reopen):
+    """In characters of requests and answers."""
+    small = reopen(total_chars=REFERENCE.chars + 10)
+    assert small.add(REFERENCE)
+    assert not small.add(replace(REFERENCE, id="x2"))
+    assert small.add(replace(REFERENCE, id="x2"), instead_of="x1")
+
+
+def test_a_route_is_forgotten(store):
+    """By name, or all of them; and one by its id."""
+    for number, route in enumerate(("shop", "shop", "forms", "help")):
+        store.add(replace(REFERENCE, id=f"x{number}", route=route))
+    assert store.drop("shop") == 2
+    assert {one.route for one in store.states()} == {"forms", "help"}
+    store.remove("x2")
+    assert [one.id for one in store.states()] == ["x3"]
+    assert store.drop() == 1
+    assert store.states() == []
+    assert store.add(REFERENCE)
+
+
+def test_old_ones_and_those_of_routes_that_are_gone_are_pruned(reopen):
+    """By the time at which the traffic asked them."""
+    store = reopen(kept_s=100.0)
+    for name, route, taken_at in (("a", "shop", 50.0), ("b", "shop", 150.0), ("c", "gone", 150.0)):
+        store.add(replace(REFERENCE, id=name, route=route, taken_at=taken_at))
+    assert store.prune(150.0) == 1
+    assert store.prune(150.0, ["shop"]) == 1
+    assert [one.id for one in store.states()] == ["b"]
+
+
+def test_what_was_asked_today_is_remembered(store, reopen):
+    """By route, the last that was noted."""
+    assert store.asked("shop") is None
+    store.put_asked(AskedToday("shop", "2026-11-23", calls=3))
+    noted = AskedToday("shop", "2026-11-23", 4, 1, 60, 0.25, 99.5)
+    store.put_asked(noted)
+    assert reopen().asked("shop") == noted
+    assert store.asked("forms") is None
