@@ -63,7 +63,7 @@ class Moved(NamedTuple):
 class _Trait:
     """One trait: a reference, then a detector for each frequent value."""
 
-    __slots__ = ("_alerts", "_counts", "_edges", "_missing", "_rules")
+    __slots__ = ("_alerts", "_classes", "_counts", "_edges", "_missing", "_rules")
 
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
@@ -71,6 +71,8 @@ class _Trait:
         self._missing = rules.reference
         """Observations that the reference still lacks."""
         self._edges: list[float] | None = None
+        self._classes: list[str] = []
+        """Names of what lies between the edges, from below the first one on."""
         self._alerts: dict[str, DriftAlert] = {}
 
     @property
@@ -106,6 +108,7 @@ class _Trait:
         if numeric:
             values = sorted((float(text), count) for text, count in counts.items())
             self._edges = _edges(values, self._rules.quantiles)
+            self._classes = _classes(self._edges)
             classes: Counter[str] = Counter()
             for size, count in values:
                 classes[self._class(size)] += count
@@ -126,12 +129,7 @@ class _Trait:
         """Name of the class that a size lies in, by where it begins and ends."""
         assert self._edges is not None
         # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
-        place = bisect_right(self._edges, value)
-        if place == 0:
-            return f"below {self._edges[0]:.3g}"
-        # An edge right above another closes the class of the one value between them.
-        above = place > 1 and self._edges[place - 1] == nextafter(self._edges[place - 2], inf)
-        return f"{'above' if above else 'at least'} {self._edges[place - 1]:.3g}"
+        return self._classes[bisect_right(self._edges, value)]
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""
@@ -143,6 +141,7 @@ class _Trait:
         """Read what `to_json` wrote."""
         trait = cls(rules)
         trait._counts, trait._edges = Counter(raw[0]), raw[1]
+        trait._classes = _classes(trait._edges or [])
         trait._missing -= trait._counts.total()
         trait._alerts = {name: DriftAlert.from_json(one, rules.drift) for name, one in raw[2].items()}
         return trait
@@ -244,3 +243,13 @@ def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[flo
                 edges += [value, nextafter(value, inf)] if 2 * count > total else [value]
                 break
     return sorted(set(edges))
+
+
+def _classes(edges: Sequence[float]) -> list[str]:
+    """Names of the classes that the edges begin, and of what lies below the first of them."""
+    names = [f"below {edges[0]:.3g}"] if edges else []
+    for place, edge in enumerate(edges):
+        # An edge right above another closes the class of the one value between them.
+        above = place > 0 and edge == nextafter(edges[place - 1], inf)
+        names.append(f"{'above' if above else 'at least'} {edge:.3g}")
+    return names

@@ -112,11 +112,15 @@ class Alert:
         self._weights = rules.weights
         self.over: list[Measure] = []
         """Measures that are over their limits, the first one first."""
-        self._watches = {measure: self._watch(measure) for measure in rules.limits}
+        self._watches: dict[Measure, Watch] = {}
+        """Of the measures that were observed: most cells never see a quality or a format."""
 
     def _watch(self, measure: Measure) -> Watch:
-        side: Literal["above", "below"] = "below" if measure in self.over else "above"
-        return Watch(self.rules.limits[measure].value, side, measure.low, 1.0)
+        watch = self._watches.get(measure)
+        if watch is None:
+            side: Literal["above", "below"] = "below" if measure in self.over else "above"
+            watch = Watch(self.rules.limits[measure].value, side, measure.low, 1.0)
+        return watch
 
     @property
     def up(self) -> bool:
@@ -132,7 +136,7 @@ class Alert:
         """Evidence of the measures that are not over already."""
         gathered, over, watches = 0.0, self.over, self._watches
         for measure, weight in self._weights.items():
-            if not over or measure not in over:
+            if measure in watches and (not over or measure not in over):
                 gathered += weight * watches[measure].detector.evidence
         return gathered
 
@@ -160,13 +164,16 @@ class Alert:
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
         """
-        watches = self._watches
+        watches, watched = self._watches, self._weights
         for measure, observed in observations.items():
-            if not 0 <= observed <= 1 and measure in watches and not measure.low <= observed <= 1:
+            if not 0 <= observed <= 1 and measure in watched and not measure.low <= observed <= 1:
                 raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
         for measure, observed in observations.items():
-            if measure in watches:
-                watches[measure].update(observed)
+            if measure in watched:
+                watch = watches.get(measure)
+                if watch is None:
+                    watch = watches[measure] = self._watch(measure)
+                watch.update(observed)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
         return self._raised() or (self._resolved() if self.over else None)
 
@@ -176,26 +183,26 @@ class Alert:
         if gathered < self.rules.mean_trials_between_false_alarms:
             return None
         measure = max(
-            (one for one in self._watches if one not in self.over),
+            (one for one in self._weights if one in self._watches and one not in self.over),
             key=lambda one: self._weights[one] * self._watches[one].detector.evidence,
         )
         change = self._change("raised", measure, self._watches[measure])
         was_up = self.up
         self.over.append(measure)
         if was_up:
-            self._watches[measure] = self._watch(measure)
+            del self._watches[measure]
             return None
         self._raised_at = gathered
-        self._watches = {one: self._watch(one) for one in self._watches}
+        self._watches = {}
         return change
 
     def _resolved(self) -> Change | None:
         """Let measures be over no longer that have the evidence for it; the last one ends the alert."""
         for measure in tuple(self.over):
-            watch = self._watches[measure]
-            if watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
+            watch = self._watches.get(measure)
+            if watch and watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
                 self.over.remove(measure)
-                self._watches[measure] = self._watch(measure)
+                del self._watches[measure]
                 if not self.over:
                     return self._change("resolved", measure, watch)
         return None
@@ -209,8 +216,8 @@ class Alert:
             "over": [measure.value for measure in self.over],
             "raised_at": self._raised_at,
             "watches": {
-                measure.value: [self.rules.limits[measure].value, watch.to_json()]
-                for measure, watch in self._watches.items()
+                measure.value: [limit.value, self._watch(measure).to_json()]
+                for measure, limit in self.rules.limits.items()
             },
         }
 
@@ -226,12 +233,11 @@ class Alert:
         alert.over = [measure for measure in over if measure in rules.limits]
         if over and not alert.over:
             alert.over = [next(iter(rules.limits))]
-        alert._watches = {measure: alert._watch(measure) for measure in rules.limits}
         for name, (limit, watch) in raw["watches"].items():
             measure = Measure(name)
             here = rules.limits.get(measure)
             if here is not None and here.value == limit and (measure in over) == (measure in alert.over):
-                alert._watches[measure].resume(watch)
+                alert._watches[measure] = alert._watch(measure).resume(watch)
         alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
         return alert
 

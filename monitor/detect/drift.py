@@ -46,6 +46,8 @@ SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
 _KEPT: Final = tuple(1 - share for share in SHARES)
 """What a lost bet leaves of each gambler's wealth."""
+_ENTERING: Final = 0.5 / len(SHARES)
+"""What enters with each trial on each bet on either side."""
 MOST_STRATA: Final = 64
 """Remembered of a cell; the one that was not seen for longest is forgotten first."""
 MOST_CLUSTERS: Final = 512
@@ -152,7 +154,7 @@ class _Run:
         self.expected = 0.0
         """Hits that the strata's rates before the run let expect."""
         self.trials, self.hits = 0, 0.0
-        self.counts: dict[_Place, _Tally] = {}
+        self.counts = _UNCOUNTED
         """The run's trials by stratum."""
 
     @property
@@ -193,7 +195,11 @@ class _Run:
         """Count a trial of a run that is not empty in a stratum, too."""
         tally = self.counts.get(place)
         if tally is None:
-            tally = self.counts[place] = _Tally()
+            tally = _Tally()
+            if self.counts:
+                self.counts[place] = tally
+            else:
+                self.counts = {place: tally}
         tally.add(hit)
 
     def to_json(self) -> list[Any]:
@@ -210,6 +216,8 @@ class _Run:
 
 _Place = tuple[str, str]
 """A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
+_UNCOUNTED: Final[dict[_Place, _Tally]] = {}
+"""Of an empty run; shared likewise, so never added to."""
 _EMPTY: Final = _Tally()
 _EVEN: Final = (1 / len(_ALIKE),) * len(_ALIKE)
 _LEAST: Final = 1e-6
@@ -438,21 +446,26 @@ class DriftAlert:
     def _bet(self, place: _Place, tally: _Tally, hit: int) -> None:
         """Bet on a rise and on a fall."""
         rate, margin = self._rate(place, tally), self.rules.tolerance / 2
-        entering = 0.5 / len(SHARES)
-        self._rise.bet(entering, (1 - rate) / rate, wins=hit == 1)
-        self._fall.bet(entering, rate / (1 - rate), wins=hit == 0)
-        for run, sign in ((self._rise, 1), (self._fall, -1)):
-            own = run.counts.get(place, _EMPTY).trials
-            if own and own > _LONGEST_RUN * max(tally.trials - own, self.rules.provisional_after / 10):
-                run.clear()
-            before = self._rate(place, tally, run.counts) if run.counts else rate
+        rise, fall = self._rise, self._fall
+        rise.bet(_ENTERING, (1 - rate) / rate, wins=hit == 1)
+        fall.bet(_ENTERING, rate / (1 - rate), wins=hit == 0)
+        for run, sign in ((rise, 1), (fall, -1)):
+            before = rate
+            if run.counts:
+                own = run.counts.get(place, _EMPTY).trials
+                if own and own > _LONGEST_RUN * max(tally.trials - own, self.rules.provisional_after / 10):
+                    run.clear()
+                else:
+                    before = self._rate(place, tally, run.counts)
             run.add(place, hit, before, sign * (hit - before) - margin)
             if place[1] and tally.trials < _SHARED and run.trials:
                 run.count((place[0], ""), hit)
 
     def _reached(self) -> DriftChange | None:
         """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
-        evidence, level = self.evidence, self.rules.mean_trials_between_false_alarms
+        # Not the property: this is asked after every trial.
+        evidence = sum(self._rise.wealth) + sum(self._fall.wealth)
+        level = self.rules.mean_trials_between_false_alarms
         if evidence < level:
             return None
         side: Literal["risen", "fallen"] = "risen" if sum(self._rise.wealth) >= evidence / 2 else "fallen"

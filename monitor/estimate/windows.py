@@ -31,6 +31,20 @@ _MOST_OBSERVATIONS: Final = 64
 """Different ones that are counted whole; more than the 44 outcomes of a cell."""
 
 
+def _take_apart(observations: dict[str, int], words: dict[str, int]) -> None:
+    """Move what was counted of observations to their words."""
+    for observation, times in observations.items():
+        for word in observation.split(" "):
+            words[word] = words.get(word, 0) + times
+    observations.clear()
+
+
+def _add_words(observations: dict[str, int], total: Counter[str]) -> None:
+    for observation, times in observations.items():
+        for word in observation.split(" "):
+            total[word] += times
+
+
 class Occurrences:
     """How often each word occurred in observations, in memory bounded by the number of words.
 
@@ -52,24 +66,14 @@ class Occurrences:
             self._take_apart()
 
     def _take_apart(self) -> None:
-        words = self._words = self._words or {}
-        for observation, times in self._observations.items():
-            for word in observation.split(" "):
-                words[word] = words.get(word, 0) + times
-        self._observations = {}
-
-    def add_to(self, total: Counter[str]) -> None:
-        """Add the words to `total`."""
-        for observation, times in self._observations.items():
-            for word in observation.split(" "):
-                total[word] += times
-        if self._words:
-            total.update(self._words)
+        self._words = self._words or {}
+        _take_apart(self._observations, self._words)
 
     def total(self) -> Counter[str]:
         """How often each word occurred."""
         total: Counter[str] = Counter()
-        self.add_to(total)
+        _add_words(self._observations, total)
+        total.update(self._words or {})
         return total
 
     def to_json(self) -> list[dict[str, int] | None]:
@@ -87,24 +91,34 @@ class Occurrences:
 class SlotRing:
     """Counts of words in slots of equal length; slots far from the log's time are forgotten."""
 
-    __slots__ = ("_slots", "spans", "width_s")
+    __slots__ = ("_slots", "_words", "spans", "width_s")
 
     def __init__(self, width_s: int, spans: int) -> None:
         self.width_s = width_s
         self.spans = spans
         """Whole slots in the window, besides the running one."""
-        self._slots: dict[int, Occurrences] = {}
+        self._slots: dict[int, dict[str, int]] = {}
+        """By number, how often each observation occurred. Not `Occurrences`: the garbage collector passes
+        over a dictionary of texts and whole numbers, and a state has some hundred thousand slots."""
+        self._words: dict[int, dict[str, int]] = {}
+        """Of the observations taken apart, by slot; few slots ever need it."""
 
     def add(self, observation: str, at: float, now: float) -> None:
         """Count an observation of time `at`, the log's time being `now`."""
         number = int(at // self.width_s)
-        slot = self._slots.get(number)
+        slots = self._slots
+        slot = slots.get(number)
         if slot is None:
-            slot = self._slots[number] = Occurrences()
-            if len(self._slots) > self.spans + 1 + _SPARE_SLOTS:
-                here, first, last = int(now // self.width_s), min(self._slots), max(self._slots)
-                del self._slots[first if here - first >= last - here else last]
-        slot.add(observation)
+            slots[number] = {observation: 1}
+            if len(slots) > self.spans + 1 + _SPARE_SLOTS:
+                here, first, last = int(now // self.width_s), min(slots), max(slots)
+                gone = first if here - first >= last - here else last
+                del slots[gone]
+                self._words.pop(gone, None)
+            return
+        slot[observation] = slot.get(observation, 0) + 1
+        if len(slot) > _MOST_OBSERVATIONS:
+            _take_apart(slot, self._words.setdefault(number, {}))
 
     def place(self, now: float) -> int:
         """The number of the running slot; the window's content changes with it even without verdicts."""
@@ -120,16 +134,18 @@ class SlotRing:
         total: Counter[str] = Counter()
         for number in sorted(self._slots):
             if -1 <= here - number <= self.spans:
-                self._slots[number].add_to(total)
+                _add_words(self._slots[number], total)
+                total.update(self._words.get(number, {}))
         return total
 
     def to_json(self) -> dict[str, Any]:
         """The slots as JSON values."""
-        return {str(number): slot.to_json() for number, slot in sorted(self._slots.items())}
+        return {str(number): [slot, self._words.get(number)] for number, slot in sorted(self._slots.items())}
 
     def read(self, raw: dict[str, Any]) -> None:
         """Read what `to_json` wrote."""
-        self._slots = {int(number): Occurrences.from_json(slot) for number, slot in raw.items()}
+        self._slots = {int(number): slot for number, (slot, _) in raw.items()}
+        self._words = {int(number): words for number, (_, words) in raw.items() if words}
 
 
 class Windows:
