@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.fold import TrendRow
+    from evenkeel.monitor.fold import SilentReport, TrendRow
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -145,6 +145,10 @@ class Monitor:
     def changes(self) -> list[RouteChanges]:
         """The changes of every route, likewise."""
         return self._committed(MonitorState.changes)
+
+    def silent(self) -> list[SilentReport]:
+        """Where the tests for silent changes stand, likewise."""
+        return self._committed(MonitorState.silent)
 
     def change_records(self) -> list[ChangeRecord]:
         """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""

@@ -15,36 +15,52 @@ class AlertEvent:
 
     id: str
     at: float
-    """Unix time in seconds of the verdict that decided it."""
+    """Unix time in seconds of what decided it, mostly a verdict."""
     kind: str
     """"raised" or "resolved"."""
     route: str
     model: str
+    """Of a change the requested one."""
     perturbation: str
+    """"" of a change."""
     offset: int
-    """Place in the verdict log of the deciding verdict."""
+    """Place in the verdict log of what decided it."""
     trials: int
-    """Trials of the cell so far."""
+    """Trials of the cell so far; of a change the calls to reference prompts, or pairs of answers, behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
     summary: str
     """One sentence for people."""
     what: str = "excess"
-    """"excess": above the threshold. "drift": away from what it was."""
+    """"excess": above the threshold. "drift": away from what it was. "change": one that nobody announced."""
     direction: str = ""
     """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
     verdict: str = ""
-    """Id of the deciding verdict; "" if an approval decided."""
+    """Id of the deciding verdict; "" if something else decided."""
     trace_id: str = ""
     """Of the trace in which that verdict was made; "" if it was not traced."""
     run_trials: int = 0
     """Trials since the estimated start of the change."""
     measure: str = ""
-    """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift"."""
+    """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift". Of a change
+    "references" if it is found and "traits" if it is suspected."""
     limit: float | None = None
     """Its limit."""
     limit_source: str = ""
     """Where that comes from: "default", "settings", "calibrated on …"."""
+    change: str = ""
+    """Id of the change that it is about, "" of a cell's alert."""
+    incident: str = ""
+    """Id of the change that was found first of those that are one, on whichever route; `change` if this is it."""
+    after: float | None = None
+    """Unix time in seconds after which a change came about."""
+    since: float | None = None
+    """Unix time in seconds of the first answer that was unlike those before it."""
+
+    @property
+    def is_more(self) -> bool:
+        """Whether it shows a change on one more route, of which an alert was raised before."""
+        return self.incident != self.change
 
 
 @dataclass(frozen=True, slots=True)

@@ -476,6 +476,11 @@ class RouteWatch:
         self._forget(change.kind)
         return change_id(self.route, record.marks[0])
 
+    def record(self, change: str) -> ChangeRecord | None:
+        """A change with the traffic on both sides, by its id; None if it is no longer kept."""
+        record = self._find(change)
+        return None if record is None else record.record(self.route)
+
     def silent(self, change: str) -> Silent | None:
         """The evidence of a change, by its id; None if there is none or the change is no longer kept."""
         record = self._find(change)

@@ -4,13 +4,14 @@ The state after a verdict depends on the verdicts up to it and on nothing else (
 no restart), which is what makes a checkpoint and an offset enough to resume.
 
 `state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`) and the changes of every route
-(`evenkeel.monitor.changes`); `models` says which models have cells of their own, `clusters` which trials are
+(`evenkeel.monitor.changes`), of which `silent` finds those that nobody announced; `models` says which models have cells of their own, `clusters` which trials are
 observations; `events` are what it reports on the way.
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow
 from evenkeel.monitor.fold.models import OTHER_MODEL
 from evenkeel.monitor.fold.settings import MonitorSettings
+from evenkeel.monitor.fold.silent import SilentReport
 from evenkeel.monitor.fold.state import Checkpoint, CheckpointError, MonitorState
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "CheckpointError",
     "MonitorSettings",
     "MonitorState",
+    "SilentReport",
     "TrendRow",
 ]

@@ -1,4 +1,4 @@
-"""What the fold tells of a cell beside its report: alert events and trend points."""
+"""What the fold tells beside its reports: alert events of cells and of silent changes, and trend points."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core import figures
+from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect import Change, Measure
+from evenkeel.monitor.detect.traits import TraitEvidence
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.cells import CellKey, Estimate
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.silent import Closed, Silent
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
@@ -130,9 +135,8 @@ def _event(
         cause = verdict
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
     # Follows from the entry and the cell, so that a fold of the same log names the event the same.
-    name = " ".join((what, kind, cause, *cell.key.parts))
     return AlertEvent(
-        id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        id=_named(what, kind, cause, *cell.key.parts),
         at=at,
         kind=kind,
         route=cell.key.route,
@@ -148,6 +152,120 @@ def _event(
         trace_id=trace_id,
         run_trials=run_trials,
     )
+
+
+def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -> AlertEvent:
+    """A change that nobody announced, found or suspected, at the place in the log that decided it."""
+    silent = record.silent
+    assert silent is not None
+    evidence = silent.references or silent.traits
+    assert evidence is not None
+    trials = evidence.pairs if isinstance(evidence, TraitEvidence) else evidence.calls
+    event = _change_event(record.route, silent.requested_model, record.id, "raised", silent.at, offset)
+    return replace(
+        event,
+        id=_named("change", "raised", record.id, "references" if silent.found else "traits"),
+        summary=_change_summary(record, silent, asks_references=asks_references),
+        incident=silent.incident or record.id,
+        measure="references" if silent.found else "traits",
+        trials=trials,
+        run_trials=trials,
+        after=silent.after,
+        since=silent.since,
+    )
+
+
+_OVER: Final[dict[str, str]] = {
+    "settled": "no longer new: it is 24 hours old, so answers are compared with those since then from now on",
+    "reversed": "over: answers to reference prompts are like those from before it again",
+    "replaced": "over: answers have changed once more, which is a change of its own",
+    "not_confirmed": "not confirmed: reference prompts are answered as before",
+    "undecided": "undecided: too few reference prompts could be asked within a day to confirm or deny it",
+}
+
+
+def change_closed(
+    route: str,
+    model: str,
+    change: str,
+    incident: str,
+    closed: Closed,
+    *,
+    opened_at: float,
+    at: float,
+    offset: int,
+) -> AlertEvent:
+    """A change that nobody announced is over, for a reason."""
+    event = _change_event(route, model, change, "resolved", at, offset)
+    about = f"The change of {_whose(model)} on {route}, noticed {figures.date_and_time(opened_at)}, is"
+    return replace(
+        event,
+        id=_named("change", "resolved", change, closed),
+        summary=f"{about} {_OVER[closed]}.",
+        incident=incident,
+    )
+
+
+def _change_event(
+    route: str, model: str, change: str, kind: str, at: float, offset: int
+) -> AlertEvent:
+    return AlertEvent(
+        id="",
+        at=at,
+        kind=kind,
+        route=route,
+        model=model,
+        perturbation="",
+        offset=offset,
+        trials=0,
+        excess=None,
+        summary="",
+        what="change",
+        change=change,
+    )
+
+
+def _named(*parts: str) -> str:
+    """An id that follows from the log, so that a fold of the same log names the event the same."""
+    return hashlib.sha256(" ".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _whose(model: str) -> str:
+    return model or "the model"
+
+
+def _change_summary(record: ChangeRecord, silent: Silent, *, asks_references: bool) -> str:
+    """What happened, in a few sentences: since when, how different, and what it was not."""
+    where = f"{_whose(silent.requested_model)} on {record.route}"
+    also = f" It was found on {figures.listing(silent.also_on)} as well." if silent.also_on else ""
+    beside = [
+        f"{kinds.NAMES[mark.kind]} “{mark.before}” → “{mark.after}”"
+        for mark in record.marks
+        if mark.kind in kinds.STATED
+    ]
+    coincided = f" At the same time: {'; '.join(beside)}." if beside else ""
+    found = silent.references
+    if found is not None:
+        since = figures.date_and_time(found.since)
+        after = figures.date_and_time(found.after)
+        when = f"since {since}" if after == since else f"since some time between {after} and {since}"
+        unchanged = "" if beside else ", and no other model name, fingerprint or setting was noticed"
+        return (
+            f"{where} answers differently {when}: new answers to reference prompts are {found.likeness:.0%} like "
+            f"the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls). The very same "
+            f"requests were sent, so neither prompt, parameters nor traffic explain it{unchanged}.{coincided}{also}"
+        )
+    assert silent.traits is not None
+    moved = "; ".join(one.said for one in silent.traits.moved[:_MOVED_SAID]) or "several traits moved"
+    why = "could not be asked to confirm it" if asks_references else "are switched off, so nothing confirms it"
+    return (
+        f"Suspected: {where} may answer differently since {figures.date_and_time(silent.since)}: {moved}. "
+        f"Reference prompts {why}.{coincided}{also}"
+    )
+
+
+_MOVED_SAID: Final = 3
+"""Traits that a message names."""
 
 
 def _place(key: CellKey) -> str:

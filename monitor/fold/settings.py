@@ -36,6 +36,10 @@ class MonitorSettings:
     max_models_per_route: int = 20
     trend_interval_s: float = 10.0
     """Of verdict time, between two trend points of a cell."""
+    asks_references: bool = True
+    """Whether reference prompts are asked again, so that suspicions wait for what they say."""
+    reference_level: float = 76_320.0
+    """Evidence at which they show a change: see `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
     """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)

@@ -32,6 +32,7 @@ from evenkeel.monitor.fold.events import (
 from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
+from evenkeel.monitor.fold.silent import SilentChanges
 from evenkeel.monitor.noise import Judges
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedSighting
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
+    from evenkeel.monitor.fold.silent import SilentReport
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 
@@ -111,6 +113,11 @@ def route_name(route: str) -> str:
     return compact(["route", route])
 
 
+def tests_name(route: str, model: str) -> str:
+    """Names the part of the tests for silent changes of a route and requested model."""
+    return compact(["silent", route, model])
+
+
 def rollup_name(key: RollupKey) -> str:
     """Names the part of a roll-up."""
     return compact(["rollup", key.level, key.route, key.model, key.category])
@@ -133,6 +140,9 @@ class MonitorState:
         self._rollups = Rollups()
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
+        self._silent = SilentChanges(settings, self._routes)
+        self._seen_clock = LogClock()
+        """Of the sightings: there are routes of which nothing is scored."""
         self._changes = 0
         self._stored = False
         self._drifting: set[tuple[str, str, str]] = set()
@@ -157,10 +167,10 @@ class MonitorState:
             self._corrections.label(self._places(label.route).name_of(label.model), label)
             return Applied([], [])
         if isinstance(logged, LoggedSighting):
-            return Applied([], [])
+            return Applied(self._sighted(logged), [])
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
-        events = self._settle(logged, now)
+        events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
         model = self._model(verdict)
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
@@ -187,6 +197,18 @@ class MonitorState:
             cell.mark_trend(verdict.scored_at)
             trend = [TrendRow(*cell.key.parts, trend_point(cell, verdict.scored_at, self.settings))]
         return Applied(events, trend)
+
+    def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
+        """Show how an answer looks, or how a reference was answered, to the tests for silent changes."""
+        route = logged.sighting.route
+        now = self._seen_clock.add(logged.sighting.at)
+        watch, tests = self._watch(route), len(self._silent.tests)
+        era = watch.era
+        events = [*self._silent.expire(logged.offset, now), *self._silent.observe(logged, now)]
+        self._changes += watch.era - era
+        if len(self._silent.tests) < tests:
+            self._stored = False  # the store has a part of what is gone
+        return events
 
     def _drift(self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: str) -> list[AlertEvent]:
         """Show a trial to its cell's detector of drift."""
@@ -329,6 +351,10 @@ class MonitorState:
         """The latest changes of every route with the traffic on both sides, by route, oldest first."""
         return [record for route in sorted(self._routes) for record in self._routes[route].records()]
 
+    def silent(self) -> list[SilentReport]:
+        """Where the tests for silent changes stand, by route and requested model."""
+        return self._silent.reports()
+
     def rollups(self) -> list[RollupReport]:
         """Every roll-up's report, sorted by level, route, model and category."""
         return self._rollups.reports(self.settings, self._clock.now, self._eras)
@@ -372,6 +398,10 @@ class MonitorState:
             if whole or group.changed:
                 parts[rollup_name(rolled)] = compact(group.to_json()).encode()
                 group.changed = False
+        for (route, model), tests in self._silent.tests.items():
+            if whole or tests.changed:
+                parts[tests_name(route, model)] = compact(tests.to_json()).encode()
+                tests.changed = False
         return Checkpoint(self._head(), parts, whole)
 
     def _head(self) -> bytes:
@@ -382,7 +412,9 @@ class MonitorState:
                 "models": {route: models.to_json() for route, models in self._models.items()},
                 "folded_models": self.folded_models,
                 "clock": self._clock.to_json(),
+                "seen_clock": self._seen_clock.to_json(),
                 "changes": self._changes,
+                "silent": self._silent.to_json(),
                 "unfinished": self._rollups.to_json(),
                 "corrections": self._corrections.to_json(),
             }
@@ -394,6 +426,7 @@ class MonitorState:
         parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
+        parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
 
     @classmethod
@@ -434,6 +467,8 @@ class MonitorState:
         state._changes = head["changes"]
         state._judges = Judges.from_json(head["judges"])
         state._corrections = Corrections.from_json(head["corrections"])
+        state._seen_clock = LogClock(head["seen_clock"])
+        tests: dict[tuple[str, str], dict[str, Any]] = {}
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
@@ -442,9 +477,12 @@ class MonitorState:
                 state._note_drift(cell)
             elif kind == "route":
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
+            elif kind == "silent":
+                tests[key[0], key[1]] = raw
             else:
                 group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
                 group.read(raw)
         state._rollups.read(head["unfinished"])
+        state._silent.read(head["silent"], tests)
         state._stored = True
         return state

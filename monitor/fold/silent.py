@@ -1,0 +1,471 @@
+"""Changes that nobody announced: the traits' test and the references' test of every route and requested model.
+
+What they find goes into the route's changes, so that it joins what was stated at the same time. The traits
+suspect and the references convict: a suspicion alarms nobody as long as references can be asked. The same
+requested model that is found on several routes within a day is one incident. A finding is over once answers
+are back to what they were, once they change again, or after 24 hours of the log's time: then they are the new
+normal.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass, field, replace
+from math import inf, log10
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.sightings import AnswerSeen
+from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.detect.references import ReferenceTest
+from evenkeel.monitor.detect.traits import TraitTest
+from evenkeel.monitor.fold.events import change_closed, change_raised
+from evenkeel.monitor.fold.models import OTHER_MODEL, RouteModels
+
+if TYPE_CHECKING:
+    from evenkeel.core.sightings import ReferenceAnswered
+    from evenkeel.monitor.changes.silent import Closed
+    from evenkeel.monitor.detect.references import ReferenceEvidence
+    from evenkeel.monitor.detect.traits import TraitEvidence
+    from evenkeel.monitor.fold.settings import MonitorSettings
+    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import LoggedSighting
+
+MOST_MODELS: Final = 8
+"""Requested models of a route that are tested; each takes some 200 KB."""
+TRAIT_LEVEL: Final = 1e7
+"""Pairs of answers between two false suspicions, on average and at least."""
+NEEDED: Final = 60
+"""Answers to reference prompts that settle a suspicion."""
+_LOW: Final = 0.5
+"""Part of the level, in logarithms, below which the references' evidence denies a suspicion."""
+DAY_S: Final = 86_400.0
+PATIENCE_S: Final = 4 * 3_600.0
+"""A suspicion that the references could not settle within that time is raised as one."""
+_EXPLAINS: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.REQUESTED_MODEL, kinds.TRAFFIC))
+"""What may make answers look otherwise without the provider."""
+_NEW_BAG: Final = 4
+"""Answers compared at most when a reference has begun anew; one that has not compares more."""
+_LOOKED_BACK: Final = 200
+"""Answers to references whose likeness to the time before the last finding is remembered."""
+_MOST_REFERENCES: Final = 512
+_MOST_INCIDENTS: Final = 256
+
+
+@dataclass(slots=True)
+class OpenChange:
+    """A change of one route and requested model that is suspected or found, and not over."""
+
+    change: str
+    """Id of the route's change."""
+    at: float
+    """Unix time in seconds of what decided it."""
+    found: bool
+    asked: int = 0
+    """Answers to references since it is suspected."""
+    raised: bool = False
+    """Whether an alert event said so."""
+    alike: tuple[float, float] = (0.0, 0.0)
+    """Of a finding: how like the earlier answers the new ones are, and those to each other."""
+
+    looked_at: bool = False
+    """Whether the references have had their time to settle a suspicion."""
+
+    @property
+    def due(self) -> float:
+        """Unix time in seconds at which to look at it again."""
+        return self.at + (DAY_S if self.found or self.looked_at else PATIENCE_S)
+
+
+@dataclass(slots=True)
+class Incident:
+    """One change of a provider's model, wherever it shows."""
+
+    id: str
+    """Of the change that was found first."""
+    at: float
+    """Unix time in seconds at which it was."""
+    changes: dict[str, str] = field(default_factory=dict)
+    """By route, in the order in which they were found, the id of the change."""
+
+
+@dataclass(frozen=True, slots=True)
+class SilentReport:
+    """Where the tests of one route and requested model stand."""
+
+    route: str
+    requested_model: str
+    trait_evidence_log10: float
+    trait_level_log10: float
+    reserve: int
+    """Answers that the traits' test has in reserve."""
+    reference_evidence_log10: float
+    reference_level_log10: float
+    compared: int
+    """Answers to references that the test has taken, since the log began."""
+    suspected: str = ""
+    """Id of the change that is suspected and neither found nor over; "" if there is none."""
+    found: str = ""
+    """Id of the change that was found and is not over; "" if there is none."""
+    found_at: float | None = None
+    """Unix time in seconds."""
+    suspected_at: float | None = None
+
+
+class ModelTests:
+    """The two tests of one route and requested model."""
+
+    __slots__ = (
+        "_bags",
+        "_former",
+        "_renewed",
+        "changed",
+        "compared",
+        "model",
+        "open",
+        "references",
+        "route",
+        "traits",
+    )
+
+    def __init__(self, route: str, model: str, level: float) -> None:
+        self.route = route
+        self.model = model
+        self.traits = TraitTest(TRAIT_LEVEL)
+        self.references = ReferenceTest(level)
+        self.compared = 0
+        self.open: list[OpenChange] = []
+        """At most one that is found, and a suspicion or two."""
+        self.changed = True
+        """Since the last checkpoint."""
+        self._bags: dict[str, int] = {}
+        """By reference the number of answers that were compared last."""
+        self._renewed: set[str] | None = None
+        """References that have begun anew since the last finding; None if there was none lately."""
+        self._former: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
+        """Times of the latest answers, and how like they are to those of before the last finding."""
+
+    def answered(self, answer: ReferenceAnswered) -> ReferenceEvidence | None:
+        """Take an answer to a reference; the evidence if it shows a change.
+
+        After a finding, answers are left out that are still compared with those of before.
+        """
+        if answer.p_value is None or not self._renews(answer):
+            return None
+        self.compared += 1
+        if answer.former is not None:
+            self._former.append((answer.at, answer.former))
+        for one in self.open:
+            one.asked += 1
+        return self.references.add(answer)
+
+    def _renews(self, answer: ReferenceAnswered) -> bool:
+        known = self._bags.pop(answer.reference, 0)
+        self._bags[answer.reference] = answer.compared
+        if len(self._bags) > _MOST_REFERENCES:
+            del self._bags[next(iter(self._bags))]
+        if self._renewed is None or answer.reference in self._renewed:
+            return True
+        if answer.compared > max(known, _NEW_BAG):
+            return False
+        self._renewed.add(answer.reference)
+        return True
+
+    def begin_anew(self) -> None:
+        """Wait until the references have new answers to compare with."""
+        self._renewed = set()
+
+    def settle(self) -> None:
+        """Compare with whatever there is from now on."""
+        self._renewed = None
+
+    def is_back(self, known: OpenChange, evidence: ReferenceEvidence) -> bool:
+        """Whether the answers of a finding are what they were before an earlier one.
+
+        They are if they are nearer to being as like those as those were to each other, than to being as unlike
+        as the answers in between.
+        """
+        former = [alike for at, alike in self._former if at >= evidence.since]
+        return bool(former) and sum(former) / len(former) > sum(known.alike) / 2
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the references say that answers are as before."""
+        return self.references.evidence_log10 < _LOW * log10(max(10.0, self.references.level))
+
+    def report(self) -> SilentReport:
+        """Where they stand."""
+        found = next((one for one in self.open if one.found), None)
+        suspected = next((one for one in self.open if not one.found), None)
+        return SilentReport(
+            self.route,
+            self.model,
+            self.traits.evidence_log10,
+            log10(TRAIT_LEVEL),
+            self.traits.reserve,
+            self.references.evidence_log10,
+            log10(self.references.level),
+            self.compared,
+            "" if suspected is None else suspected.change,
+            "" if found is None else found.change,
+            None if found is None else found.at,
+            None if suspected is None else suspected.at,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON values; floats survive exactly."""
+        return {
+            "traits": self.traits.to_json(),
+            "references": self.references.to_json(),
+            "compared": self.compared,
+            "open": [asdict(one) for one in self.open],
+            "bags": self._bags,
+            "renewed": None if self._renewed is None else sorted(self._renewed),
+            "former": list(self._former),
+        }
+
+    @classmethod
+    def from_json(cls, route: str, model: str, raw: dict[str, Any], level: float) -> ModelTests:
+        """Read what `to_json` wrote."""
+        tests = cls(route, model, level)
+        tests.traits = TraitTest.from_json(raw["traits"])
+        tests.references = ReferenceTest.from_json(raw["references"], level)
+        tests.compared = raw["compared"]
+        tests.open = [OpenChange(**{**one, "alike": tuple(one["alike"])}) for one in raw["open"]]
+        tests._bags = raw["bags"]
+        tests._renewed = None if raw["renewed"] is None else set(raw["renewed"])
+        tests._former.extend((at, alike) for at, alike in raw["former"])
+        tests.changed = False
+        return tests
+
+
+class SilentChanges:
+    """The tests of all routes, and what they found that is not over."""
+
+    def __init__(self, settings: MonitorSettings, routes: dict[str, RouteWatch]) -> None:
+        """Begin with nothing.
+
+        Args:
+            settings: The references' level, and how many models a route has room for.
+            routes: By route its changes, where findings are entered.
+        """
+        self.tests: dict[tuple[str, str], ModelTests] = {}
+        self._settings = settings
+        self._routes = routes
+        self._models: dict[str, RouteModels] = {}
+        self._incidents: dict[str, Incident] = {}
+        """By requested model the last one; of requests that name none, by their route."""
+        self._due = inf
+        """Unix time in seconds of what is due next."""
+
+    def observe(self, logged: LoggedSighting, now: float) -> list[AlertEvent]:
+        """Take what was seen next; returns what it gave rise to, mostly nothing."""
+        sighting = logged.sighting
+        events: list[AlertEvent] = []
+        leaving = self._place(sighting)
+        if leaving is not None:
+            events += self._drop(sighting.route, leaving, logged.offset, now)
+        tests = self._tests(sighting.route, sighting.requested_model)
+        if tests is None:
+            return events
+        tests.changed = True
+        if isinstance(sighting, AnswerSeen):
+            moved = tests.traits.add(sighting)
+            if moved is not None:
+                events += self._suspect(tests, moved, logged.offset)
+        else:
+            found = tests.answered(sighting)
+            if found is not None:
+                events += self._find(tests, found, logged.offset)
+            elif sighting.p_value is not None:
+                events += self._deny(tests, logged.offset, sighting.at)
+        return events
+
+    def expire(self, offset: int, now: float) -> list[AlertEvent]:
+        """Say what has become of changes by the log's time alone; mostly nothing."""
+        if now < self._due:
+            return []
+        events: list[AlertEvent] = []
+        for tests in (self.tests[key] for key in sorted(self.tests)):
+            for one in [one for one in tests.open if one.due <= now]:
+                tests.changed = True
+                if one.found:
+                    tests.settle()
+                    events += self._close(tests, one, "settled", offset, now)
+                elif one.at + DAY_S <= now:
+                    events += self._close(tests, one, "undecided", offset, now)
+                elif not one.looked_at:
+                    one.looked_at = True
+                    if not one.raised and one.asked < NEEDED:
+                        events += self._raise(tests, one, offset)
+        for model in [name for name, one in self._incidents.items() if one.at + 2 * DAY_S <= now]:
+            del self._incidents[model]
+        self._schedule()
+        return events
+
+    def _schedule(self) -> None:
+        self._due = min((one.due for tests in self.tests.values() for one in tests.open), default=inf)
+
+    def _place(self, sighting: AnswerSeen | ReferenceAnswered) -> str | None:
+        """Count the answer for its requested model; the model that loses its place to it, mostly none."""
+        models = self._models.get(sighting.route)
+        if models is None:
+            most = min(MOST_MODELS, self._settings.max_models_per_route)
+            models = self._models[sighting.route] = RouteModels(most)
+        return models.observe(sighting.requested_model) if isinstance(sighting, AnswerSeen) else None
+
+    def _tests(self, route: str, model: str) -> ModelTests | None:
+        """The tests of a requested model; None if it has no place."""
+        if model == OTHER_MODEL or self._models[route].name_of(model) == OTHER_MODEL:
+            return None
+        tests = self.tests.get((route, model))
+        if tests is None:
+            tests = self.tests[route, model] = ModelTests(route, model, self._settings.reference_level)
+        return tests
+
+    def _drop(self, route: str, model: str, offset: int, now: float) -> list[AlertEvent]:
+        tests = self.tests.get((route, model))
+        if tests is None:
+            return []
+        events: list[AlertEvent] = []
+        for one in list(tests.open):
+            events += self._close(tests, one, "settled" if one.found else "undecided", offset, now)
+        del self.tests[route, model]
+        self._schedule()
+        return events
+
+    def _suspect(self, tests: ModelTests, evidence: TraitEvidence, offset: int) -> list[AlertEvent]:
+        """Enter a suspicion; raise it only if there are no references to ask."""
+        watch = self._watch(tests.route)
+        change = watch.mark_silent(Silent(traits=evidence), offset)
+        known = watch.silent(change)
+        if known is None or known.found:
+            return []
+        tests.open = [one for one in tests.open if one.change != change]
+        opened = OpenChange(change, evidence.at, found=False)
+        tests.open.append(opened)
+        events = [] if self._settings.asks_references else self._raise(tests, opened, offset)
+        self._schedule()
+        return events
+
+    def _find(self, tests: ModelTests, evidence: ReferenceEvidence, offset: int) -> list[AlertEvent]:
+        """Enter a finding: it ends the one before, and is an alert unless answers are back."""
+        watch = self._watch(tests.route)
+        change = watch.mark_silent(Silent(references=evidence), offset)
+        events: list[AlertEvent] = []
+        back = False
+        for one in [one for one in tests.open if one.found]:
+            back = tests.is_back(one, evidence)
+            events += self._close(tests, one, "reversed" if back else "replaced", offset, evidence.at)
+        opened = OpenChange(
+            change, evidence.at, found=True, alike=(evidence.likeness, evidence.own)
+        )
+        tests.open = [one for one in tests.open if one.change != change]
+        tests.begin_anew()
+        if back:
+            self._enter(tests.route, change, "settled", evidence.at)
+        else:
+            tests.open.append(opened)
+            events += self._raise(tests, opened, offset)
+        self._schedule()
+        return events
+
+    def _deny(self, tests: ModelTests, offset: int, at: float) -> list[AlertEvent]:
+        """Close the suspicions that enough answers to references did not confirm."""
+        events: list[AlertEvent] = []
+        for one in [one for one in tests.open if not one.found and one.asked >= NEEDED]:
+            if tests.is_denied:
+                events += self._close(tests, one, "not_confirmed", offset, at)
+                self._schedule()
+        return events
+
+    def _raise(self, tests: ModelTests, opened: OpenChange, offset: int) -> list[AlertEvent]:
+        """Say that a change is found or suspected, as a part of the incident of its requested model.
+
+        Not of a suspicion that something of the team's own explains.
+        """
+        watch = self._watch(tests.route)
+        record = watch.record(opened.change)
+        if record is None or (not opened.found and record.kinds & _EXPLAINS):
+            return []
+        opened.raised = True
+        incident = self._incident(tests, opened)
+        for route, change in incident.changes.items():
+            known = self._watch(route).silent(change)
+            if known is not None:
+                others = tuple(name for name in incident.changes if name != route)
+                entered = replace(known, incident=incident.id, also_on=others)
+                self._watch(route).update_silent(change, entered)
+        record = watch.record(opened.change) or record
+        return [change_raised(record, offset, asks_references=self._settings.asks_references)]
+
+    def _incident(self, tests: ModelTests, opened: OpenChange) -> Incident:
+        name = _name(tests.route, tests.model)
+        known = self._incidents.get(name)
+        own = None if known is None else known.changes.get(tests.route, opened.change)
+        if known is None or own != opened.change or abs(opened.at - known.at) > DAY_S:
+            known = self._incidents[name] = Incident(opened.change, opened.at)
+            if len(self._incidents) > _MOST_INCIDENTS:
+                del self._incidents[min(self._incidents, key=lambda one: self._incidents[one].at)]
+        known.changes[tests.route] = opened.change
+        return known
+
+    def _close(
+        self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
+    ) -> list[AlertEvent]:
+        tests.open.remove(opened)
+        self._enter(tests.route, opened.change, closed, at)
+        if not opened.raised:
+            return []
+        incident = self._incidents.get(_name(tests.route, tests.model))
+        known = incident is not None and opened.change in incident.changes.values()
+        return [
+            change_closed(
+                tests.route,
+                tests.model,
+                opened.change,
+                incident.id if incident is not None and known else opened.change,
+                closed,
+                opened_at=opened.at,
+                at=at,
+                offset=offset,
+            )
+        ]
+
+    def _enter(self, route: str, change: str, closed: Closed, at: float) -> None:
+        watch = self._watch(route)
+        known = watch.silent(change)
+        if known is not None:
+            watch.update_silent(change, replace(known, closed=closed, closed_at=at))
+
+    def _watch(self, route: str) -> RouteWatch:
+        watch = self._routes.get(route)
+        if watch is None:
+            watch = self._routes[route] = RouteWatch(route)
+        return watch
+
+    def reports(self) -> list[SilentReport]:
+        """Where every test stands, sorted by route and requested model."""
+        return [self.tests[key].report() for key in sorted(self.tests)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The small part of the state as JSON values; the tests are parts of their own."""
+        return {
+            "models": {route: models.to_json() for route, models in self._models.items()},
+            "incidents": {name: asdict(one) for name, one in self._incidents.items()},
+        }
+
+    def read(self, raw: dict[str, Any], parts: dict[tuple[str, str], dict[str, Any]]) -> None:
+        """Take what `to_json` wrote, and the parts of the tests."""
+        most = min(MOST_MODELS, self._settings.max_models_per_route)
+        self._models = {route: RouteModels.from_json(one, most) for route, one in raw["models"].items()}
+        self._incidents = {name: Incident(**one) for name, one in raw["incidents"].items()}
+        level = self._settings.reference_level
+        for (route, model), one in parts.items():
+            self.tests[route, model] = ModelTests.from_json(route, model, one, level)
+        self._schedule()
+
+
+def _name(route: str, model: str) -> str:
+    """What an incident is known by: requests that name no model say nothing about those of another route."""
+    return model or f"\0{route}"
