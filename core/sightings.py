@@ -81,8 +81,8 @@ class ReferenceAnswered:
     own: float = 0.0
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
     former: float | None = None
-    """Mean likeness of the new answer to those of before the last change that was found, in [0, 1]; None without
-    any. It tells whether that change was taken back."""
+    """Mean likeness of the new answer to those of before the last change that was found, in [0, 1]; None
+    without any. It tells whether that change was taken back."""
     system_fingerprint: str = ""
     failure: str = ""
     """Why there is no answer, in snake case; "" if there is one."""

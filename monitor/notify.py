@@ -1,9 +1,9 @@
 """Notifies people and machines of alerts: a line to print, a webhook, and channels with grouped messages.
 
 The `Notifier` hands what the store holds to its recipients: a `Webhook` gets every event at once, as JSON;
-a `Channel` gathers events by route (`Groups`), holds them back while the judge or the pipeline is broken,
-and gives messages to a sender such as `AppriseSender`. A failed delivery is tried again after 1 s, 2 s, 4 s
-… up to 5 min.
+a `Channel` gathers events by route and by change (`Groups`), holds those on robustness back while the judge
+or the pipeline is broken, and gives messages to a sender such as `AppriseSender`. A failed delivery is tried
+again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
+
+from evenkeel.core.figures import listing
 
 if TYPE_CHECKING:
     import threading
@@ -130,15 +132,21 @@ def payload(event: AlertEvent) -> dict[str, Any]:
 
     Returns: all fields of the event (`id`, `at` in Unix seconds, `kind` "raised" or "resolved",
     `route`, `model`, `perturbation`, `offset`, `trials`, `excess` or null, `summary`, `what`,
-    `direction`), `source` "evenkeel", and `text`, the line for people that Slack and compatible
-    receivers show. An event may arrive more than once, always with the same `id`.
+    `direction`; of a change also `change`, `incident`, `after` and `since`), `source` "evenkeel", and `text`,
+    the line for people that Slack and compatible receivers show. An event may arrive more than once, always
+    with the same `id`.
     """
     return {**asdict(event), "source": "evenkeel", "text": line(event)}
 
 
 def line(event: AlertEvent) -> str:
     """The event as one line for people."""
-    return f"[evenkeel] ALERT {event.kind}: {event.summary}"
+    return f"[evenkeel] {_announced(event)}: {event.summary}"
+
+
+def _announced(event: AlertEvent) -> str:
+    """What kind of news it is; a change on one more route is no further alarm."""
+    return _heading(event) if event.is_more and event.kind == "raised" else f"ALERT {event.kind}"
 
 
 _LIMIT = 1000
@@ -231,12 +239,26 @@ class Message:
     body: str
     good: bool
     """Whether it only says that something is over."""
+    more: bool = False
+    """Whether it only adds to an alarm that was sent before."""
+
+
+class Group(NamedTuple):
+    """What makes one message: the cells' alerts of a route, or a change on whatever routes."""
+
+    route: str = ""
+    incident: str = ""
+
+    @classmethod
+    def of(cls, event: AlertEvent) -> Group:
+        """Where an event belongs."""
+        return cls(incident=event.incident) if event.what == "change" else cls(event.route)
 
 
 class Batch(NamedTuple):
-    """What became of a route's events once their window was over."""
+    """What became of a group's events once its window was over."""
 
-    route: str
+    group: Group
     ids: frozenset[str]
     """All events that it settles."""
     message: Message | None
@@ -245,14 +267,14 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class _Waiting:
-    """Events of one route that have not been sent yet."""
+    """Events of one group that have not been sent yet."""
 
     since: float
     events: dict[str, AlertEvent] = field(default_factory=dict)
 
 
 class Groups:
-    """Gathers events by route for a window that begins with the first of them."""
+    """Gathers events by route or by change, for a window that begins with the first of them."""
 
     def __init__(self, window_s: float, console_url: str = "") -> None:
         """Begin with nothing gathered.
@@ -263,28 +285,37 @@ class Groups:
         """
         self._window_s = window_s
         self._console_url = console_url.rstrip("/")
-        self._routes: dict[str, _Waiting] = {}
+        self._groups: dict[Group, _Waiting] = {}
 
     def add(self, events: Sequence[AlertEvent], now: float) -> None:
         """Gather events, in log order; one that is gathered already changes nothing."""
         for event in events:
-            waiting = self._routes.setdefault(event.route, _Waiting(now))
+            waiting = self._groups.setdefault(Group.of(event), _Waiting(now))
             waiting.events[event.id] = event
 
-    def due(self, now: float) -> Iterator[Batch]:
-        """The routes whose window is over, the one that has waited longest first."""
-        ready = [route for route, waiting in self._routes.items() if now - waiting.since >= self._window_s]
-        for route in sorted(ready, key=lambda name: self._routes[name].since):
-            events = list(self._routes[route].events.values())
+    def due(self, now: float, *, robustness: bool = True) -> Iterator[Batch]:
+        """The groups whose window is over, the one that has waited longest first.
+
+        Args:
+            now: seconds, as in `add`.
+            robustness: whether to give those of cells' alerts too.
+        """
+        ready = [
+            group
+            for group, waiting in self._groups.items()
+            if now - waiting.since >= self._window_s and (robustness or group.incident)
+        ]
+        for group in sorted(ready, key=lambda one: self._groups[one].since):
+            events = list(self._groups[group].events.values())
             news = _news(events)
-            message = self._message(route, news) if news else None
-            yield Batch(route, frozenset(event.id for event in events), message)
+            write = self._of_change if group.incident else self._of_route
+            yield Batch(group, frozenset(event.id for event in events), write(news) if news else None)
 
     def settle(self, batch: Batch) -> None:
-        """Forget the events of a batch; a message about others of the route waits for a window of its own."""
-        del self._routes[batch.route]
+        """Forget the events of a batch; a message about others of the group waits for a window of its own."""
+        del self._groups[batch.group]
 
-    def _message(self, route: str, news: Sequence[AlertEvent]) -> Message:
+    def _of_route(self, news: Sequence[AlertEvent]) -> Message:
         raised = [event for event in news if event.kind == "raised"]
         resolved = [event for event in news if event.kind != "raised"]
         counts = [
@@ -293,19 +324,46 @@ class Groups:
         lines = [f"{event.kind.upper()}: {event.summary}" for event in (*raised, *resolved)]
         if self._console_url:
             lines.append(f"{self._console_url}/")
-        title = f"[evenkeel] {route}: {', '.join(counts)}"
+        title = f"[evenkeel] {news[0].route}: {', '.join(counts)}"
         return Message(title, "\n\n".join(lines), good=not raised)
+
+    def _of_change(self, news: Sequence[AlertEvent]) -> Message:
+        """One message about a change, however many routes it shows on."""
+        raised = [event for event in news if event.kind == "raised"]
+        known = bool(raised) and all(event.is_more for event in raised)
+        routes = listing(list(dict.fromkeys(event.route for event in raised or news)))
+        model = news[0].model or "The model"
+        if not raised:
+            title = f"{model}: the change is over on {routes}"
+        elif known:
+            title = f"{model} has changed: also on {routes}"
+        elif any(event.measure == "references" for event in raised):
+            title = f"{model} answers differently on {routes}"
+        else:
+            title = f"{model} may answer differently on {routes}"
+        lines = [
+            f"{_heading(event)}: {event.summary}"
+            for event in (*raised, *(one for one in news if one not in raised))
+        ]
+        if self._console_url:
+            lines.append(f"{self._console_url}/changes/{news[0].incident}")
+        return Message(f"[evenkeel] {title}", "\n\n".join(lines), good=not raised, more=known)
+
+
+def _heading(event: AlertEvent) -> str:
+    return f"ALSO ON {event.route}" if event.kind == "raised" and event.is_more else event.kind.upper()
 
 
 def _news(events: Sequence[AlertEvent]) -> list[AlertEvent]:
     """The last event of each alert that is another than it was before all of these.
 
-    An alert alternates, so an even number of its events leaves it as it was.
+    An alert that was raised and is over, or the other way round, is as it was.
     """
-    by_alert: dict[tuple[str, str, str], list[AlertEvent]] = {}
+    by_alert: dict[tuple[str, ...], list[AlertEvent]] = {}
     for event in events:
-        by_alert.setdefault((event.model, event.perturbation, event.what), []).append(event)
-    return [of_one[-1] for of_one in by_alert.values() if len(of_one) % 2]
+        name = event.route, event.model, event.perturbation, event.what, event.change
+        by_alert.setdefault(name, []).append(event)
+    return [of_one[-1] for of_one in by_alert.values() if of_one[0].kind == of_one[-1].kind]
 
 
 class UnknownServiceError(Exception):
@@ -339,12 +397,13 @@ class AppriseSender:
             known = self._service.add(url)
         if not known:
             raise UnknownServiceError(f"{name} holds no address that apprise knows")
-        self._good, self._bad = apprise.NotifyType.SUCCESS, apprise.NotifyType.FAILURE
+        kinds = apprise.NotifyType
+        self._good, self._more, self._bad = kinds.SUCCESS, kinds.INFO, kinds.FAILURE
 
     def send(self, message: Message) -> bool:
         """Whether the service took it."""
         try:
-            kind = self._good if message.good else self._bad
+            kind = self._good if message.good else self._more if message.more else self._bad
             return bool(self._service.notify(title=message.title, body=message.body, notify_type=kind))
         except Exception:  # noqa: BLE001 - named boundary: a hundred services, each with errors of its own
             return False
@@ -375,9 +434,9 @@ class Grouping:
 class Channel:
     """Hands groups of events to one sender.
 
-    While there is a trouble, events wait; one message says so once it has lasted, and one that it is
-    over. What cancels out while it waits is never sent. After a failure the sender is tried again
-    after 1 s, 2 s, 4 s … up to 5 min.
+    While there is a trouble, alerts on robustness wait; one message says so once it has lasted, and one that
+    it is over. Changes that nobody announced are found without a judge, so they do not wait. What cancels
+    out while it waits is never sent. After a failure the sender is tried again after 1 s, 2 s, 4 s … up to 5 min.
     """
 
     def __init__(
@@ -416,9 +475,7 @@ class Channel:
         self._groups.add(events, now)
         held = self._hold(now)
         settled: set[str] = set()
-        if held:
-            return settled
-        for batch in list(self._groups.due(now)):
+        for batch in list(self._groups.due(now, robustness=not held)):
             if batch.message is not None and not self._send(batch.message):
                 break
             self._groups.settle(batch)

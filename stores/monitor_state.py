@@ -26,13 +26,13 @@ class AlertEvent:
     offset: int
     """Place in the verdict log of what decided it."""
     trials: int
-    """Trials of the cell so far; of a change the calls to reference prompts, or pairs of answers, behind it."""
+    """Trials of the cell so far; of a change the calls to references, or pairs of answers, behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
     summary: str
     """One sentence for people."""
     what: str = "excess"
-    """"excess": above the threshold. "drift": away from what it was. "change": one that nobody announced."""
+    """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it."""
     direction: str = ""
     """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
     verdict: str = ""
@@ -51,7 +51,7 @@ class AlertEvent:
     change: str = ""
     """Id of the change that it is about, "" of a cell's alert."""
     incident: str = ""
-    """Id of the change that was found first of those that are one, on whichever route; `change` if this is it."""
+    """Id of the change that was found first, of all routes where it shows; `change` if this is that one."""
     after: float | None = None
     """Unix time in seconds after which a change came about."""
     since: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.detect import Limit, Measure
+from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime import choices
 
@@ -27,7 +28,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """
-    alert = settings.alert
+    alert, asked = settings.alert, settings.references
     stated: dict[Measure, Limit] = {
         measure: Limit(getattr(alert, name), "settings")
         for measure, name in _SETTING_OF.items()
@@ -48,6 +49,8 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         drift_tolerance=alert.drift_tolerance,
         provisional_after=alert.provisional_after,
         trend_interval_s=settings.console.trend_interval_s,
+        asks_references=asked.calls_per_day > 0,
+        reference_level=alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year),
         limits={"": stated, **calibrated},
         tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,
     )

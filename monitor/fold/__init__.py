@@ -4,8 +4,8 @@ The state after a verdict depends on the verdicts up to it and on nothing else (
 no restart), which is what makes a checkpoint and an offset enough to resume.
 
 `state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`) and the changes of every route
-(`evenkeel.monitor.changes`), of which `silent` finds those that nobody announced; `models` says which models have cells of their own, `clusters` which trials are
-observations; `events` are what it reports on the way.
+(`evenkeel.monitor.changes`), of which `silent` finds those that nobody announced; `models` says which models
+have cells of their own, `clusters` which trials are observations; `events` are what it reports on the way.
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow

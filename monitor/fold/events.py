@@ -206,9 +206,7 @@ def change_closed(
     )
 
 
-def _change_event(
-    route: str, model: str, change: str, kind: str, at: float, offset: int
-) -> AlertEvent:
+def _change_event(route: str, model: str, change: str, kind: str, at: float, offset: int) -> AlertEvent:
     return AlertEvent(
         id="",
         at=at,
@@ -251,13 +249,16 @@ def _change_summary(record: ChangeRecord, silent: Silent, *, asks_references: bo
         when = f"since {since}" if after == since else f"since some time between {after} and {since}"
         unchanged = "" if beside else ", and no other model name, fingerprint or setting was noticed"
         return (
-            f"{where} answers differently {when}: new answers to reference prompts are {found.likeness:.0%} like "
-            f"the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls). The very same "
-            f"requests were sent, so neither prompt, parameters nor traffic explain it{unchanged}.{coincided}{also}"
+            f"{where} answers differently {when}: new answers to reference prompts are {found.likeness:.0%} "
+            f"like the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls). The "
+            "very same requests were sent, so neither prompt, parameters nor traffic explain it"
+            f"{unchanged}.{coincided}{also}"
         )
     assert silent.traits is not None
     moved = "; ".join(one.said for one in silent.traits.moved[:_MOVED_SAID]) or "several traits moved"
-    why = "could not be asked to confirm it" if asks_references else "are switched off, so nothing confirms it"
+    why = (
+        "could not be asked to confirm it" if asks_references else "are switched off, so nothing confirms it"
+    )
     return (
         f"Suspected: {where} may answer differently since {figures.date_and_time(silent.since)}: {moved}. "
         f"Reference prompts {why}.{coincided}{also}"

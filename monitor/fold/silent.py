@@ -1,4 +1,4 @@
-"""Changes that nobody announced: the traits' test and the references' test of every route and requested model.
+"""Changes that nobody announced: the two tests of every route and requested model, traits and references.
 
 What they find goes into the route's changes, so that it joins what was stated at the same time. The traits
 suspect and the references convict: a suspicion alarms nobody as long as references can be asked. The same
@@ -166,7 +166,7 @@ class ModelTests:
             del self._bags[next(iter(self._bags))]
         if self._renewed is None or answer.reference in self._renewed:
             return True
-        if answer.compared > max(known, _NEW_BAG):
+        if answer.compared > known > 0 or (answer.compared > _NEW_BAG and answer.compared >= known):
             return False
         self._renewed.add(answer.reference)
         return True
@@ -182,8 +182,8 @@ class ModelTests:
     def is_back(self, known: OpenChange, evidence: ReferenceEvidence) -> bool:
         """Whether the answers of a finding are what they were before an earlier one.
 
-        They are if they are nearer to being as like those as those were to each other, than to being as unlike
-        as the answers in between.
+        They are if they are nearer to being as like those as those were to each other than to being as unlike
+        them as the answers in between.
         """
         former = [alike for at, alike in self._former if at >= evidence.since]
         return bool(former) and sum(former) / len(former) > sum(known.alike) / 2
@@ -357,9 +357,7 @@ class SilentChanges:
         for one in [one for one in tests.open if one.found]:
             back = tests.is_back(one, evidence)
             events += self._close(tests, one, "reversed" if back else "replaced", offset, evidence.at)
-        opened = OpenChange(
-            change, evidence.at, found=True, alike=(evidence.likeness, evidence.own)
-        )
+        opened = OpenChange(change, evidence.at, found=True, alike=(evidence.likeness, evidence.own))
         tests.open = [one for one in tests.open if one.change != change]
         tests.begin_anew()
         if back:

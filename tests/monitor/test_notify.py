@@ -315,6 +315,97 @@ def test_drift_and_excess_of_a_cell_are_two_alerts(clock):
     assert sender.sent[0].title == "[evenkeel] chat: 1 raised, 1 resolved"
 
 
+CHANGED = replace(
+    EVENT, id="c1", route="chat", model="gpt-4o", perturbation="", what="change", measure="references",
+    change="aa", incident="aa", after=900.0, since=950.0, summary="gpt-4o on chat answers differently.",
+)  # fmt: skip
+MORE = replace(
+    CHANGED, id="c2", route="billing", change="bb", summary="gpt-4o on billing answers differently."
+)
+CHANGE_OVER = replace(CHANGED, id="c3", kind="resolved", measure="", summary="The change on chat is over.")
+
+
+def test_the_payload_of_a_change_names_it_and_its_incident():
+    """And the interval in which it came about."""
+    body = payload(MORE)
+    assert (body["what"], body["change"], body["incident"]) == ("change", "bb", "aa")
+    assert (body["after"], body["since"]) == (900.0, 950.0)
+    assert body["text"] == "[evenkeel] ALSO ON billing: gpt-4o on billing answers differently."
+    assert line(CHANGED) == "[evenkeel] ALERT raised: gpt-4o on chat answers differently."
+
+
+def test_a_change_on_two_routes_is_one_message(clock):
+    """Within the window; the cells' alerts of a route are another."""
+    sender = Sender()
+    chat = channel(sender, clock, console_url="http://console.test")
+    chat.take([CHANGED, MORE, SPELLING])
+    clock.now += 30
+    assert chat.take([CHANGED, MORE, SPELLING]) == {"c1", "c2", "e1"}
+    message, other = sender.sent
+    assert message.title == "[evenkeel] gpt-4o answers differently on chat and billing"
+    assert message.body == (
+        "RAISED: gpt-4o on chat answers differently.\n\n"
+        "ALSO ON billing: gpt-4o on billing answers differently.\n\n"
+        "http://console.test/changes/aa"
+    )
+    assert (message.good, message.more) == (False, False)
+    assert other.title == "[evenkeel] chat: 1 raised"
+
+
+def test_a_change_that_shows_on_a_further_route_later_is_no_second_alarm(clock):
+    """It says where else, and is sent as information."""
+    sender = Sender()
+    chat = channel(sender, clock)
+    for event in (CHANGED, MORE):
+        chat.take([event])
+        clock.now += 30
+        chat.take([event])
+    assert [(one.title, one.more) for one in sender.sent] == [
+        ("[evenkeel] gpt-4o answers differently on chat", False),
+        ("[evenkeel] gpt-4o has changed: also on billing", True),
+    ]
+
+
+def test_a_suspicion_is_called_one_and_its_finding_is_told_too(clock):
+    """Though both are about the same change."""
+    sender = Sender()
+    chat = channel(sender, clock)
+    suspected = replace(CHANGED, id="c0", measure="traits", summary="Suspected: …")
+    for event in (suspected, CHANGED):
+        chat.take([event])
+        clock.now += 30
+        chat.take([event])
+    assert [one.title for one in sender.sent] == [
+        "[evenkeel] gpt-4o may answer differently on chat",
+        "[evenkeel] gpt-4o answers differently on chat",
+    ]
+
+
+def test_the_end_of_a_change_is_told(clock):
+    """Unless it was raised within the same window."""
+    sender = Sender()
+    chat = channel(sender, clock)
+    chat.take([CHANGE_OVER])
+    clock.now += 30
+    chat.take([CHANGE_OVER])
+    assert [(one.title, one.good) for one in sender.sent] == [
+        ("[evenkeel] gpt-4o: the change is over on chat", True)
+    ]
+    chat.take([CHANGED, CHANGE_OVER])
+    clock.now += 30
+    assert chat.take([CHANGED, CHANGE_OVER]) == {"c1", "c3"}
+    assert len(sender.sent) == 1
+
+
+def test_a_change_does_not_wait_for_a_judge(clock):
+    """References are compared by rule, so what holds back alerts on robustness does not hold it back."""
+    sender = Sender()
+    chat = channel(sender, clock, lambda: ["The judge fails."])
+    chat.take([CHANGED, SPELLING])
+    clock.now += 30
+    assert chat.take([CHANGED, SPELLING]) == {"c1"}
+
+
 @given(st.lists(st.sampled_from(["a", "b"]), max_size=12), st.integers(0, 12))
 @settings(max_examples=60, deadline=None)
 def test_people_know_the_latest_state_however_events_fall_into_windows(cells, cut):

@@ -62,7 +62,7 @@ def test_a_finding_joins_its_suspicion():
 
 
 def test_the_traffic_of_both_sides_is_told_apart_by_the_first_sign():
-    """Blocks that lie wholly before it are before, those wholly since are after, the one between is neither."""
+    """Blocks wholly before it are before, those wholly since are after, the one between is neither."""
     watch = watched(420)
     watch.mark_silent(found(420 * MINUTE_S, since=310 * MINUTE_S), 900)
     (record,) = watch.records()
