@@ -436,7 +436,8 @@ class Channel:
 
     While there is a trouble, alerts on robustness wait; one message says so once it has lasted, and one that
     it is over. Changes that nobody announced are found without a judge, so they do not wait. What cancels
-    out while it waits is never sent. After a failure the sender is tried again after 1 s, 2 s, 4 s … up to 5 min.
+    out while it waits is never sent. After a failure the sender is tried again after 1 s, 2 s, 4 s … up to
+    5 min.
     """
 
     def __init__(

@@ -141,6 +141,10 @@ def test_the_webhook_gets_the_whole_event_and_a_line_for_people(receiver, webhoo
         "measure": "",
         "limit": None,
         "limit_source": "",
+        "change": "",
+        "incident": "",
+        "after": None,
+        "since": None,
     }
     assert payload(SECOND)["excess"] is None
 
