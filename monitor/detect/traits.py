@@ -16,9 +16,8 @@ MacKay 1992 (the chance that a Bayesian logistic regression gives).
 
 from __future__ import annotations
 
-import base64
 import math
-import zlib
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,6 +25,14 @@ import numpy as np
 
 from evenkeel.core.answer_traits import STEP, TRAITS, VERSION
 from evenkeel.core.figures import number
+from evenkeel.monitor.detect.prompt_cells import (
+    DIMENSIONS,
+    PromptCells,
+    Sketches,
+    direction,
+    packed,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,32 +82,31 @@ class TraitEvidence:
 
 
 _DIMENSIONS: Final = len(TRAITS)
-_SKETCH: Final = 32
 _RESERVE: Final = 300
-_RECENT: Final = 200
-"""Prompts that bursts are told by."""
 _GROUPS: Final = 32
-_START: Final = 60
-_FEWEST: Final = 8
-"""Answers in reserve from which on pairs are made."""
-_KEPT: Final = 0.25
-"""Of the reserve, which is not touched on suspicion."""
-_SUSPICION: Final = 2.5
-"""Nats of evidence above which all that comes is used as new while the reserve lasts."""
-_SAME: Final = 0.985
-"""Cosine of the sketches of near-equal prompts."""
-_REPEATS: Final = 3
-"""Near-equal prompts of the last ones that are used."""
-_UNLIKE: Final = 0.05
-"""Share of new prompts that are too unlike any in reserve to be compared."""
-_QUANTILE_STEP: Final = 0.02
+_FEWEST: Final = 6
+"""Answers in reserve of a cell from which on pairs are made."""
+_LAST: Final = 4
+"""Answers that stay in reserve on a hunch."""
+_KEPT: Final = 0.1
+"""Of its part of the reserve, which a cell keeps on a hunch."""
+_EARLY: Final = 3
+"""Every so many answers a pair is made while the reserve is being filled."""
+_HUNCH: Final = 1.5
+"""Nats gained in a run above which all that comes is used as new while the reserve lasts."""
 _PRIOR: Final = 1.0
 _FORGETTING: Final = 0.995
 _FLATTEST: Final = 1e-3
-_LEAST_SPREAD: Final = 0.05
-_PROMPT_SCALE: Final = 1.0
+_FIRST_VARIANCE: Final = 0.02
+_LEAST_VARIANCE: Final = 0.003
+_SCALE: Final = 0.5
+"""A standard deviation of a pair's difference, as the classifier is told it."""
+_AFTER: Final = 20
+_SPAN: Final = 400
+"""Pairs that standard deviations are told from."""
 _MOVED: Final = 8
 _LEAST_MOVED: Final = 0.2
+_LEAST_SPREAD: Final = 0.05
 _EXAMPLES: Final = 4
 _NATS: Final = 30.0
 _LARGE: Final = 10
@@ -136,13 +142,13 @@ class _Learner:
 
     def to_json(self) -> list[str]:
         """Half of the matrix is enough: it is symmetric."""
-        return [_packed(self.weights), _packed(self.covariance[np.triu_indices(len(self.weights))])]
+        return [packed(self.weights), packed(self.covariance[np.triu_indices(len(self.weights))])]
 
     def read(self, raw: list[str]) -> None:
         """Take what `to_json` wrote."""
         upper = np.triu_indices(len(self.weights))
-        self.weights = _unpacked(raw[0], np.float32)
-        self.covariance[upper] = _unpacked(raw[1], np.float32)
+        self.weights = unpacked(raw[0], np.float32)
+        self.covariance[upper] = unpacked(raw[1], np.float32)
         self.covariance.T[upper] = self.covariance[upper]
 
 
@@ -150,23 +156,12 @@ def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-_NATS, min(_NATS, value))))
 
 
-def _packed(values: NDArray[Any]) -> str:
-    return base64.b64encode(zlib.compress(values.tobytes())).decode()
-
-
-def _unpacked(written: str, kind: type[Any]) -> NDArray[Any]:
-    return np.frombuffer(zlib.decompress(base64.b64decode(written)), dtype=kind).copy()
-
-
 @dataclass(slots=True)
 class _Group:
-    """What is known of the answers of one prompt version and one set of parameters."""
+    """The answers of one prompt version and one set of parameters."""
 
     number: int
     used_at: int = 0
-    seen: int = 0
-    usual: float = 0.0
-    """Likeness to the most like prompt in reserve that only few new prompts fall below."""
 
 
 class _Pair(NamedTuple):
@@ -262,9 +257,9 @@ class TraitTest:
         """Begin anew: what answers looked like until now is no longer compared with."""
         self._clock = 0
         self._groups: dict[tuple[str, str], _Group] = {}
+        self._cells = PromptCells()
+        self._reserve = Sketches(_RESERVE)
         self._answers = np.zeros((_RESERVE, _DIMENSIONS), dtype=np.uint8)
-        self._prompts = _Sketches(_RESERVE)
-        self._recent = _Sketches(_RECENT)
         self._order = np.zeros(_RESERVE, dtype=np.int64)
         self._at = np.zeros(_RESERVE)
         self._ids = [""] * _RESERVE
@@ -273,8 +268,10 @@ class TraitTest:
     def _begin(self) -> None:
         self._evidence = -math.inf
         self._run = _Run()
-        self._whole = _Learner(_DIMENSIONS + _SKETCH)
-        self._prompts_alone = _Learner(_SKETCH)
+        self._pairs = 0
+        self._variances: Floats = np.full(_DIMENSIONS, _FIRST_VARIANCE, dtype=np.float32)
+        self._by_answers = _Learner(_DIMENSIONS)
+        self._by_prompts = _Learner(DIMENSIONS)
 
     @property
     def evidence_log10(self) -> float:
@@ -284,82 +281,78 @@ class TraitTest:
     @property
     def reserve(self) -> int:
         """Unseen older answers."""
-        return self._prompts.count
+        return self._reserve.count
 
     def add(self, seen: AnswerSeen) -> TraitEvidence | None:
         """Take one answer. Returns: evidence if it makes a change suspected; the test begins anew then."""
-        if seen.traits_version != VERSION or len(seen.traits) != _DIMENSIONS or len(seen.prompt) != _SKETCH:
+        if (seen.traits_version, len(seen.traits), len(seen.prompt)) != (VERSION, _DIMENSIONS, DIMENSIONS):
             return None
         self._clock += 1
         group = self._group((seen.prompt_version, seen.parameters))
-        sketch = np.clip(seen.prompt, -127, 127).astype(np.int8)
-        unit = _unit(sketch)
-        slot = self._clock % _RECENT
-        self._recent.free(slot)
-        repeats = int(np.count_nonzero(self._recent.likeness(unit, group.number) > _SAME))
-        if repeats >= _REPEATS:
+        if self._cells.is_repeat(seen.prompt, group):
             return None
-        self._recent.put(slot, sketch, unit, group.number)
-        likeness = self._prompts.likeness(unit, group.number)
-        place = int(np.argmax(likeness))
-        nearest = float(likeness[place])
-        if not self._is_to_pair(group, nearest, is_repeat=repeats > 0):
-            self._keep(seen, sketch, unit, group)
+        towards = direction(seen.prompt)
+        cell = self._cells.cell(towards)
+        if cell >= 0 and self._cells.is_odd(towards, cell):
             return None
-        return self._pair(seen, place, unit)
+        mine = self._cells.cells(self._reserve.directions) == cell
+        mine &= self._reserve.owners == group
+        if cell < 0 or self._is_wanted(np.count_nonzero(mine), self._cells.share(group, cell)):
+            self._keep(seen, group)
+            return None
+        mine &= self._reserve.directions @ towards >= self._cells.least_likeness(cell)
+        if not mine.any():
+            return None
+        return self._pair(seen, int(np.argmin(np.where(mine, self._order, self._clock))), towards)
 
-    def _is_to_pair(self, group: _Group, nearest: float, *, is_repeat: bool) -> bool:
-        held = self._prompts.held(group.number)
-        share = _RESERVE // max(len(self._groups), 1)
-        if held < _FEWEST:
+    def _is_wanted(self, held: int, share: float) -> bool:
+        """Whether an answer goes to the reserve, of which its cell holds so many."""
+        due = share * _RESERVE
+        if self._run.wealth > _HUNCH:
+            return held < max(_LAST, _KEPT * due)
+        if held >= _FEWEST and self._reserve.count < _RESERVE and self._clock % _EARLY == 0:
             return False
-        group.seen += 1
-        is_like = nearest >= group.usual or nearest > _SAME
-        group.usual += _QUANTILE_STEP * (_UNLIKE - (nearest < group.usual))
-        if not is_like or (is_repeat and nearest <= _SAME):
-            return False
-        if self._evidence > _SUSPICION:
-            return held > _KEPT * share or (held > _FEWEST and group.seen % 2 == 0)
-        if held < share:
-            return (held >= _START and group.seen % 3 == 0) or nearest > _SAME
-        return True
+        return held < due
 
-    def _group(self, name: tuple[str, str]) -> _Group:
+    def _group(self, name: tuple[str, str]) -> int:
         group = self._groups.get(name)
         if group is None:
-            if len(self._groups) >= _GROUPS:
-                oldest = min(self._groups, key=lambda one: self._groups[one].used_at)
-                place = self._groups.pop(oldest).number
-                self._prompts.free_all(place)
-                self._recent.free_all(place)
-            else:
-                place = len(self._groups)
-            group = self._groups[name] = _Group(place)
+            number = len(self._groups)
+            if number >= _GROUPS:
+                number = self._groups.pop(min(self._groups, key=lambda one: self._groups[one].used_at)).number
+                self._reserve.disown(number)
+                self._cells.disown(number)
+            group = self._groups[name] = _Group(number)
         group.used_at = self._clock
-        return group
+        return group.number
 
-    def _keep(self, seen: AnswerSeen, sketch: NDArray[np.int8], unit: Floats, group: _Group) -> None:
-        place = self._prompts.free_place()
+    def _keep(self, seen: AnswerSeen, group: int) -> None:
+        """Put an answer into the reserve; the oldest of the cell furthest above its part makes room."""
+        place = self._reserve.free_place()
         if place is None:
-            owners = self._prompts.owners
-            crowded = int(np.argmax(np.bincount(owners)))
-            place = int(np.argmin(np.where(owners == crowded, self._order, self._clock + 1)))
-        self._prompts.put(place, sketch, unit, group.number)
+            cells = self._cells.cells(self._reserve.directions)
+            held = Counter(zip(self._reserve.owners.tolist(), cells.tolist(), strict=True))
+            crowded = max(held, key=lambda key: held[key] / self._cells.share(*key))
+            those = (self._reserve.owners == crowded[0]) & (cells == crowded[1])
+            place = int(np.argmin(np.where(those, self._order, self._clock)))
+        self._reserve.put(place, seen.prompt, group)
         self._answers[place] = _steps(seen)
         self._order[place] = self._clock
         self._at[place] = seen.at
         self._ids[place] = seen.exchange_id
 
-    def _pair(self, seen: AnswerSeen, place: int, unit: Floats) -> TraitEvidence | None:
-        old, new = self._answers[place].astype(np.float64), _steps(seen).astype(np.float64)
-        pair = _Pair(seen.at, old, new, self._ids[place], seen.exchange_id)
-        prompts = ((unit - self._prompts.units[place]) * _PROMPT_SCALE).astype(np.float32)
-        answers = ((new - old) * STEP).astype(np.float32)
-        whole = self._whole.bet(np.concatenate((answers, prompts)))
-        alone = self._prompts_alone.bet(prompts)
-        wager = whole / alone
-        self._prompts.free(place)
-        self._run.add(pair, wager)
+    def _pair(self, seen: AnswerSeen, place: int, towards: Floats) -> TraitEvidence | None:
+        old, new = self._answers[place].astype(np.float32), _steps(seen).astype(np.float32)
+        difference = (new - old) * np.float32(STEP)
+        scaled = difference * (np.float32(_SCALE) / np.sqrt(self._variances + np.float32(_LEAST_VARIANCE)))
+        told = self._by_answers.bet(scaled)
+        given = self._by_prompts.bet(towards - self._reserve.directions[place])
+        wager = told / max(0.5, given)
+        self._pairs += 1
+        rate = np.float32(1 / min(self._pairs + _AFTER, _SPAN))
+        self._variances += (difference**2 - self._variances) * rate
+        self._reserve.free(place)
+        self._run.add(_Pair(seen.at, old, new, self._ids[place], seen.exchange_id), wager)
         self._evidence = _log1pexp(self._evidence) + math.log(wager)
         return self._alarm(seen) if self._evidence >= self._level else None
 
@@ -375,8 +368,7 @@ class TraitTest:
             tuple(old for _, old, _ in run.examples),
             tuple(new for _, _, new in run.examples),
         )
-        for place in np.flatnonzero(self._at < run.since):
-            self._prompts.free(int(place))
+        self._reserve.owners[self._at < run.since] = -1
         self._begin()
         return evidence
 
@@ -387,22 +379,22 @@ class TraitTest:
             "level": self._level,
             "clock": self._clock,
             "evidence": None if self._evidence == -math.inf else self._evidence,
-            "groups": [
-                [*name, one.number, one.used_at, one.seen, one.usual] for name, one in self._groups.items()
-            ],
-            "answers": _packed(self._answers),
-            "prompts": self._prompts.to_json(),
-            "recent": self._recent.to_json(),
+            "groups": [[*name, one.number, one.used_at] for name, one in self._groups.items()],
+            "cells": self._cells.to_json(),
+            "reserve": self._reserve.to_json(),
+            "answers": packed(self._answers),
             "order": self._order.tolist(),
             "at": self._at.tolist(),
             "ids": self._ids,
             "run": self._run.to_json(),
-            "learners": [self._whole.to_json(), self._prompts_alone.to_json()],
+            "pairs": self._pairs,
+            "variances": packed(self._variances),
+            "learners": [self._by_answers.to_json(), self._by_prompts.to_json()],
         }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> TraitTest:
-        """Read what `to_json` wrote; of another version of the traits, begin anew."""
+        """Read what `to_json` wrote; what is of another version of the traits is forgotten."""
         test = cls()
         test._level = raw["level"]
         if raw["version"] != VERSION:
@@ -410,72 +402,18 @@ class TraitTest:
         test._clock = raw["clock"]
         test._evidence = -math.inf if raw["evidence"] is None else raw["evidence"]
         test._groups = {(version, parameters): _Group(*rest) for version, parameters, *rest in raw["groups"]}
-        test._answers = _unpacked(raw["answers"], np.uint8).reshape(_RESERVE, _DIMENSIONS)
-        test._prompts.read(raw["prompts"])
-        test._recent.read(raw["recent"])
+        test._cells.read(raw["cells"])
+        test._reserve.read(raw["reserve"])
+        test._answers = unpacked(raw["answers"], np.uint8).reshape(_RESERVE, _DIMENSIONS)
         test._order = np.array(raw["order"], dtype=np.int64)
         test._at = np.array(raw["at"], dtype=np.float64)
         test._ids = list(raw["ids"])
         test._run.read(raw["run"])
-        test._whole.read(raw["learners"][0])
-        test._prompts_alone.read(raw["learners"][1])
+        test._pairs = raw["pairs"]
+        test._variances = unpacked(raw["variances"], np.float32)
+        test._by_answers.read(raw["learners"][0])
+        test._by_prompts.read(raw["learners"][1])
         return test
-
-
-class _Sketches:
-    """Sketches of prompts in so many places, each of one group or free."""
-
-    def __init__(self, places: int) -> None:
-        self.written = np.zeros((places, _SKETCH), dtype=np.int8)
-        self.units: Floats = np.zeros((places, _SKETCH))
-        self.owners = np.full(places, -1, dtype=np.int64)
-
-    @property
-    def count(self) -> int:
-        """Places in use."""
-        return int(np.count_nonzero(self.owners >= 0))
-
-    def held(self, group: int) -> int:
-        """Places of a group."""
-        return int(np.count_nonzero(self.owners == group))
-
-    def likeness(self, unit: Floats, group: int) -> Floats:
-        """Cosines with the sketches of a group; -1 in other places."""
-        return np.where(self.owners == group, self.units @ unit, -1.0)
-
-    def free_place(self) -> int | None:
-        """A place that is free, None if all are in use."""
-        place = int(np.argmin(self.owners))
-        return place if self.owners[place] < 0 else None
-
-    def put(self, place: int, sketch: NDArray[np.int8], unit: Floats, group: int) -> None:
-        """Fill a place."""
-        self.written[place] = sketch
-        self.units[place] = unit
-        self.owners[place] = group
-
-    def free(self, place: int) -> None:
-        """Give a place back."""
-        self.owners[place] = -1
-
-    def free_all(self, group: int) -> None:
-        """Give a group's places back."""
-        self.owners[self.owners == group] = -1
-
-    def to_json(self) -> list[Any]:
-        """As JSON values."""
-        return [_packed(self.written), self.owners.tolist()]
-
-    def read(self, raw: list[Any]) -> None:
-        """Take what `to_json` wrote."""
-        self.written = _unpacked(raw[0], np.int8).reshape(self.written.shape)
-        self.units = np.array([_unit(one) for one in self.written])
-        self.owners = np.array(raw[1], dtype=np.int64)
-
-
-def _unit(sketch: NDArray[np.int8]) -> Floats:
-    found = sketch.astype(np.float64)
-    return found / (math.sqrt(float(found @ found)) or 1.0)
 
 
 def _steps(seen: AnswerSeen) -> NDArray[np.uint8]:
