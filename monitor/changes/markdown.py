@@ -72,9 +72,9 @@ def _silent(silent: SilentSide) -> Iterator[str]:
         yield "| route | prompt version | calls | new to earlier answers | earlier ones to each other |"
         yield "|---|---|---:|---:|---:|"
         for place in silent.routes:
-            for one in place.references.versions if place.references is not None else ():
-                figures = f"{one.asked} | {one.likeness:.0%} | {one.own:.0%}"
-                yield f"| {_text(place.route)} | {_text(one.prompt_version) or '–'} | {figures} |"
+            for asked in place.references.versions if place.references is not None else ():
+                figures = f"{asked.asked} | {asked.likeness:.0%} | {asked.own:.0%}"
+                yield f"| {_text(place.route)} | {_text(asked.prompt_version) or '–'} | {figures} |"
 
 
 def finding_lines(report: ChangeReport) -> list[str]:
