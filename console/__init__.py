@@ -6,11 +6,11 @@ and one template prints it: the nouns of the stores and the monitor themselves, 
 metrics endpoints, `app` is the Litestar application.
 
 One module a page: `overview` (made of `status`, `heatmap`, `trends`), `routes` (its `cells`), `alerts`,
-`changes`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`, `judge`,
+`changes`, `references`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`, `judge`,
 `calibration`, `pipeline` with `spend`, `settings_view`, `actions`. `chart` lays out their pictures, `links`
 has their addresses.
 
-Goldens, labels and baselines can be changed here; `access` decides who may, and `actions` shows the audit
+Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may, and `actions` shows the audit
 log.
 """
 
@@ -23,6 +23,8 @@ from evenkeel.console.sources import (
     GoldenSources,
     JudgeSetup,
     PipelineView,
+    ReferenceSetup,
+    ReferenceSources,
     SettingLine,
     SettingsSection,
     Share,
@@ -36,6 +38,8 @@ __all__ = [
     "GoldenSources",
     "JudgeSetup",
     "PipelineView",
+    "ReferenceSetup",
+    "ReferenceSources",
     "SettingLine",
     "SettingsSection",
     "Share",

@@ -37,11 +37,13 @@ _DONE: Final[dict[What, str]] = {
     "label_given": "labelled the trial",
     "label_withdrawn": "took back a label of the trial",
     "baseline_approved": "approved baselines of the route",
+    "references_forgotten": "deleted the reference prompts of the route",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
     "golden": links.golden_link,
     "label": links.verdict_link,
     "baseline": links.baselines_link,
+    "references": links.route_link,
 }
 
 

@@ -24,6 +24,7 @@ from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.overview import overview_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
+from evenkeel.console.references import reference_handlers, references_table
 from evenkeel.console.rendering import Assets, PathText, Renderer
 from evenkeel.console.routes import route_handlers, trends_table
 from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
@@ -66,7 +67,9 @@ def tables(
         "dead-letters": lambda _: dead_table(sources),
     }
     changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
-    labels, actions = sources.labels, sources.actions
+    labels, actions, references = sources.labels, sources.actions, sources.references
+    if references is not None:
+        found["references"] = lambda _: references_table(references, sources.clock())
     if changes is not None:
         found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
     if labels is not None:
@@ -114,6 +117,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
     labels = sources.labels
     actions = sources.actions
     reports = sources.change_reports
+    references = sources.references
     settings, documents = sources.settings, sources.documents
     pages = {
         "/": "Overview",
@@ -140,7 +144,8 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(sources),
             *alert_evidence_handlers(sources),
-            *(change_handlers(reports, renderer) if reports else ()),
+            *(change_handlers(sources, reports, renderer) if reports else ()),
+            *(reference_handlers(sources, references, renderer) if references else ()),
             *judge_handlers(sources, renderer, plots),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
 
+from evenkeel.console import diffs
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.trial import answer_text
+from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.monitor.changes.examples import Exhibits, exhibits
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 
 if TYPE_CHECKING:
@@ -18,14 +22,54 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.monitor.changes.examples import Example
     from evenkeel.monitor.changes.report import ChangeReport
 
 
+_PROMPT_CHARS: Final = 4_000
+_ANSWER_CHARS: Final = 8_000
+
+
+class ExampleView(NamedTuple):
+    """An answer before a change and one since, with their differences marked."""
+
+    route: str
+    prompt: tuple[Run, ...]
+    later_prompt: tuple[Run, ...]
+    """Of the answer since; empty if it is the same."""
+    answers: SideBySide
+
+
+def example_view(example: Example) -> ExampleView:
+    """The texts of an example, cut to what a page shows."""
+    later = prompt_text(example.later_request) if example.later_request else ""
+    return ExampleView(
+        example.route,
+        _plain(prompt_text(example.request)),
+        _plain(later) if later else (),
+        diffs.side_by_side(
+            answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS
+        ),
+    )
+
+
+def _plain(text: str) -> tuple[Run, ...]:
+    return diffs.inline(text, text, context_words=0, max_chars=_PROMPT_CHARS)
+
+
 def change_handlers(
-    reports: Callable[[], Sequence[ChangeReport]], renderer: Renderer
+    sources: ConsoleSources, reports: Callable[[], Sequence[ChangeReport]], renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """`/changes`, `/changes/{id}`, `/api/changes/{id}` and `/api/changes/{id}/markdown`."""
+
+    def shown(report: ChangeReport) -> Exhibits:
+        """What is still stored of answers before and after a silent change."""
+        if report.silent is None or sources.references is None:
+            return Exhibits()
+        return exhibits(report.silent, sources.references.store, sources.references.archive)
 
     def found(change: str) -> ChangeReport:
         for report in reports():
@@ -35,15 +79,38 @@ def change_handlers(
 
     @get("/changes", sync_to_thread=True)
     def listed() -> Response[bytes]:
-        return renderer.response("changes.html", changes=reports())
+        return renderer.response(
+            "changes.html", changes=reports(), references_known=sources.references is not None
+        )
 
     @get("/changes/{change:str}", sync_to_thread=True)
     def page(change: PathText) -> Response[bytes]:
-        return renderer.response("change.html", change=found(change))
+        report = found(change)
+        seen = shown(report)
+        return renderer.response(
+            "change.html",
+            change=report,
+            seen=seen,
+            examples=[example_view(one) for one in seen.examples],
+            references_known=sources.references is not None,
+        )
 
     @get("/api/changes/{change:str}", sync_to_thread=True)
     def one(change: PathText) -> Response[bytes]:
-        return json_response({"change": asdict(found(change))})
+        report = found(change)
+        seen = shown(report)
+        examples = [
+            {
+                "route": one.route,
+                "prompt": prompt_text(one.request),
+                "later_prompt": prompt_text(one.later_request) if one.later_request else None,
+                "before": answer_text(one.before),
+                "after": answer_text(one.after),
+            }
+            for one in seen.examples
+        ]
+        phrases = [asdict(one) for one in seen.phrases]
+        return json_response({"change": asdict(report), "examples": examples, "phrases": phrases})
 
     @get("/api/changes/{change:str}/markdown", sync_to_thread=True)
     def text(change: PathText) -> Response[bytes]:
@@ -57,12 +124,14 @@ def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> 
     return Table.of(
         (one for one in changes if route is None or route in one.routes),
         "id",
-        "route",
+        ("route", lambda one: " ".join(one.routes)),
         "at",
         ("cause", lambda one: one.cause.value),
         ("among", lambda one: " ".join(cause.value for cause in one.among)),
         ("candidates", lambda one: " ".join(candidate_lines(one))),
         "effect",
         ("findings", lambda one: " ".join(finding_lines(one))),
+        ("state", lambda one: one.silent.state if one.silent else None),
+        ("summary", lambda one: one.silent.summary if one.silent else None),
         ("marks", lambda one: "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks)),
     )

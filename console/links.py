@@ -45,6 +45,11 @@ def change_link(change: str) -> str:
     return f"/changes/{path_part(change)}"
 
 
+def references_link() -> str:
+    """Where it says which reference prompts are kept."""
+    return "/references"
+
+
 def route_link(route: str) -> str:
     """The page of one route."""
     return f"/routes/{path_part(route)}"

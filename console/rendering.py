@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 from evenkeel.console import links, wording
 from evenkeel.console.heatmap import cell_id
 from evenkeel.core import figures, geometry, rewordings
+from evenkeel.core.labels import label as metric_label
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
@@ -172,6 +173,7 @@ class Renderer:
             "finding_lines": finding_lines,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,
+            "metric_label": metric_label,
             "mark_words": lambda kind: NAMES.get(kind, kind),
             "pair_label": rewordings.pair_label,
             "phrase": rewordings.phrase,

@@ -12,6 +12,7 @@ from evenkeel.console.alerts import EVENTS_READ, alerts_page
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.downloads import Table
 from evenkeel.console.heatmap import by_model, language_matrices
+from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import route_meters
 from evenkeel.console.status import blind_notices
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.heatmap import LanguageMatrix
+    from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
@@ -74,6 +76,7 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
         notices=blind_notices(own),
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
+        references=_references(sources, route, now),
         spend=route_meters(sources.spending() if sources.spending else None, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
@@ -111,6 +114,14 @@ def route_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
     # The path type also takes names that hold a slash.
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
+
+
+def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:
+    """The route's reference prompts; None where none can be kept."""
+    if sources.references is None:
+        return None
+    found = route_references(sources.references, now)
+    return next((one for one in found if one.route == route), None)
 
 
 def _models(own: Sequence[CellReport]) -> list[ModelPart]:

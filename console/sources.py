@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.references import ReferenceStore
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -165,6 +166,30 @@ class GoldenSources:
     """Exchanges that can be approved."""
 
 
+class ReferenceSetup(NamedTuple):
+    """How reference prompts are asked, as it is set."""
+
+    calls_per_day: int
+    """Of a route, spread over the day."""
+    burst_calls: int
+    """Further ones at once on a suspicion."""
+    usd_per_day: float | None
+    """Of a route; None = no limit of their own."""
+    false_alarms_per_year: float
+    """Of a route, at most on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSources:
+    """Reference prompts, and what answers before and after a change are read from."""
+
+    store: ReferenceStore
+    archive: ExchangeArchive
+    setup: ReferenceSetup
+    routes: tuple[str, ...] = ()
+    """All that there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConsoleSources:
     """Everything the console reads. All of it may block and is called from several threads."""
@@ -188,6 +213,8 @@ class ConsoleSources:
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
+    references: ReferenceSources | None = None
+    """None leaves the page about reference prompts out, and examples before and after a change."""
     labels: LabelStore | None = None
     """What people say of verdicts; None leaves that out."""
     actions: ActionLog | None = None

@@ -20,6 +20,7 @@ What = Literal[
     "label_given",
     "label_withdrawn",
     "baseline_approved",
+    "references_forgotten",
 ]
 
 KnownBy = Literal["token", "proxy", "typed", "command"]

@@ -204,7 +204,8 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
 def _sign_test(some: int, others: int) -> float:
     """The chance of a split at least as uneven where both directions are as likely."""
     n, few = some + others, min(some, others)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(few + 1)) / 2**n)
+    tail = sum(comb(n, k) for k in range(few + 1))
+    return float(min(1.0, 2 * tail / 2**n))
 
 
 def _said(sides: Sides, text: str) -> str:

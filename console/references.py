@@ -1,0 +1,167 @@
+"""The page about reference prompts and `/api/references`: what is kept and asked, and how to forget it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from litestar import Response, Router, get, post
+from litestar.exceptions import HTTPException
+from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotations
+
+from evenkeel.console import links
+from evenkeel.console.access import Recorder, form_token, json_only, needs, own_pages_only, signed, visitor_of
+from evenkeel.console.api import json_object, json_response
+from evenkeel.console.downloads import Table
+from evenkeel.console.rendering import AnyRequest, Form, see_other
+from evenkeel.stores.references import FULL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from litestar.types import ControllerRouterHandler
+
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, ReferenceSources
+    from evenkeel.stores.references import AskedToday, ReferenceState
+
+
+class ReferenceSet(NamedTuple):
+    """The references of one requested model and prompt version."""
+
+    route: str
+    requested_model: str
+    """"" if requests name none."""
+    prompt_version: str
+    """"" where it is not known."""
+    references: int
+    ready: int
+    """Those that have answers enough to be asked in their turn."""
+    answers: int
+    asked_at: float
+    """Unix time in seconds of the last call; 0 before the first."""
+
+
+class RouteReferences(NamedTuple):
+    """The references of one route."""
+
+    route: str
+    sets: tuple[ReferenceSet, ...]
+    asked: AskedToday | None
+    """Of this UTC day; None if nothing was asked."""
+
+    @property
+    def references(self) -> int:
+        """How many are kept."""
+        return sum(one.references for one in self.sets)
+
+    @property
+    def calls(self) -> int:
+        """Calls of this UTC day, those on a suspicion included."""
+        return self.asked.calls + self.asked.burst_calls if self.asked else 0
+
+
+def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
+    """References by route, requested model and prompt version."""
+    grouped: dict[tuple[str, str, str], list[ReferenceState]] = {}
+    for state in states:
+        key = (state.route, state.requested_model, state.prompt_version)
+        grouped.setdefault(key, []).append(state)
+    return [
+        ReferenceSet(
+            *key,
+            references=len(own),
+            ready=sum(one.answers >= FULL for one in own),
+            answers=sum(one.answers for one in own),
+            asked_at=max(one.asked_at for one in own),
+        )
+        for key, own in sorted(grouped.items())
+    ]
+
+
+def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:
+    """Every route with its references. Blocks on storage."""
+    sets = reference_sets(sources.store.states())
+    today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+    found = []
+    for route in sorted({*sources.routes, *(one.route for one in sets)}):
+        asked = sources.store.asked(route)
+        own = tuple(one for one in sets if one.route == route)
+        found.append(RouteReferences(route, own, asked if asked and asked.day == today else None))
+    return found
+
+
+def reference_handlers(
+    sources: ConsoleSources, references: ReferenceSources, renderer: Renderer
+) -> list[ControllerRouterHandler]:
+    """GET and POST `/references` and `/api/references`."""
+
+    def forget(request: AnyRequest, asked: Mapping[str, Any]) -> tuple[str, int]:
+        """Forget the references of a route, on record. Raises: HTTPException."""
+        visitor = visitor_of(request)
+        said = signed(visitor, asked)
+        route, by = said.get("forget"), said.get("by")
+        if set(said) - {"forget", "by"} or not isinstance(route, str) or not route:
+            raise HTTPException('say whose references to forget: {"forget": "ROUTE"}', status_code=400)
+        if not isinstance(by, str) or not by.strip():
+            raise HTTPException("it must be on record who does this: say your name", status_code=400)
+        dropped = references.store.drop(route)
+        Recorder(sources.actions)(
+            visitor,
+            by.strip(),
+            "references_forgotten",
+            route,
+            at=sources.clock(),
+            detail=f"{dropped} reference prompts",
+        )
+        return route, dropped
+
+    @get("/", sync_to_thread=True)
+    def page(request: AnyRequest) -> Response[bytes]:
+        return renderer.response(
+            "references.html",
+            routes=route_references(references, sources.clock()),
+            setup=references.setup,
+            token=form_token(request),
+            visitor=visitor_of(request),
+        )
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    def forgotten(request: AnyRequest, data: Form) -> Response[bytes]:
+        forget(request, {name: value for name, value in data.items() if name != "_csrf_token"})
+        return see_other(links.references_link())
+
+    @get("/", sync_to_thread=True)
+    def listed() -> Response[bytes]:
+        """Counts, never a prompt or an answer."""
+        found = route_references(references, sources.clock())
+        return json_response({"routes": [_plain(one) for one in found], "limits": references.setup._asdict()})
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
+    def forgotten_by_api(request: AnyRequest, body: RawBody) -> Response[bytes]:
+        """`{"forget": "ROUTE"}`."""
+        route, dropped = forget(request, json_object(body))
+        return json_response({"route": route, "forgotten": dropped})
+
+    return [
+        Router("/references", route_handlers=[page, forgotten]),
+        Router("/api/references", route_handlers=[listed, forgotten_by_api]),
+    ]
+
+
+def _plain(one: RouteReferences) -> dict[str, Any]:
+    return {
+        "route": one.route,
+        "references": one.references,
+        "calls_today": one.calls,
+        "usd_today": one.asked.usd if one.asked else 0.0,
+        "asked_today": asdict(one.asked) if one.asked else None,
+        "sets": [each._asdict() for each in one.sets],
+    }
+
+
+def references_table(references: ReferenceSources, now: float) -> Table:
+    """The sets for a file; no prompts and no answers."""
+    rows = [one for route in route_references(references, now) for one in route.sets]
+    return Table.of(rows, *ReferenceSet._fields)

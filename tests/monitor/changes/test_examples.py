@@ -1,0 +1,130 @@
+"""Examples before and after a silent change, and how answers begin."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.pair import Answer
+from evenkeel.monitor.changes.examples import Phrase, both_sides, exhibits, phrases
+from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.changes.silent_report import silent_side
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
+from evenkeel.stores.sealing import SealError
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.monitor.changes.test_silent_report import NOON, REFERENCES, TRAITS, record
+
+ASKED = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "How long is a day?"}]})
+
+
+@pytest.fixture
+def database(tmp_path):
+    opened = Database(tmp_path / "evenkeel.db")
+    yield opened
+    opened.close()
+
+
+def kept(text, at):
+    return KeptAnswer(Answer(text), at, "gpt-4o", "asked")
+
+
+def reference(name, *answers, former=()):
+    return Reference(
+        id=name,
+        route="chat",
+        requested_model="gpt-4o",
+        prompt_version="v3",
+        path="/v1/chat/completions",
+        request=ASKED,
+        taken_at=NOON - 9000,
+        answers=answers,
+        former=former,
+    )
+
+
+def archived(name, text, at, asked=ASKED):
+    return ArchivedExchange(
+        id=name,
+        route="chat",
+        path="/v1/chat/completions",
+        request=asked,
+        answer=Answer(text),
+        model="gpt-4o",
+        received_at=at,
+    )
+
+
+def test_both_sides_are_the_last_before_and_the_first_since():
+    """REFERENCES: nothing changed before 11:50, the first answer unlike the others came at 12:10."""
+    one = reference(
+        "r1",
+        kept("new", NOON + 700),
+        kept("newer", NOON + 900),
+        former=(kept("old", NOON - 5000), kept("last old", NOON - 700), kept("between", NOON - 100)),
+    )
+    found = both_sides(one, REFERENCES)
+    assert (found.before.answer.text, found.after.answer.text) == ("last old", "new")
+    assert both_sides(replace(one, answers=()), REFERENCES) is None
+
+
+def test_examples_show_references_first_then_ordinary_answers(database):
+    """The same request for a reference; a similar one for ordinary answers. Nothing else is shown."""
+    store = ReferenceStore(SqliteDocuments(database))
+    store.add(reference("r2", kept("24 hours.", NOON + 700), former=(kept("A day.", NOON - 700),)))
+    archive = SqliteExchangeArchive(database)
+    archive.put(archived("x1", "It is long.", NOON - 9000))
+    archive.put(archived("x9", "Long.", NOON + 1000, ASKED.replace("day", "week")))
+    side = silent_side([record(Silent(TRAITS, REFERENCES))])
+    shown = exhibits(side, store, archive).examples
+    assert [(one.before.text, one.after.text) for one in shown] == [
+        ("A day.", "24 hours."),
+        ("It is long.", "Long."),
+    ]
+    assert [bool(one.later_request) for one in shown] == [False, True]
+    assert exhibits(side, None, archive).examples == shown[1:]
+
+
+def test_without_the_key_nothing_is_shown(database):
+    """The report says so instead of failing."""
+
+    class Sealed(SqliteExchangeArchive):
+        def find(self, _exchange_id):
+            raise SealError("the key is missing")
+
+    side = silent_side([record(Silent(TRAITS))])
+    assert exhibits(side, None, Sealed(database)).unreadable
+
+
+def test_phrases_are_counted_on_both_sides():
+    """Of 40 answers each, 30 began "Certainly! Here is", now 4 do; "Here" alone begins no more than before."""
+    before = ["Certainly! Here is a summary."] * 30 + ["Here you go, friend."] * 10
+    after = ["Certainly! Here is one."] * 4 + ["Here you go, friend."] * 12 + ["The answer: 4."] * 24
+    assert phrases(before, after) == [
+        Phrase("Certainly! Here is", 0.75, 0.1),
+        Phrase("The answer: 4.", 0.0, 0.6),
+    ]
+    assert phrases(before, before) == []
+    assert phrases(before, []) == []
+
+
+def test_a_shorter_phrase_stands_where_the_longer_ones_differ():
+    """Answers that begin "Sure," in many ways have only that in common."""
+    before = ["No thanks at all."] * 40
+    after = [f"Sure, number{n} it is." for n in range(40)]
+    assert [one.text for one in phrases(before, after)] == ["No thanks at", "Sure,"]
+
+
+def test_phrases_are_of_the_requested_model(database):
+    """Answers of another model on the route count on neither side."""
+    archive = SqliteExchangeArchive(database)
+    for number in range(10):
+        archive.put(archived(f"b{number}", "Sure, done.", NOON - 9000))
+        archive.put(archived(f"a{number}", "Done.", NOON + 900))
+        archive.put(archived(f"o{number}", "Other.", NOON + 900, ASKED.replace("gpt-4o", "tiny")))
+    found = exhibits(silent_side([record(Silent(TRAITS))]), None, archive)
+    assert found.compared == (10, 10)
