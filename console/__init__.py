@@ -6,12 +6,12 @@ and one template prints it: the nouns of the stores and the monitor themselves, 
 metrics endpoints, `app` is the Litestar application.
 
 One module a page: `overview` (made of `status`, `heatmap`, `trends`), `routes` (its `cells`), `alerts`,
-`changes`, `references`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`, `judge`,
-`calibration`, `pipeline` with `spend`, `settings_view`, `actions`. `chart` lays out their pictures, `links`
-has their addresses.
+`changes`, `references`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`,
+`judge`, `calibration`, `pipeline` with `spend`, `settings_view`, `actions`. `chart` lays out their pictures,
+`links` has their addresses.
 
-Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may, and `actions` shows the audit
-log.
+Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may,
+and `actions` shows the audit log.
 """
 
 from evenkeel.console.app import create_app

@@ -14,7 +14,7 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.console.trial import answer_text
 from evenkeel.experiments.goldens.prompts import prompt_text
-from evenkeel.monitor.changes.examples import Exhibits, exhibits
+from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def example_view(example: Example) -> ExampleView:
         example.route,
         _plain(prompt_text(example.request)),
         _plain(later) if later else (),
-        diffs.side_by_side(
-            answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS
-        ),
+        diffs.side_by_side(answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS),
     )
 
 
@@ -98,19 +96,7 @@ def change_handlers(
     @get("/api/changes/{change:str}", sync_to_thread=True)
     def one(change: PathText) -> Response[bytes]:
         report = found(change)
-        seen = shown(report)
-        examples = [
-            {
-                "route": one.route,
-                "prompt": prompt_text(one.request),
-                "later_prompt": prompt_text(one.later_request) if one.later_request else None,
-                "before": answer_text(one.before),
-                "after": answer_text(one.after),
-            }
-            for one in seen.examples
-        ]
-        phrases = [asdict(one) for one in seen.phrases]
-        return json_response({"change": asdict(report), "examples": examples, "phrases": phrases})
+        return json_response({"change": asdict(report), **plain(shown(report), prompt_text, answer_text)})
 
     @get("/api/changes/{change:str}/markdown", sync_to_thread=True)
     def text(change: PathText) -> Response[bytes]:

@@ -12,13 +12,18 @@ import click
 from rich.table import Table
 
 from evenkeel.cli.options import json_option, table_console, with_stores
+from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
+from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evenkeel.runtime.stores import Stores
 
 
@@ -61,19 +66,43 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
 
 @changes.command()
 @click.argument("change", metavar="ID")
+@click.option("--examples", is_flag=True, help="Also print answers before and after a silent change.")
 @json_option
 @with_stores
-def show(stores: Stores, change: str, *, as_json: bool) -> None:
+def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
     """Print the report on one change, as Markdown."""
     report = _book(stores).find(change)
     if report is None:
         raise SettingsError(
             f'there is no change "{change}" (any more); `evenkeel changes list` shows those there are'
         )
+    shown = Exhibits()
+    if examples and report.silent is not None:
+        shown = exhibits(report.silent, stores.references, stores.archive)
     if as_json:
-        click.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2))
+        more = plain(shown, prompt_text, answer_text) if examples else {}
+        click.echo(json.dumps(asdict(report) | more, ensure_ascii=False, indent=2))
     else:
         click.echo(markdown(report), nl=False)
+        if examples:
+            click.echo("\n".join(_exhibited(shown)))
+
+
+def _exhibited(shown: Exhibits) -> Iterator[str]:
+    """Examples and beginnings of answers, as Markdown; texts as code, so that nothing in them is markup."""
+    if shown.unreadable:
+        yield "\nThe stored answers are encrypted, and the key that opens them is not there."
+    elif not shown.examples:
+        yield "\nNo answers from before and after are stored."
+    for number, one in enumerate(plain(shown, prompt_text, answer_text)["examples"], 1):
+        yield f"\n## Example {number}: {one['route']}"
+        for name in ("prompt", "before", "later_prompt", "after"):
+            if one[name] is not None:
+                yield f"\n{name.replace('_', ' ').capitalize()}:\n"
+                yield from (f"    {line}" for line in one[name].splitlines())
+    if shown.phrases:
+        yield "\n| answers begin | before | since |\n|---|---:|---:|"
+        yield from (f"| `{one.text}` | {one.before:.0%} | {one.after:.0%} |" for one in shown.phrases)
 
 
 def _book(stores: Stores) -> ChangeBook:

@@ -307,7 +307,7 @@ class _Case:
             text = f"nothing else changed then, {abs(gap)} exchanges {side} the change of "
             text += kinds.NAMES[nearest.kind]
         if any(mark.kind == kinds.REFERENCES for mark in marks):
-            text += ", and the same requests get other answers: the provider changed the model silently"
+            text += ", and the same requests get different answers"
         elif self._suspects(Cause.PROVIDER):
             text += ": the provider may have changed the model silently, which reference prompts can show"
         else:

@@ -184,20 +184,16 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
-    tallies = scores.tallies
+    tallies = [one for one in scores.tallies if one.worse + one.better + one.changed]
     for one in tallies:
-        moved = one.worse + one.better
-        if moved == 0:
-            continue
         rare = _sign_test(one.worse, one.better) * len(tallies) <= _CHANCE
         effect: Found = "different"
         if scores.judged and rare:
             effect = "worse" if one.worse > one.better else "better"
         by = "the judge" if scores.judged else "the heuristics"
-        text = (
-            f"{label(one.metric)}, by {by}: worse in {one.worse} and better in {one.better} of {one.n} "
-            "reference prompts."
-        )
+        otherwise = f" and otherwise in {one.changed}" if one.changed else ""
+        counted = f"worse in {one.worse} and better in {one.better}{otherwise}"
+        text = f"{label(one.metric)}, by {by}: {counted} of {one.n} reference prompts."
         yield Finding(effect, text, rated=True)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import asdict, dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.changes.silent_report import SilentSide
@@ -94,6 +95,29 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: Exc
         return Exhibits(unreadable=True)
     before, after = answers
     return Exhibits(tuple(found), tuple(phrases(before, after)), (len(before), len(after)))
+
+
+def plain(
+    shown: Exhibits, prompt: Callable[[str], str], answer: Callable[[Answer], str]
+) -> dict[str, list[dict[str, Any]]]:
+    """Examples and phrases as JSON values.
+
+    Args:
+        shown: what the stores hold.
+        prompt: text of the body of a request.
+        answer: text of an answer and its calls.
+    """
+    examples = [
+        {
+            "route": one.route,
+            "prompt": prompt(one.request),
+            "before": answer(one.before),
+            "later_prompt": prompt(one.later_request) if one.later_request else None,
+            "after": answer(one.after),
+        }
+        for one in shown.examples
+    ]
+    return {"examples": examples, "phrases": [asdict(one) for one in shown.phrases]}
 
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
@@ -185,4 +209,4 @@ def _moved(phrase: Phrase, n_before: int, n_after: int) -> bool:
         (share * n + 0.5) / (n + 1) for share, n in ((phrase.before, n_before), (phrase.after, n_after))
     ]
     variance = sum(share * (1 - share) / n for share, n in zip(shares, (n_before, n_after), strict=True))
-    return abs(_change(phrase)) >= _SURE * variance**0.5
+    return abs(_change(phrase)) >= _SURE * sqrt(variance)

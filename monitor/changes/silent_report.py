@@ -202,13 +202,13 @@ def _with_summary(side: SilentSide) -> SilentSide:
     found = side.references
     if found is not None:
         text = (
-            f"{model} on {places} answers the same requests differently since {side.when}: new answers to "
-            f"reference prompts are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} "
+            f"{model} on {places} answers the same requests differently. It began {side.when}: new answers "
+            f"to reference prompts are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} "
             f"like each other ({found.calls} calls)."
         )
     else:
         told = side.moved[0].said if side.moved else "no single trait stands out"
-        text = f"{model} on {places} seems to answer differently since {side.when}: {told}."
+        text = f"{model} on {places} may answer differently. It began {side.when}: {told}."
         text += f" {STATES[side.state]}"
     return replace(side, summary=text)
 

@@ -17,7 +17,10 @@ from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
+from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from tests.console.whole_scene import references, silent_change
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
@@ -70,6 +73,12 @@ def client(make_scene, make_verdict):
             return stack.enter_context(TestClient(create_app(sources)))
 
         yield serve
+
+
+@pytest.fixture
+def sources(database, documents):
+    """Reference prompts and archived answers on both sides of the silent change."""
+    return references(documents, SqliteExchangeArchive(database), NOW)
 
 
 def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
@@ -138,3 +147,82 @@ def test_without_a_source_there_are_no_pages(make_scene, console_client):
     assert served.get("/changes").status_code == 404
     assert 'href="/changes"' not in served.get("/").text
     assert served.get("/api/changes").json()["changes"] == []
+
+
+def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, make_scene, sources):
+    """State, interval, routes, versions, traits, qualities, examples and beginnings; also as JSON."""
+    served = console_client(
+        make_scene("quiet"), change_reports=lambda: (silent_change(NOW),), references=sources
+    )
+    page = served.get("/changes/s-1").text
+    for said in (
+        "Found: the same requests get different answers than before.",
+        "between 12 Aug 2026",
+        "case-summaries (suspected)",
+        "length of answers: 812 → 433 characters",
+        "no change was noticed",
+        "those that moved furthest, were scored by the judge",
+        "the same request",
+        "“Certainly! Here is …”",
+        "A judge that rates differently: none took part",
+    ):
+        assert said in page, said
+    assert served.get("/changes/s-2").text == page
+    body = served.get("/api/changes/s-1").json()
+    assert body["change"]["silent"]["state"] == "found"
+    assert body["examples"][0]["before"].startswith("Certainly!")
+    assert body["examples"][0]["later_prompt"] is None
+    assert {"text": "Certainly! Here is", "before": 1.0, "after": 0.0} in body["phrases"]
+    assert "a silent change by the provider" in served.get("/changes").text
+
+
+def test_what_is_not_known_of_a_silent_change_is_said(console_client, make_scene):
+    """A suspicion with nothing stored: each part says why it is empty."""
+    report = silent_change(NOW)
+    (suspected,) = (one for one in report.silent.routes if one.references is None)
+    silent = replace(report.silent, state="suspected", routes=(replace(suspected, traits=None),), scores=None)
+    alone = replace(report, silent=silent, findings=(), effect="unknown")
+    served = console_client(make_scene("quiet"), change_reports=lambda: (alone,))
+    page = served.get("/changes/s-1").text
+    for said in (
+        "a change of the answers is suspected",
+        "No reference prompt has shown a difference",
+        "Only what reference prompts show is scored.",
+        "No answers are stored.",
+        "No beginning became clearly more or less frequent",
+    ):
+        assert said in page, said
+
+
+def test_reference_prompts_are_listed_by_route_and_version(console_client, make_scene, sources):
+    """With the calls of the day; a route without any says so. No prompt and no answer is on the page."""
+    served = console_client(make_scene("quiet"), references=sources)
+    page = served.get("/references").text
+    for said in ("4 reference prompts", "53 calls, $0.08; 22 of them", "version not known", "None yet."):
+        assert said in page, said
+    assert "printer" not in page
+    chat = next(one for one in served.get("/api/references").json()["routes"] if one["route"] == "chat")
+    assert (chat["references"], chat["calls_today"], chat["usd_today"]) == (4, 53, 0.083)
+    assert chat["sets"][1] | {"asked_at": 0} == {
+        "route": "chat",
+        "requested_model": "swift",
+        "prompt_version": "v3",
+        "references": 3,
+        "ready": 3,
+        "answers": 15,
+        "asked_at": 0,
+    }
+
+
+def test_reference_prompts_are_deleted_on_record(console_client, make_scene, sources, documents):
+    """Those of one route, by somebody with a name; anything else is refused and deletes nothing."""
+    log = ActionLog(documents)
+    served = console_client(make_scene("quiet"), references=sources, actions=log)
+    for wrong in ({"by": "ann"}, {"forget": "chat"}, {"forget": "chat", "by": "ann", "x": 1}):
+        assert served.post("/api/references", json=wrong).status_code == 400
+    assert len(sources.store.states()) == 5
+    done = served.post("/api/references", json={"forget": "chat", "by": "ann"})
+    assert done.json() == {"route": "chat", "forgotten": 4}
+    assert [one.route for one in sources.store.states()] == ["case-summaries"]
+    assert (log.latest(1)[0].by, log.latest(1)[0].what) == ("ann", "references_forgotten")
+    assert served.post("/references", data={"forget": "chat", "by": "ann"}).status_code == 403

@@ -14,7 +14,7 @@ from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from testing.chromium import served
-from tests.console.whole_scene import whole
+from tests.console.whole_scene import references, whole
 
 pytestmark = pytest.mark.service("chromium")
 
@@ -29,6 +29,8 @@ _PAGES = (
     "/settings",
     "/changes",
     "/changes/c-7",
+    "/changes/s-1",
+    "/references",
     "/goldens",
     "/trials",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
@@ -47,11 +49,14 @@ _RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]}
 def console(make_scene, make_cell, database, documents):
     """Address and scene of a console with everything on it."""
     shown = whole(make_scene("alert"), make_cell)
-    goldens = GoldenSources(GoldenStore(documents), SqliteExchangeArchive(database))
+    archive = SqliteExchangeArchive(database)
+    goldens = GoldenSources(GoldenStore(documents), archive)
+    kept = references(documents, archive, shown.scene.now)
     actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
-    app = create_app(replace(shown.sources, goldens=goldens, labels=LabelStore(documents), actions=actions))
+    others = {"labels": LabelStore(documents), "actions": actions, "references": kept}
+    app = create_app(replace(shown.sources, goldens=goldens, **others))
     with served(app) as address:
         yield address, shown.scene
 

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,6 +17,8 @@ from evenkeel.console import create_app
 from evenkeel.console.trial_search import OUTCOMES, RATINGS, Labelled, Limits, TrialFilter, each_page, search
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
+from evenkeel.monitor.changes import Cause
+from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.scenes import Scene
@@ -175,9 +176,9 @@ def test_labels_narrow_the_search(log):
 
 
 def change(**given):
-    return SimpleNamespace(
-        **{"id": "c1", "also": "", "route": "desk", "at": 3600.0, "coincided": "another model", **given}
-    )
+    nothing = dict.fromkeys(("candidates", "evidence", "ruled_out", "findings", "marks"), ())
+    about = {"id": "c1", "route": "desk", "at": 3600.0, "cause": Cause.MODEL, "effect": "unknown"}
+    return ChangeReport(**{**nothing, **about, "comparison": None, "goldens": None, **given})
 
 
 def test_a_change_stands_for_its_route_and_its_time(log):

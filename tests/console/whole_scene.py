@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +13,34 @@ from evenkeel.console import (
     Amount,
     CalibrationInForce,
     JudgeSetup,
+    ReferenceSetup,
+    ReferenceSources,
     Share,
     Spending,
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
+from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.experiments.calibrate.calibration import read_calibration
+from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.causes import Candidate, Cause
 from evenkeel.monitor.changes.comparison import CellSides, Comparison, JudgeSides, Sides
 from evenkeel.monitor.changes.effects import Finding
-from evenkeel.monitor.changes.report import ChangeReport
+from evenkeel.monitor.changes.goldens import GoldenHistory
+from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.report import ChangeReport, reports_of
+from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
+from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.changes import AnswerScores, ScoredReference
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
 from tests.stores.examples import exchange
 
 if TYPE_CHECKING:
@@ -35,6 +49,9 @@ if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import Exchange
     from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.changes import Move
+    from evenkeel.stores.documents import Documents
 
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -90,7 +107,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         budget_tokens=2_000_000,
         untried=(Untried(route, "general.paraphrase", "no_rewriter", None),),
     )
-    change = change_report(route, now)
+    changes = (change_report(route, now), silent_change(now))
     settings = Settings(
         routes=[
             Route(
@@ -110,7 +127,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     sources = replace(
         scene.sources(),
         ready=lambda: dict(scene.missing),
-        change_reports=lambda: (change,),
+        change_reports=lambda: changes,
         spending=lambda: Spending(
             tuple(
                 Amount(
@@ -174,6 +191,106 @@ def change_report(route: str, now: float) -> ChangeReport:
         comparison=comparison,
         goldens=None,
     )
+
+
+def silent_change(now: float) -> ChangeReport:
+    """A provider that changed the model silently: found on one route, suspected on another."""
+    traits = TraitEvidence(
+        "swift",
+        at=now - 4000,
+        since=now - 9000,
+        pairs=57,
+        evidence_log10=7.4,
+        moved=(
+            MovedTrait("length", "length of answers: 812 → 433 characters", 812.0, 433.0, -1.4),
+            MovedTrait("bullets", "answers with a list: 61% → 12%", 0.61, 0.12, -1.0),
+        ),
+        before=("seen-1",),
+        after=("seen-2",),
+    )
+    references = ReferenceEvidence(
+        "swift",
+        models=("swift-2026-08",),
+        fingerprints=("fp_9a41",),
+        at=now - 3600,
+        after=now - 12_000,
+        since=now - 8000,
+        calls=18,
+        evidence_log10=5.1,
+        likeness=0.41,
+        own=0.78,
+        versions=(AskedVersion("v3", 11, 0.38, 0.8), AskedVersion("", 7, 0.45, 0.75)),
+        references=("kept-1", "kept-2"),
+    )
+    moves: tuple[Move, ...] = ("worse",) * 8 + ("better",) + ("same",) * 3
+    results = tuple(
+        ScoredReference(f"kept-{number}", 2, {"completeness": move, "tone": "same"})
+        for number, move in enumerate(moves)
+    )
+    scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}
+    found = Silent(traits, references, incident="s-1", also_on=("case-summaries",))
+    mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
+    there = replace(found, references=None)
+    records = (
+        ChangeRecord("s-1", "chat", (mark,), Tally(), Tally(), 40, found),
+        ChangeRecord("s-2", "case-summaries", (replace(mark, kind="traits"),), Tally(), Tally(), 9, there),
+    )
+    (report,) = reports_of(records, GoldenHistory((), {}, {}), scores=scores)
+    return report
+
+
+def references(documents: Documents, archive: ExchangeArchive, now: float) -> ReferenceSources:
+    """Reference prompts of two routes, and archived answers on both sides of `silent_change`."""
+    store = ReferenceStore(documents)
+
+    def kept(text: str, at: float) -> KeptAnswer:
+        return KeptAnswer(Answer(text), at, "swift-2026-08", "asked")
+
+    asked = (
+        "Summarise the case: a printer stopped after the last update of its driver; the customer is waiting."
+    )
+    body = {"model": "swift", "messages": [{"role": "user", "content": asked}]}
+    for number in range(5):
+        store.add(
+            Reference(
+                id=f"kept-{number}",
+                route="chat" if number < 4 else "case-summaries",
+                requested_model="swift",
+                prompt_version="v3" if number < 3 else "",
+                path="/v1/chat/completions",
+                request=json.dumps(body),
+                cluster=f"k{number}",
+                taken_at=now - 50_000,
+                answers=(kept("A printer fails. Cause: driver. Status: waiting.", now - 7000),)
+                * (6 - number),
+                former=(kept(LONG_ANSWER, now - 13_000),) if number != 1 else (),
+                asked_at=now - 700.0,
+            )
+        )
+    day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+    store.put_asked(AskedToday("chat", day, calls=31, bursts=1, burst_calls=22, usd=0.083))
+    for number in range(40):
+        since = number >= 20
+        answer = "A printer fails. Cause: driver." if since else LONG_ANSWER
+        archive.put(
+            ArchivedExchange(
+                id=("seen-2" if number == 39 else "seen-1") if number in {0, 39} else f"seen-a{number}",
+                route="chat",
+                path="/v1/chat/completions",
+                request=json.dumps(body).replace("printer", "scanner") if since else json.dumps(body),
+                answer=Answer(answer),
+                model="swift-2026-08",
+                received_at=now - 6000 if since else now - 20_000,
+            )
+        )
+    setup = ReferenceSetup(96, 60, 0.5, 0.5)
+    return ReferenceSources(store, archive, setup, ("case-summaries", "chat", "mail"))
+
+
+LONG_ANSWER = (
+    "Certainly! Here is a summary of the case:\n\n- The customer's printer stopped after a driver update.\n"
+    "- The most likely cause is the driver.\n- The customer is still waiting for an answer."
+)
 
 
 def calibration() -> Calibration:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.console import ConsoleSources, GoldenSources, create_app
+from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
@@ -129,6 +129,12 @@ class MonitorRole:
             clock=time.time,
             change_reports=changes.book.reports,
             goldens=GoldenSources(stores.goldens, stores.archive),
+            references=ReferenceSources(
+                stores.references,
+                stores.archive,
+                ReferenceSetup(**settings.references.model_dump()),
+                tuple(route.name for route in settings.routes),
+            ),
             labels=stores.labels,
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,

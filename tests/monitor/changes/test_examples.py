@@ -101,7 +101,7 @@ def test_without_the_key_nothing_is_shown(database):
 
 
 def test_phrases_are_counted_on_both_sides():
-    """Of 40 answers each, 30 began "Certainly! Here is", now 4 do; "Here" alone begins no more than before."""
+    """Of 40 answers each, 30 began "Certainly! Here is", now 4 do; "Here you go" is as frequent."""
     before = ["Certainly! Here is a summary."] * 30 + ["Here you go, friend."] * 10
     after = ["Certainly! Here is one."] * 4 + ["Here you go, friend."] * 12 + ["The answer: 4."] * 24
     assert phrases(before, after) == [

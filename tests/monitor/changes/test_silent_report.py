@@ -75,7 +75,7 @@ def test_a_finding_says_when_where_and_how_far():
         )
     ]
     assert report.silent.summary == (
-        "gpt-4o on chat answers the same requests differently since between 12 Aug 2026 11:50 UTC and "
+        "gpt-4o on chat answers the same requests differently. It began between 12 Aug 2026 11:50 UTC and "
         "12 Aug 2026 12:10 UTC: new answers to reference prompts are 41% like the earlier ones, which are "
         "78% like each other (18 calls)."
     )
