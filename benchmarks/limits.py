@@ -117,11 +117,15 @@ TRAFFIC: Final = (
 
 
 @cache
-def _halves() -> tuple[tuple[Golden, ...], tuple[float, ...]]:
-    """Goldens to place limits on, and the likeness of others to themselves degraded by 30 %."""
+def _halves(most: int) -> tuple[tuple[Golden, ...], tuple[float, ...]]:
+    """Goldens to place limits on, and the likeness of others to themselves degraded by 30 %.
+
+    Args:
+        most: Answers of each form.
+    """
     found = [
         Golden(id=name, route="chat", answer=answer)
-        for form, each in recorded(60).items()
+        for form, each in recorded(most).items()
         if form in {"prose", "list"}
         for name, answer in each
     ]
@@ -151,27 +155,28 @@ class Checked:
         self.usually += other.usually
 
 
-def checked(traffic: Traffic, seed: int, trials: int) -> Checked:
+def checked(traffic: Traffic, seed: int, trials: int, goldens: int) -> Checked:
     """Place limits on one part of a log and a half of the goldens, and check them on the rest."""
     rng = np.random.default_rng([seed, *traffic.name.encode()])
-    quiet = QuietTraffic.of(traffic.verdicts(rng, _PLACED_ON))
-    placing, likeness = _halves()
+    quiet = QuietTraffic.of(traffic.verdicts(rng, min(_PLACED_ON, trials)))
+    placing, likeness = _halves(goldens)
     (placed,) = place_all(
         {"chat": RouteQuiet(quiet, alert=False)}, placing, route="chat",
         trials_between_false_alerts=STATED, today=_DAY, seed=seed,
     )  # fmt: skip
     settings = settings_with(placed)
     rest = backtest(traffic.verdicts(rng, trials), settings)
+    quiet_before = min(_QUIET_BEFORE, trials)
     live = [
-        *traffic.verdicts(rng, _QUIET_BEFORE),
+        *traffic.verdicts(rng, quiet_before),
         *traffic.verdicts(rng, min(_LIVE, trials), likeness),
     ]
     return Checked(
         [{one.measure: one.value for one in placed.limits}],
         rest.trials,
         len(rest.raised),
-        (_delay(live, settings),),
-        (_delay(live, MonitorSettings(mean_trials_between_false_alarms=STATED)),),
+        (_delay(live, quiet_before, settings),),
+        (_delay(live, quiet_before, MonitorSettings(mean_trials_between_false_alarms=STATED)),),
     )
 
 
@@ -186,9 +191,9 @@ def settings_with(placed: PlacedLimits) -> MonitorSettings:
     )
 
 
-def _delay(verdicts: Sequence[Verdict], settings: MonitorSettings) -> float:
-    """Trials from the degradation to the first alert after it."""
-    begins = 2 * _QUIET_BEFORE
+def _delay(verdicts: Sequence[Verdict], quiet_before: int, settings: MonitorSettings) -> float:
+    """Trials from the degradation, which comes after so many, to the first alert after it."""
+    begins = 2 * quiet_before
     found = [one.offset for one in backtest(verdicts, settings).raised if one.offset > begins]
     return (found[0] - begins) / 2 if found else float("inf")
 
@@ -239,6 +244,8 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=4, help="placements for each kind of traffic")
     parser.add_argument("--trials", type=int, default=15_000, help="on which each placement is checked")
+    parser.add_argument("--goldens", type=int, default=60, help="of each form, prose and list")
+    parser.add_argument("--kinds", type=int, default=len(TRAFFIC), help="of traffic, the first so many")
     parser.add_argument("--jobs", type=int, default=None, help="processes")
     parser.add_argument("--write", action="store_true", help="write the table into docs/limits.md")
     options = parser.parse_args()
@@ -248,8 +255,11 @@ def main() -> None:
     started = time.monotonic()
     found: dict[str, Checked] = {}
     with ProcessPoolExecutor(options.jobs) as pool:
-        runs = [(traffic, pool.submit(checked, traffic, seed, options.trials)) for traffic in TRAFFIC
-                for seed in range(options.runs)]  # fmt: skip
+        runs = [
+            (traffic, pool.submit(checked, traffic, seed, options.trials, options.goldens))
+            for traffic in TRAFFIC[: options.kinds]
+            for seed in range(options.runs)
+        ]
         for traffic, run in runs:
             if traffic.name in found:
                 found[traffic.name].merge(run.result())

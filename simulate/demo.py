@@ -303,8 +303,8 @@ _TABLE_WIDTH = 118
 class Plan:
     """How long the phases are, in requests to each route."""
 
-    quiet: int = 300
-    fragile: int = 200
+    quiet: int = 180
+    fragile: int = 120
 
 
 @dataclass(frozen=True, slots=True)

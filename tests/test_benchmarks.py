@@ -22,7 +22,7 @@ BENCHMARKS = (
     "reload --rounds 2 --live 1",
     "report --verdicts 100",
     "scaling --seconds 2",
-    pytest.param("limits --runs 1 --trials 300", marks=PUBLIC_DATA),
+    pytest.param("limits --runs 1 --trials 600 --goldens 8 --kinds 1", marks=PUBLIC_DATA),
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
     "templates --edits 1 --requests 20",
     "tracing",
