@@ -48,7 +48,11 @@ _NEWS_S: Final = 86_400.0
 _SLACK_S: Final = 60.0
 """The first verdict after a change and the one that raises an alert may be scored in either order."""
 
-RUNBOOKS: Final = {"excess": "EvenkeelRobustnessBreach", "drift": "EvenkeelDrift"}
+RUNBOOKS: Final = {
+    "excess": "EvenkeelRobustnessBreach",
+    "drift": "EvenkeelDrift",
+    "change": "EvenkeelSilentChange",
+}
 DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
 _MOVES: Final = "Answers change under"
 
@@ -87,8 +91,15 @@ class Alert:
         )
 
     @property
+    def evidence(self) -> str:
+        """What is behind it: the trials, or the report on a change that nobody announced."""
+        return "report" if self.kind == "change" and self.change and self.change.silent else "trials"
+
+    @property
     def evidence_href(self) -> str:
-        """The trials behind it."""
+        """Where that is."""
+        if self.change and self.evidence == "report":
+            return links.change_link(self.change.id)
         if self.kind == "change" and self.change:
             return links.trials_link(change=self.change.id, side="after", rating="shifted")
         return links.trials_link(
@@ -152,10 +163,12 @@ def alerts_page(
             for one in reports
             if (drift := one.drift) is not None and drift.state in DRIFTED
         ),
-        *(_of_change(change) for change in _newest(changes) if _matters(change, now)),
+        *_changed(changes, open_changes(events), now),
     ]
     past = [
-        of_cell(*_over(event, events[place + 1 :]), event.at)
+        _change_over(event, events[place + 1 :], changes)
+        if event.what == "change"
+        else of_cell(*_over(event, events[place + 1 :]), event.at)
         for place, event in enumerate(events)
         if event.kind == "resolved"
     ]
@@ -191,6 +204,56 @@ def raised_at(key: CellKey, events: Sequence[AlertEvent], what: str = "excess") 
         if event.what == what and (event.route, event.model, event.perturbation) == key.parts:
             return event.at if event.kind == "raised" else None
     return None
+
+
+def open_changes(events: Sequence[AlertEvent]) -> list[AlertEvent]:
+    """The changes that nobody announced and that are not over, the latest event of each, newest first.
+
+    Args:
+        events: raised and resolved alerts, newest first.
+    """
+    latest: dict[str, AlertEvent] = {}
+    for event in events:
+        if event.what == "change":
+            latest.setdefault(event.change, event)
+    return [event for event in latest.values() if event.kind == "raised"]
+
+
+def _changed(changes: Sequence[ChangeReport], open_: Sequence[AlertEvent], now: float) -> list[Alert]:
+    """Changes of the answers that are news, and those that nobody announced as long as they are open."""
+    alarming = {event.change for event in open_}
+    shown = [one for one in changes if any(one.is_called(change) for change in alarming)]
+    known = {one.id for one in shown}
+    stated = [one for one in changes if one.id not in known and (one.silent is None or one.silent.found)]
+    shown += [one for one in _newest(stated) if one.silent is None and _matters(one, now)]
+    found = [_of_change(one) for one in shown]
+    # The report may be gone from the list of the latest changes while the alert is still up.
+    lost = [event for event in open_ if not any(one.is_called(event.change) for one in shown)]
+    return found + [
+        Alert("change", _moved(event), event.route, event.summary.rstrip("."), event.at, model=event.model)
+        for event in lost
+    ]
+
+
+def _moved(event: AlertEvent) -> str:
+    """What an event of a change says, as a sentence without its stop."""
+    said = "may answer differently" if event.measure == "traits" else "answers differently"
+    return f"{event.model or 'The model'} {said}"
+
+
+def _change_over(event: AlertEvent, earlier: Sequence[AlertEvent], changes: Sequence[ChangeReport]) -> Alert:
+    """A change that nobody announced and that is over."""
+    raised = next((one for one in reversed(earlier) if one.change == event.change), None)
+    return Alert(
+        "change",
+        _moved(raised or event).replace(" answers ", " answered ").replace("may answer", "may have answered"),
+        event.route,
+        event.summary.rstrip("."),
+        raised.at if raised is not None else None,
+        until=event.at,
+        change=next((one for one in changes if one.is_called(event.change)), None),
+        model=event.model,
+    )
 
 
 def _matters(change: ChangeReport, now: float) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evenkeel.console.alerts import alerting, explanation, raised_at
+from evenkeel.console.alerts import alerting, explanation, open_changes, raised_at
 from evenkeel.console.heatmap import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
@@ -74,7 +74,7 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
     return found
 
 
-State = Literal["empty", "collecting", "steady", "blind", "alert"]
+State = Literal["empty", "collecting", "steady", "blind", "changed", "alert"]
 
 STUCK_AFTER_S = 120.0
 """A queue whose oldest exchange is older than this is reported: silence must not look like health."""
@@ -114,6 +114,8 @@ class Status:
     notices: tuple[str, ...]
     behind: ChangeReport | None = None
     """The change that came before the first alert."""
+    changed: tuple[AlertEvent, ...] = ()
+    """Changes that nobody announced and that are not over, the latest event of each, newest first."""
 
     @property
     def announcement(self) -> str:
@@ -121,6 +123,9 @@ class Status:
         moved = [
             f"answers of {line.model} on route {line.route} under {line.changes}" for line in self.headlines
         ]
+        if not moved and self.changed:
+            whose = [f"{event.model or 'the model'} on route {event.route}" for event in self.changed]
+            return f"Changed: {'; '.join(whose)}"
         return f"Alert: {'; '.join(moved)}" if moved else self.title
 
 
@@ -142,9 +147,21 @@ def status(
     """
     blind = blind_notices(reports)
     notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind, *drift_notices(reports))
-    alerts = alerting(reports)
+    alerts, changed = alerting(reports), tuple(open_changes(events))
     if alerts:
-        return _alert(alerts, reports, events, changes, notices, now)
+        said = tuple(event.summary for event in changed)
+        return _alert(alerts, reports, events, changes, (*said, *notices), now)
+    if changed:
+        return Status(
+            "changed",
+            "Changed: provider? · evenkeel",
+            (),
+            (),
+            "",
+            _change_steps(changed),
+            notices,
+            changed=changed,
+        )
     watched = [report for report in reports if report.excess is not None]
     if watched and blind:
         return Status("blind", "Blind · evenkeel", (), (), _steady_summary(watched, now), (), notices)
@@ -200,6 +217,21 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
         f"(allowed {figures.number(worst.threshold * 100)})."
     )
     return f"{text} Last trial {figures.moment(last, now)} UTC." if last else text
+
+
+def _change_steps(changed: Sequence[AlertEvent]) -> tuple[str, ...]:
+    """What to do about a change that nobody announced."""
+    if all(event.measure == "traits" for event in changed):
+        first = (
+            "Turn reference prompts on (references.calls_per_day): they confirm or deny it in a few calls."
+        )
+    else:
+        first = "Read the report: answers to the same prompts before and after, and whether they got worse."
+    return (
+        first,
+        "If the answers are worse, pin the model's version, switch to another one, or ask the provider.",
+        "Availability is not affected: requests are forwarded unchanged.",
+    )
 
 
 def _alert(

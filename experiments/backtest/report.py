@@ -229,7 +229,7 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
         (
             date_and_time(one.at), one.offset,
             " ".join(filter(None, (one.measure or one.what, one.direction, one.kind))),
-            f"{one.perturbation} on {one.route}", one.summary,
+            f"{one.perturbation or one.model} on {one.route}", one.summary,
         )
         for one in found.alerts[:_SHOWN_ALERTS]
     ]  # fmt: skip

@@ -126,10 +126,10 @@ def alerts_of(events: Iterable[AlertEvent], period: Period, route: str | None = 
         period: From when to when.
         route: Only of this one; None for all.
     """
-    cells: dict[tuple[str, str, str, str], dict[str, AlertEvent]] = defaultdict(dict)
+    cells: dict[tuple[str, ...], dict[str, AlertEvent]] = defaultdict(dict)
     for event in events:
         if route is None or event.route == route:
-            cells[event.route, event.model, event.perturbation, event.what][event.id] = event
+            cells[event.route, event.model, event.perturbation, event.what, event.change][event.id] = event
     found = [
         alert
         for cell in cells.values()

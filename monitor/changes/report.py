@@ -161,7 +161,9 @@ class ChangeReport:
     @property
     def runbook(self) -> str:
         """Name of the page that says what to do about it."""
-        return "EvenkeelChangeRegression" if self.effect == "worse" else "EvenkeelChangeDifference"
+        if self.effect == "worse":
+            return "EvenkeelChangeRegression"
+        return "EvenkeelChangeDifference" if self.silent is None else "EvenkeelSilentChange"
 
 
 def reports_of(

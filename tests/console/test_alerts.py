@@ -5,11 +5,22 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.console.alerts import alerts_page, alerts_table, explanation
-from evenkeel.core.cells import DriftReport
+from evenkeel.core.cells import ChangeMark, DriftReport
+from evenkeel.monitor.changes import ChangeRecord, kinds
+from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.silent_report import silent_side
 from evenkeel.stores.monitor_state import AlertEvent
 from tests.console.whole_scene import change_report
+from tests.monitor.changes.silent_evidence import suspected
 
 NOW = 1_786_544_400.0
+SUSPECTED = silent_side(
+    [
+        ChangeRecord(
+            "s", "shop", (ChangeMark(kinds.TRAITS, "", "", NOW, 1),), Tally(), Tally(), 0, suspected(NOW)
+        )
+    ]
+)
 
 
 def event(kind, at, *, route="shop", perturbation="general.spelling", what="excess", direction=""):
@@ -102,3 +113,40 @@ def test_the_file_lists_firing_alerts_first(alerting):
     assert rows[0]["since"] == NOW - 600
     assert rows[1]["until"] == NOW - 50
     assert "\u202f" not in rows[0]["measured"]
+
+
+def changed(kind, at, *, change="aa", measure="references"):
+    """A change that nobody announced, found or over."""
+    return AlertEvent(
+        f"{kind}{at}", at, kind, "shop", "gpt-4o", "", 1, 20, None, "What happened.", what="change",
+        measure=measure, change=change, incident="aa",
+    )  # fmt: skip
+
+
+def test_a_silent_change_fires_until_it_is_over():
+    """With its report if there is one, else by what the event says."""
+    report = replace(change_report("shop", NOW), id="aa", effect="none_seen")
+    raised = changed("raised", NOW - 60)
+    (alert,) = alerts_page([], [raised], [report], NOW).firing
+    assert (alert.kind, alert.change.id) == ("change", "aa")
+    (alert,) = alerts_page([], [raised], [], NOW).firing
+    assert (alert.what, alert.value, alert.since) == ("gpt-4o answers differently", "What happened", NOW - 60)
+    assert alert.runbook == "EvenkeelSilentChange"
+    page = alerts_page(
+        [], [changed("resolved", NOW), raised, changed("raised", NOW - 90, measure="traits")], [], NOW
+    )
+    assert page.firing == []
+    (past,) = page.past
+    assert (past.kind, past.what, past.since, past.until) == (
+        "change",
+        "gpt-4o may have answered differently",
+        NOW - 90,
+        NOW,
+    )
+
+
+def test_a_suspicion_hides_no_change_that_fires():
+    """It is newer, but alarms nobody."""
+    worse = change_report("shop", NOW)
+    newer = replace(worse, id="s", at=NOW, effect="unknown", silent=SUSPECTED)
+    assert [one.change for one in alerts_page([], [], [newer, worse], NOW).firing] == [worse]

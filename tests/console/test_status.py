@@ -190,3 +190,36 @@ def test_the_since_of_an_alert_is_not_that_of_a_drift(make_cell):
     drift = replace(_event("raised", NOW - 60), what="drift", direction="risen")
     found = status([_alerting(make_cell)], [drift, _event("raised", NOW - 1020)], VIEW, NOW)
     assert found.alerts[0].since == NOW - 1020
+
+
+def _changed(kind="raised", measure="references", change="aa", route="chat"):
+    return AlertEvent(
+        f"{kind}{measure}{change}", NOW, kind, route, "gpt-4o", "", 9, 20, None,
+        f"gpt-4o on {route} answers differently.", what="change", measure=measure, change=change,
+        incident="aa",
+    )  # fmt: skip
+
+
+def test_an_open_change_of_the_provider_is_not_steady(make_cell):
+    """It says whose and where, and that the provider may have done it; over, the page is steady again."""
+    steady = make_cell("chat", "gpt-4o", "general.casing")
+    found = status([steady], [_changed(change="bb", route="billing"), _changed()], VIEW, NOW)
+    assert (found.state, found.title) == ("changed", "Changed: provider? · evenkeel")
+    assert [event.route for event in found.changed] == ["billing", "chat"]
+    assert found.announcement == "Changed: gpt-4o on route billing; gpt-4o on route chat"
+    assert found.steps[0].startswith("Read the report")
+    assert status([steady], [_changed("resolved"), _changed()], VIEW, NOW).state == "steady"
+    assert status([], [_changed()], VIEW, NOW).state == "changed"
+
+
+def test_a_suspicion_without_references_says_what_would_settle_it(make_cell):
+    """Nothing convicts the provider then."""
+    found = status([make_cell("chat", "m", "general.casing")], [_changed(measure="traits")], VIEW, NOW)
+    assert "references.calls_per_day" in found.steps[0]
+
+
+def test_beside_an_alert_a_change_is_a_notice(make_cell):
+    """The alert stays the headline."""
+    found = status([_alerting(make_cell)], [_changed()], VIEW, NOW)
+    assert found.state == "alert"
+    assert "gpt-4o on chat answers differently." in found.notices
