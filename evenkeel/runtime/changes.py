@@ -26,6 +26,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
+from evenkeel.runtime.reference_scores import ReferenceScores
 from evenkeel.shadow.trials import Stamp
 from evenkeel.stores.bursts import Override
 
@@ -60,9 +61,12 @@ _BURST_FOR: Final = frozenset(
         kinds.FINGERPRINT,
         kinds.ANSWERS,
         kinds.RATINGS,
+        kinds.REFERENCES,
     )
 )
 """What asks for more samples; about other traffic, settings and judges the usual ones say enough."""
+_SUSPICION: Final = frozenset((kinds.TRAITS,))
+"""Calls for reference prompts, which others ask, and for nothing else."""
 _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
 """Goldens are asked with parameters of their own, so they say nothing about these."""
 
@@ -94,6 +98,7 @@ class Responder:
         settings: Changes,
         rates: Mapping[str, float],
         *,
+        scores: ReferenceScores | None = None,
         clock: Callable[[], float],
     ) -> None:
         """Wire it.
@@ -105,6 +110,7 @@ class Responder:
             goldens: Asks them.
             settings: What is to be done.
             rates: Sampling rate of each route, as its settings say.
+            scores: Scores the answers before and after silent changes.
             clock: Unix time in seconds.
         """
         self._records = records
@@ -113,6 +119,7 @@ class Responder:
         self._goldens = goldens
         self._settings = settings
         self._rates = dict(rates)
+        self._scores = scores
         self._clock = clock
         self._started_at = clock()
         self._asked_at: dict[str, float] = {}
@@ -123,7 +130,7 @@ class Responder:
         records = list(self._records())
         jobs = []
         for record in records:
-            if record.route not in self._rates or record.at < now - _STALE_S:
+            if record.route not in self._rates or record.at < now - _STALE_S or record.kinds <= _SUSPICION:
                 continue
             if not self._store.respond(record.id, now):
                 continue
@@ -171,7 +178,7 @@ class Responder:
             if run is not None:
                 await asyncio.to_thread(self._store.put_run, run)
                 made += 1
-        return made
+        return made if self._scores is None else made + await self._scores.step()
 
 
 async def respond(stop: asyncio.Event, responder: Responder, lease: Lease) -> None:
@@ -312,6 +319,15 @@ class ChangeResponse:
             goldens,
             settings.changes,
             {route.name: route.sampling_rate for route in settings.routes},
+            scores=ReferenceScores(
+                records=monitor.change_records,
+                store=stores.changes,
+                references=stores.references,
+                scorer=instruments.scorer,
+                costs=instruments.ledger,
+                tasks={route.name: route.task for route in settings.routes},
+                clock=time.time,
+            ),
             clock=time.time,
         )
 

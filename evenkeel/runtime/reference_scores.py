@@ -1,0 +1,112 @@
+"""Scores answers to reference prompts of before and after a silent change: are they better or worse?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.pair import Pair
+from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.monitor.changes.examples import both_sides
+from evenkeel.stores.changes import AnswerScores, ScoredReference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.verdict import Judgement, QualityScore
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.examples import BothSides
+    from evenkeel.monitor.detect.references import ReferenceEvidence
+    from evenkeel.stores.changes import ChangeStore, Move
+    from evenkeel.stores.references import Reference, ReferenceStore
+
+MOST: Final = 12
+"""References of a change that are scored."""
+_STALE_S: Final = 3600.0
+"""A change that was found earlier is not scored: the monitor may fold an old log from its start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceScores:
+    """Scores each silent change once, where it was found first. Needs an event loop."""
+
+    records: Callable[[], Sequence[ChangeRecord]]
+    """The latest changes of all routes."""
+    store: ChangeStore
+    references: ReferenceStore
+    scorer: TwoStageScorer
+    costs: CostTracker
+    """Tracks the daily budgets."""
+    tasks: Mapping[str, str | None]
+    """By route the task that its settings name, for references that know none."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
+
+    async def step(self) -> int:
+        """Score the changes that were found since the last step; returns how many there were."""
+        records = await asyncio.to_thread(self._due)
+        for record in records:
+            assert record.silent is not None
+            assert record.silent.references is not None
+            sides = await asyncio.to_thread(self._sides, record.route, record.silent.references)
+            results = [await self._score(one, both) for one, both in sides]
+            scores = AnswerScores(
+                record.id, record.route, self.clock(), self.scorer.scorer == "judge", tuple(results)
+            )
+            await asyncio.to_thread(self.store.put_scores, scores)
+        return len(records)
+
+    def _due(self) -> list[ChangeRecord]:
+        now = self.clock()
+        return [
+            record
+            for record in self.records()
+            if record.route in self.tasks
+            and record.silent is not None
+            and record.silent.found
+            and record.silent.incident in {"", record.id}
+            and record.silent.at >= now - _STALE_S
+            and self.store.respond(f"{record.id}/scores", now)
+        ]
+
+    def _sides(self, route: str, evidence: ReferenceEvidence) -> list[tuple[Reference, BothSides]]:
+        """References with an answer before and one since, those that moved furthest first."""
+        moved = {name: place for place, name in enumerate(evidence.references)}
+        kept = [
+            one for one in self.references.of_route(route) if one.requested_model == evidence.requested_model
+        ]
+        kept.sort(key=lambda one: (moved.get(one.id, len(moved)), one.id))
+        found = ((one, both_sides(one, evidence)) for one in kept)
+        return [(one, both) for one, both in found if both is not None][:MOST]
+
+    async def _score(self, reference: Reference, both: BothSides) -> ScoredReference:
+        before, after = both.before.answer, both.after.answer
+        pair = Pair(
+            before, after, prompt_text(reference.request), reference.task or self.tasks[reference.route]
+        )
+        estimate = self.scorer.estimate(len(before.text) + len(after.text), len(pair.context), pair.task)
+        refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route)
+        if refused is not None:
+            return ScoredReference(reference.id, failure=refused)
+        spent = NOTHING
+        try:
+            judgement = await self.scorer.score(pair)
+            spent = Spend(judgement.tokens, judgement.cost_usd)
+        finally:
+            await asyncio.to_thread(self.costs.settle, estimate, reference.route, {"judge": spent})
+        return _scored(reference.id, judgement)
+
+
+def _scored(reference: str, judgement: Judgement) -> ScoredReference:
+    if judgement.rating is None and not judgement.unsure:
+        return ScoredReference(reference, failure=judgement.failures[0].reason)
+    qualities = {score.metric: _move(score) for score in judgement.quality}
+    return ScoredReference(reference, judgement.rating, qualities)
+
+
+def _move(score: QualityScore) -> Move:
+    return (score.direction or "changed") if score.changed else "same"
