@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, ReferenceSources
+    from evenkeel.monitor.fold import SilentReport
     from evenkeel.stores.references import AskedToday, ReferenceState
 
 
@@ -50,6 +51,8 @@ class RouteReferences(NamedTuple):
     sets: tuple[ReferenceSet, ...]
     asked: AskedToday | None
     """Of this UTC day; None if nothing was asked."""
+    tests: tuple[SilentReport, ...] = ()
+    """Where its tests stand, by requested model."""
 
     @property
     def references(self) -> int:
@@ -88,7 +91,9 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     for route in sorted({*sources.routes, *(one.route for one in sets)}):
         asked = sources.store.asked(route)
         own = tuple(one for one in sets if one.route == route)
-        found.append(RouteReferences(route, own, asked if asked and asked.day == today else None))
+        asked = asked if asked and asked.day == today else None
+        tests = tuple(one for one in sources.tests() if one.route == route)
+        found.append(RouteReferences(route, own, asked, tests))
     return found
 
 
@@ -158,6 +163,7 @@ def _plain(one: RouteReferences) -> dict[str, Any]:
         "usd_today": one.asked.usd if one.asked else 0.0,
         "asked_today": asdict(one.asked) if one.asked else None,
         "sets": [each._asdict() for each in one.sets],
+        "tests": [asdict(each) for each in one.tests],
     }
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.counters import RouteFlow, Untried
@@ -188,6 +188,8 @@ class ReferenceSources:
     setup: ReferenceSetup
     routes: tuple[str, ...] = ()
     """All that there are."""
+    tests: Callable[[], Sequence[SilentReport]] = tuple
+    """Where the tests for silent changes stand, by route and requested model."""
 
 
 @dataclass(frozen=True, slots=True)

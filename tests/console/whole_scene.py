@@ -33,7 +33,7 @@ from evenkeel.monitor.changes.report import ChangeReport, reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
 from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
-from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.archive import ArchivedExchange
@@ -284,7 +284,11 @@ def references(documents: Documents, archive: ExchangeArchive, now: float) -> Re
             )
         )
     setup = ReferenceSetup(96, 60, 0.5, 0.5)
-    return ReferenceSources(store, archive, setup, ("case-summaries", "chat", "mail"))
+    tests = (
+        SilentReport("chat", "swift", 3.2, 7.0, 240, 0.4, 4.8, 310, found="s-1", found_at=now - 3600),
+        SilentReport("mail", "swift", -0.3, 7.0, 12, -2.0, 4.8, 0),
+    )
+    return ReferenceSources(store, archive, setup, ("case-summaries", "chat", "mail"), lambda: tests)
 
 
 LONG_ANSWER = (

@@ -134,6 +134,7 @@ class MonitorRole:
                 stores.archive,
                 ReferenceSetup(**settings.references.model_dump()),
                 tuple(route.name for route in settings.routes),
+                monitor.silent,
             ),
             labels=stores.labels,
             actions=stores.actions,
