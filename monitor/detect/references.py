@@ -37,7 +37,7 @@ _UNLIKELY: Final = -2.0
 """A beginning is ruled out where it is e² times less likely than the likeliest."""
 _EXAMPLES: Final = 8
 _NAMES: Final = 64
-"""Names of models, builds, prompt versions and references that are told apart in one run."""
+"""Names of models, builds, prompt versions and references that are counted apart in one run."""
 _DAYS: Final = 365
 _BURSTS_A_YEAR: Final = 52
 
