@@ -63,7 +63,7 @@ class Amount:
     """What shadow calls of one route, or for one purpose, have cost this UTC day."""
 
     name: str
-    """Of the route, or "replay", "golden", "judge" or "rewriter"."""
+    """Of the route, or "replay", "golden", "reference", "judge" or "rewriter"."""
     tokens: int
     usd: float
     budget_tokens: int | None = None

@@ -19,6 +19,7 @@ _Place: TypeAlias = tuple[str | None, str | None]
 PURPOSES: Final = {
     "replay": "replays of sampled requests",
     "golden": "goldens asked again",
+    "reference": "reference prompts asked again",
     "judge": "the judge",
     "rewriter": "the rewriter",
 }

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-SpendKind = Literal["replay", "golden", "judge", "rewriter"]
-"""What a call was for: replays of sampled requests, goldens asked again, ratings, texts of the rewriter."""
+SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter"]
+"""What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
+of the rewriter."""
 
 Refused = Literal["budget", "budget_pace"]
 """Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""

@@ -71,6 +71,17 @@ class Original:
     """Names what it has in common with near-equal prompts and those of its session."""
 
 
+def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
+    """Path of the API that an exchange went to, without its route's prefix.
+
+    Args:
+        exchange: the exchange.
+        prefixes: path prefix of each route; "" for none.
+    """
+    rest = exchange.path.removeprefix(prefixes.get(exchange.route, ""))
+    return rest if rest.startswith("/") else exchange.path
+
+
 @dataclass(frozen=True, slots=True)
 class Left:
     """An exchange that is not tried."""

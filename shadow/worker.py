@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.shadow.observer import NOBODY
-from evenkeel.shadow.original import Left
+from evenkeel.shadow.original import Left, api_path
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.format.forms import FREE
@@ -78,6 +79,7 @@ class Worker:
         needs: Callable[[str, str], Mapping[str, Need]] = lambda _route, _model: {},
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
+        keep_reference: Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None = None,
         observer: ShadowObserver = NOBODY,
     ) -> None:
         """Wire the worker.
@@ -92,6 +94,8 @@ class Worker:
             needs: Route and model → what is still to be learnt, by perturbation.
             hold: While true, nothing new is taken: what is queued waits for a scorer in trouble.
             keep: Archives an exchange that could be read; called in a thread, and never raises.
+            keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
+                and what reads that one's answer; likewise.
             observer: Told of exchanges.
         """
         self._queue = queue
@@ -103,6 +107,7 @@ class Worker:
         self._needs = needs
         self._hold = hold
         self._keep = keep
+        self._keep_reference = keep_reference
         self._observer = observer
         self._held: dict[str, asyncio.Task[None]] = {}
 
@@ -222,6 +227,8 @@ class Worker:
         noise = known.get(control.id) or await self._trials.make(original, control, original.view, None)
         if noise is None:
             return len(known)
+        if self._keep_reference is not None and control.id not in known:
+            await asyncio.to_thread(self._keep_reference, original, noise, partial(self._answer, noise.id))
         count = original.route.trials_per_exchange - len(known.keys() - {control.id})
         planned = await asyncio.to_thread(self._plan, original, count, known)
         free_id = trial_id(exchange.id, FREE.name, WHOLE)
@@ -247,7 +254,11 @@ class Worker:
         """The answer in plain prose; None if there is none, if it is no prose, or if it is no longer kept."""
         if verdict is None or verdict.invalid:
             return None
-        evidence = await asyncio.to_thread(readable_evidence, self._verdicts, verdict.id)
+        return await asyncio.to_thread(self._answer, verdict.id)
+
+    def _answer(self, verdict_id: str) -> Answer | None:
+        """The answer that a verdict is about; None if there is none, or if it is no longer kept."""
+        evidence = readable_evidence(self._verdicts, verdict_id)
         return evidence.candidate if evidence else None
 
     def _plan(self, original: Original, count: int, known: Container[str]) -> list[_Planned]:
@@ -298,7 +309,7 @@ class Archivist:
                 ArchivedExchange(
                     id=exchange.id,
                     route=exchange.route,
-                    path=_without(self._prefixes.get(exchange.route, ""), exchange.path),
+                    path=api_path(exchange, self._prefixes),
                     request=original.view.body().decode(),
                     answer=original.answer,
                     model=original.model,
@@ -313,8 +324,3 @@ class Archivist:
             return
         if kept:
             self._tally.add("exchanges_archived", route=exchange.route)
-
-
-def _without(prefix: str, path: str) -> str:
-    rest = path.removeprefix(prefix)
-    return rest if rest.startswith("/") else path

@@ -27,7 +27,7 @@ RIPE: Final = 16
 """Answers from which on another prompt may take its place."""
 MOST_ANSWERS: Final = 40
 """Answers at which it begins anew, where no other prompt has taken its place."""
-FORMER_KEPT: Final = 8
+FORMER_KEPT: Final = 12
 KEPT_CHARS: Final = 16_000_000
 """Of all references, before they are compressed."""
 LARGEST_CHARS: Final = 400_000
@@ -75,9 +75,14 @@ class Reference:
     answers: tuple[KeptAnswer, ...]
     """Those that new answers are compared with, oldest first."""
     former: tuple[KeptAnswer, ...] = ()
-    """The last ones from before the last change."""
+    """The last ones that new answers are no longer compared with since the last change."""
     changed_at: float = 0.0
-    """Unix time in seconds of that change; 0 if there was none."""
+    """Unix time in seconds at which that change was noticed; 0 if there was none."""
+    changed_since: float = 0.0
+    """Unix time in seconds of the first answer that showed it: of the former ones, those from then on are of
+    after the change."""
+    upstream: int = 0
+    """Of the route: 0 is the first, others are fallbacks."""
     asked_at: float = 0.0
     """Unix time in seconds of the last call, failed ones included; 0 before the first."""
     failed: int = 0
@@ -89,6 +94,11 @@ class Reference:
         kept = (*self.answers, *self.former)
         return len(self.request) + sum(_chars(one.answer) for one in kept)
 
+    @property
+    def before(self) -> tuple[KeptAnswer, ...]:
+        """The former answers that are of before the last change."""
+        return tuple(one for one in self.former if one.at < self.changed_since)
+
     def answered(self, answer: KeptAnswer) -> Reference:
         """The reference with one more answer; begun anew with it if it has as many as it may have."""
         full = len(self.answers) >= MOST_ANSWERS
@@ -99,19 +109,21 @@ class Reference:
             failed=0,
         )
 
-    def renewed(self, kept: Callable[[KeptAnswer], bool], at: float) -> Reference:
+    def renewed(self, kept: Callable[[KeptAnswer], bool], *, at: float, since: float) -> Reference:
         """The reference after a change: of its answers those stay to be compared with that `kept` says.
 
         Args:
             kept: whether an answer is one of after the change.
-            at: Unix time in seconds of the change.
+            at: Unix time in seconds at which the change was noticed.
+            since: and of the first answer that showed it.
         """
-        gone = [one for one in self.answers if not kept(one)]
+        gone = tuple(one for one in self.answers if not kept(one))
         return replace(
             self,
             answers=tuple(one for one in self.answers if kept(one)),
-            former=tuple((*self.former, *gone)[-FORMER_KEPT:]),
+            former=gone[-FORMER_KEPT:] or self.former,
             changed_at=at,
+            changed_since=since if gone else self.changed_since,
         )
 
 
@@ -139,18 +151,29 @@ class ReferenceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedToday:
-    """What has been asked of the references of a route on a day."""
+    """What has been asked of the references of a route on a day, and what is being asked."""
 
     route: str
     day: str
     """UTC, as in "2026-11-23"."""
     calls: int = 0
-    """In their turn, and to fill."""
+    """In their turn, and to fill; without those of bursts."""
+    fills: int = 0
+    """Those to fill among them."""
     bursts: int = 0
-    burst_calls: int = 0
     usd: float = 0.0
+    asked_at: float = 0.0
+    """Unix time in seconds of the last call, of any day."""
     suspected_at: float = 0.0
-    """Unix time in seconds of the latest suspicion, of any day, that was looked into."""
+    """Unix time in seconds of the latest suspicion that was looked into, of any day."""
+    burst_model: str = ""
+    """Requested model whose references are asked in a burst."""
+    burst_at: float = 0.0
+    """Unix time in seconds at which the last burst began."""
+    burst_left: int = 0
+    """Calls that it may still take; 0 if it is over."""
+    spare: int = 0
+    """Further calls to fill, left by a burst that found the change."""
 
 
 class ReferenceStore:

@@ -116,7 +116,7 @@ async def serve(part: str, settings: Settings, host: Host) -> None:
             )
             bodies.append(publish)
         main = [worker.worker.run(host.stop)] if worker else []
-        main += [monitor.respond(host.stop)] if monitor else []
+        main += [monitor.respond(host.stop), monitor.ask(host.stop)] if monitor else []
         app = (lambda: monitor.app) if monitor else partial(probes, lambda: [published()], health.problems)
         with threads(stopping, bodies):
             async with served(app, settings, host.sockets):

@@ -15,7 +15,7 @@ import logging
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import BASELINE
@@ -181,8 +181,23 @@ class Responder:
         return made if self._scores is None else made + await self._scores.step()
 
 
-async def respond(stop: asyncio.Event, responder: Responder, lease: Lease) -> None:
-    """Step while the lease is held, until `stop` is set. A store in trouble is tried again."""
+class Stepper(Protocol):
+    """Looks now and then whether there is something to do."""
+
+    async def step(self) -> int:
+        """Do what is due; returns how much there was."""
+        ...
+
+
+async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: str) -> None:
+    """Step while the lease is held, until `stop` is set. A store in trouble is tried again.
+
+    Args:
+        stop: Ends it.
+        responder: Steps.
+        lease: Held by one of several.
+        what: Is not done meanwhile, for the log.
+    """
     reported = ""
     while not stop.is_set():
         try:
@@ -192,14 +207,14 @@ async def respond(stop: asyncio.Event, responder: Responder, lease: Lease) -> No
         except Exception as error:  # noqa: BLE001 - the boundary of this task: it must live on
             if repr(error) != reported:
                 reported = repr(error)
-                log.warning("changes cannot be responded to (%s); trying again", error)
+                log.warning("%s (%s); trying again", what, error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _POLL_S)
     with contextlib.suppress(Exception):  # a courtesy: the lease runs out anyway
         await asyncio.to_thread(lease.leave)
 
 
-async def _step(responder: Responder, lease: Lease) -> None:
+async def _step(responder: Stepper, lease: Lease) -> None:
     """One step, which may take minutes; the lease is renewed meanwhile."""
     renewing = asyncio.create_task(_renew(lease))
     try:

@@ -69,7 +69,7 @@ _VALUES_HIDDEN: Final = frozenset({"routes.headers"})
 log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
 """Bodies that are larger once decoded are not shown."""
-_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "judge", "rewriter")
+_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "reference", "judge", "rewriter")
 
 
 @lru_cache(maxsize=64)

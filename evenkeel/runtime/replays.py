@@ -17,6 +17,8 @@ from evenkeel.settings import Credential, route_table
 from evenkeel.shadow.original import Reader, StatedTemplate
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan, needs_of
+from evenkeel.shadow.prompt import api_of
+from evenkeel.shadow.references.keeper import ReferenceKeeper
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.worker import Archivist
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cache import Cache
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Verdict
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.rewriter import EqualMeaning, Rewriter
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
+    from evenkeel.stores.references import Reference, ReferenceStore
 
 
 _NEEDS_KEPT_S = 5.0
@@ -171,6 +176,25 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     return target
 
 
+_MESSAGES_VERSION = (_VERSION_HEADER, "2023-06-01")
+"""For requests that are kept without their headers."""
+
+
+def reference_target(settings: Settings) -> Callable[[Reference], Target]:
+    """Where reference prompts go: the upstream that answered them first, with the credential of replays."""
+    table = route_table(settings.routes, injecting=False)
+    headers = credentials(settings)
+
+    def target(reference: Reference) -> Target:
+        route = table.named(reference.route)
+        assert route is not None
+        upstream = route.upstreams[reference.upstream if reference.upstream < len(route.upstreams) else 0]
+        further = (_MESSAGES_VERSION,) if api_of(reference.path) == "messages" else ()
+        return Target(upstream.url(reference.path), (*further, *headers[reference.route]), upstream.unix_path)
+
+    return target
+
+
 class Needs:
     """What is still to be learnt of each cell, from the monitor's reports, read every few seconds."""
 
@@ -242,6 +266,15 @@ def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callab
     if settings.archive.exchanges_per_route == 0:
         return None
     return Archivist(kept, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
+
+
+def reference_keeper(
+    settings: Settings, store: ReferenceStore, tally: Tally
+) -> Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None:
+    """Keeps reference prompts; None if none are asked, or if no exchange may be kept."""
+    if settings.references.calls_per_day == 0 or settings.archive.exchanges_per_route == 0:
+        return None
+    return ReferenceKeeper(store, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
 
 
 def warm_up(costs: Prices) -> None:

@@ -69,7 +69,7 @@ def test_nothing_readable_is_left_in_a_store(backend):
     key = seal_of({KEY_VARIABLE: base64.b64encode(bytes(32)).decode()})
     sealed = ReferenceStore(backend.documents(backend.opened(seal=key)))
     given = replace(REFERENCE, request='{"a":"periwinkle"}', answers=(kept("periwinkle"),))
-    sealed.add(given.renewed(lambda _one: False, at=5.0).answered(kept("periwinkle")))
+    sealed.add(given.renewed(lambda _one: False, at=5.0, since=4.0).answered(kept("periwinkle")))
     assert "periwinkle" not in backend.contents()
     assert sealed.find("x1").former == given.answers
     plain = ReferenceStore(backend.documents())
@@ -92,12 +92,14 @@ def test_an_answer_joins_the_others(store):
 
 def test_after_a_change_the_answers_are_former_ones():
     """The last few of them; those of after the change stay."""
-    several = replace(REFERENCE, answers=tuple(kept(str(number), number) for number in range(12)))
-    renewed = several.renewed(lambda one: one.at > 10, at=10.0)
-    assert [one.answer.text for one in renewed.answers] == ["11"]
-    assert [one.answer.text for one in renewed.former] == [str(number) for number in range(3, 11)]
+    several = replace(REFERENCE, answers=tuple(kept(str(number), number) for number in range(16)))
+    renewed = several.renewed(lambda one: one.at > 14, at=14.0, since=13.0)
+    assert [one.answer.text for one in renewed.answers] == ["15"]
+    assert [one.answer.text for one in renewed.former] == [str(number) for number in range(3, 15)]
     assert len(renewed.former) == FORMER_KEPT
-    assert renewed.changed_at == 10.0
+    assert [one.answer.text for one in renewed.before] == [str(number) for number in range(3, 13)]
+    again = replace(renewed, answers=()).renewed(lambda _one: False, at=20.0, since=19.0)
+    assert (again.former, again.before, again.changed_at) == (renewed.former, renewed.before, 20.0)
 
 
 def test_a_reference_with_all_answers_begins_anew():
@@ -150,7 +152,7 @@ def test_what_was_asked_today_is_remembered(store, reopen):
     """By route, the last that was noted."""
     assert store.asked("shop") is None
     store.put_asked(AskedToday("shop", "2026-11-23", calls=3))
-    noted = AskedToday("shop", "2026-11-23", 4, 1, 60, 0.25, 99.5)
+    noted = AskedToday("shop", "2026-11-23", 4, 1, 1, 0.25, 99.5, 98.5, "m", 98.75, 60, 5)
     store.put_asked(noted)
     assert reopen().asked("shop") == noted
     assert store.asked("forms") is None

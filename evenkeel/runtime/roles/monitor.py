@@ -15,6 +15,7 @@ from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier, Webhook
+from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
+    from evenkeel.shadow.references.asker import ReferenceAsker
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.lease import Lease
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
@@ -71,6 +73,8 @@ class MonitorRole:
     _proposals: LimitProposals
     _notifying: Lease
     _responding: Lease
+    _asker: ReferenceAsker
+    _asking: Lease
 
     @classmethod
     async def set_up(
@@ -144,8 +148,19 @@ class MonitorRole:
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
-        responding = stores.lease(f"respond {' '.join(sorted(settings.monitor.routes))}", LEASE_S)
-        return cls(monitor, app, notifier, changes, exposition, proposals, notifying, responding)
+        watched = " ".join(sorted(settings.monitor.routes))
+        return cls(
+            monitor,
+            app,
+            notifier,
+            changes,
+            exposition,
+            proposals,
+            notifying,
+            _responding=stores.lease(f"respond {watched}", LEASE_S),
+            _asker=references.asker(settings, stores, instruments, monitor),
+            _asking=stores.lease(f"ask {watched}", LEASE_S),
+        )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
         """Bodies of the threads, which end when `stopping` is set."""
@@ -158,7 +173,11 @@ class MonitorRole:
 
     async def respond(self, stop: asyncio.Event) -> None:
         """Respond to changes until `stop` is set."""
-        await respond(stop, self._changes.responder, self._responding)
+        await respond(stop, self._changes.responder, self._responding, "changes cannot be responded to")
+
+    async def ask(self, stop: asyncio.Event) -> None:
+        """Ask reference prompts again until `stop` is set."""
+        await respond(stop, self._asker, self._asking, "reference prompts cannot be asked")
 
     async def close(self) -> None:
         """Let another monitor take over, and let go of what was loaded."""

@@ -82,6 +82,7 @@ class WorkerRole:
             needs=needs,
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
+            keep_reference=replays.reference_keeper(settings, stores.references, tally),
             observer=spans.observer,
         )
         return cls(worker, partial(templates.run, reader), rewriter)

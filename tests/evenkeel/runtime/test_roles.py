@@ -154,7 +154,7 @@ def test_only_one_monitor_responds_to_changes(store):
     async def steps_of(name):
         stop, steps = asyncio.Event(), Steps()
         lease = RedisLease(store, "respond", name)
-        await respond(stop, steps, AskedOnce(lease, stop, asyncio.get_running_loop()))
+        await respond(stop, steps, AskedOnce(lease, stop, asyncio.get_running_loop()), "not done")
         return steps.count
 
     other = RedisLease(store, "respond", "two")

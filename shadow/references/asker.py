@@ -1,0 +1,375 @@
+"""Asks reference prompts again, and notes how the new answers rank among the earlier ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
+from evenkeel.core.text import named
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import estimate_tokens
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.references.pace import Round, counted, next_round, of_day, responded
+from evenkeel.shadow.references.ranking import Ranking, ranked
+from evenkeel.stores.references import KeptAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.sightings import Asked
+    from evenkeel.llm.price import Prices
+    from evenkeel.shadow.references.pace import Found, Group, Pace, Suspicion
+    from evenkeel.shadow.replay import Replayer, Target
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.references import AskedToday, Reference, ReferenceState, ReferenceStore
+    from evenkeel.stores.verdict_log import VerdictLog
+
+
+log = logging.getLogger("evenkeel")
+
+_LOOKED_AT: Final = 500
+"""Latest verdicts of a route among which the prompts of today are looked for."""
+_LOOK_EVERY_S: Final = 300.0
+_PRUNE_EVERY_S: Final = 3_600.0
+_RENAMED_EVERY_S: Final = 30.0
+_REFUSED_PAUSE_S: Final = 300.0
+"""After a budget refused a call."""
+_FAILED_PAUSE_S: Final = 30.0
+"""After a call failed; twice that after a second in a row, and so on."""
+_LONGEST_PAUSE_S: Final = 3_600.0
+_MOST_FAILED: Final = 6
+"""Failures in a row after which a reference is given up."""
+_OF_ONE: Final = frozenset({"rejected"})
+"""Failures that are about the request, not about the endpoint."""
+
+
+class Renamed(NamedTuple):
+    """The endpoint of a route returns another model name."""
+
+    route: str
+    model: str
+    """The new one."""
+    at: float
+    """Unix time in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What the monitor says, of the last day."""
+
+    suspected: tuple[Suspicion, ...] = ()
+    """On any route."""
+    found: tuple[Found, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A reference as it is sent, with what it may cost, which has been set aside."""
+
+    reference: Reference
+    view: PromptView
+    target: Target
+    estimate: Spend
+
+
+@dataclass(slots=True)
+class _Standing:
+    """How the calls of a route fare. In memory only: a restart tries again."""
+
+    paused_until: float = 0.0
+    failures: int = 0
+    """In a row."""
+    call_usd: float = 0.0
+    """What the last call cost."""
+    looked_at: float = 0.0
+    seen: dict[Group, float] = field(default_factory=dict)
+    """What the traffic asked last."""
+
+    def failed(self, now: float) -> None:
+        """Wait longer after each failure."""
+        self.failures += 1
+        self.paused_until = now + min(_LONGEST_PAUSE_S, _FAILED_PAUSE_S * 2 ** (self.failures - 1))
+
+
+class ReferenceAsker:
+    """Asks the references of some routes. `step` does what is due; one asker at a time may use a store."""
+
+    def __init__(
+        self,
+        store: ReferenceStore,
+        verdicts: VerdictLog,
+        replayer: Replayer,
+        costs: CostTracker,
+        prices: Prices,
+        *,
+        pace: Pace,
+        target: Callable[[Reference], Target],
+        routes: Sequence[str],
+        known: Sequence[str],
+        noticed: Callable[[], Noticed],
+        tally: Tally,
+        clock: Callable[[], float],
+    ) -> None:
+        """Wire it.
+
+        Args:
+            store: the references.
+            verdicts: where answers are noted, and where the prompts of today are found.
+            replayer: sends.
+            costs: tracks the daily budgets.
+            prices: of the models.
+            pace: what may be asked of a route.
+            target: where a reference goes.
+            routes: whose references are asked here.
+            known: all routes; references of others are forgotten.
+            noticed: what the monitor says. May block.
+            tally: counters of this process.
+            clock: Unix time in seconds.
+        """
+        self._store = store
+        self._verdicts = verdicts
+        self._replayer = replayer
+        self._costs = costs
+        self._prices = prices
+        self._pace = pace
+        self._target = target
+        self._standing = {route: _Standing() for route in routes}
+        self._known = tuple(known)
+        self._noticed = noticed
+        self._tally = tally
+        self._clock = clock
+        self._pruned_at = 0.0
+        self._renamed_at = 0.0
+
+    async def step(self) -> int:
+        """Ask what is due on every route; returns how many calls were made."""
+        due = await asyncio.to_thread(self._due)
+        made = await asyncio.gather(*(self._ask_round(asked, one) for asked, one in due))
+        return sum(made)
+
+    def _due(self) -> list[tuple[AskedToday, Round]]:
+        """Rounds that are due, with what has been asked today. Blocks on storage."""
+        now = self._clock()
+        if now >= self._pruned_at + _PRUNE_EVERY_S:
+            self._prune(now)
+        if self._pace.calls_per_day == 0:
+            return []
+        states = self._store.states()
+        noticed = self._noticed() if states else Noticed()
+        if self._renew(states, noticed, now):
+            states = self._store.states()
+        due = []
+        for route, standing in self._standing.items():
+            own = [one for one in states if one.route == route]
+            if not own or now < standing.paused_until:
+                continue
+            before = self._store.asked(route)
+            asked = responded(of_day(before, route, now), noticed.suspected, noticed.found, self._pace, now)
+            if asked != before:
+                self._store.put_asked(asked)
+            seen = self._seen(route, standing, now)
+            found = next_round(own, asked, seen, self._pace, now, call_usd=standing.call_usd)
+            if found is not None:
+                due.append((asked, found))
+        return due
+
+    def _prune(self, now: float) -> None:
+        """Forget what is too old, what cannot be asked, and everything if nothing is to be asked."""
+        self._pruned_at = now
+        forgotten = self._store.prune(now, self._known) if self._pace.calls_per_day else self._store.drop()
+        for one in self._store.states():
+            if one.failed >= _MOST_FAILED:
+                self._store.remove(one.id)
+                forgotten += 1
+        if forgotten:
+            log.info("%d reference prompt(s) were forgotten", forgotten)
+
+    def _seen(self, route: str, standing: _Standing, now: float) -> dict[Group, float]:
+        if now >= standing.looked_at + _LOOK_EVERY_S:
+            standing.looked_at = now
+            standing.seen = {}
+            for verdict in self._verdicts.latest(_LOOKED_AT, route=route):
+                group = verdict.requested_model or "", verdict.prompt_version or ""
+                standing.seen[group] = max(verdict.scored_at, standing.seen.get(group, 0.0))
+        return standing.seen
+
+    def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
+        """Begin references anew whose answers are of before a change; whether there were any."""
+        changed = False
+        for one in noticed.found:
+            for state in states:
+                if (state.route, state.requested_model) != (one.route, one.requested_model):
+                    continue
+                if state.changed_at < int(one.at) and state.taken_at <= one.at:
+                    self._store.update(state.id, partial(_after, found=one))
+                    changed = True
+        if noticed.renamed and now >= self._renamed_at + _RENAMED_EVERY_S:
+            self._renamed_at = now
+            for renamed in noticed.renamed:
+                changed |= self._rename(renamed, now)
+        return changed
+
+    def _rename(self, renamed: Renamed, now: float) -> bool:
+        """Compare with answers of the new model only, where a reference has been answered by it."""
+        references = self._store.of_route(renamed.route)
+        switched = {
+            one.requested_model
+            for one in references
+            if any(answer.model == renamed.model for answer in one.answers)
+        }
+        stale = [
+            one.id
+            for one in references
+            if one.requested_model in switched
+            and one.changed_at < renamed.at
+            and any(answer.model != renamed.model for answer in one.answers)
+        ]
+        for one in stale:
+            self._store.update(
+                one,
+                lambda reference: reference.renewed(
+                    lambda answer: answer.model == renamed.model, at=renamed.at, since=now
+                ),
+            )
+        return bool(stale)
+
+    async def _ask_round(self, asked: AskedToday, due: Round) -> int:
+        """Make the calls of a round; returns how many were made."""
+        standing = self._standing[asked.route]
+        calls = await asyncio.to_thread(self._prepared, asked.route, due)
+        if not calls:
+            return 0
+        now = self._clock()
+        # Noted before anything is sent, so that no stop can make it more than the settings allow.
+        made = Round(due.asked, tuple(call.reference.id for call in calls))
+        asked = counted(asked, made, now)
+        await asyncio.to_thread(self._store.put_asked, asked)
+        costs = await asyncio.gather(*(self._ask(call, due.asked, standing) for call in calls))
+        standing.call_usd = max(costs, default=0.0)
+        await asyncio.to_thread(self._store.put_asked, replace(asked, usd=asked.usd + sum(costs)))
+        return len(calls)
+
+    def _prepared(self, route: str, due: Round) -> list[_Call]:
+        """The references of a round as they are sent, as far as the budgets allow. Blocks."""
+        calls: list[_Call] = []
+        for one in due.references:
+            reference = self._store.find(one)
+            if reference is None:
+                continue
+            view = _view(reference)
+            if isinstance(view, str):
+                self._tally.add("references_failed", route=route, reason=view)
+                self._store.remove(reference.id)
+                continue
+            estimate = self._spent(reference, view, None)
+            refused = self._costs.reserve(estimate, route)
+            if refused is not None:
+                self._tally.add("references_failed", route=route, reason=refused)
+                self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
+                break
+            calls.append(_Call(reference, view, self._target(reference), estimate))
+        return calls
+
+    async def _ask(self, call: _Call, why: Asked, standing: _Standing) -> float:
+        """Make one call and note what came of it; returns what it cost in US dollars."""
+        reference, route = call.reference, call.reference.route
+        spent = NOTHING
+        try:
+            replay = await self._replayer.send(call.target, call.view.for_replay(), api=call.view.api)
+            now = self._clock()
+            if isinstance(replay, Failure):
+                self._tally.add("references_failed", route=route, reason=replay.reason)
+                if replay.reason not in _OF_ONE:
+                    standing.failed(now)
+                failed = _noted(reference, why, now, failure=replay.reason)
+                await asyncio.to_thread(self._note_failure, failed, now)
+                return 0.0
+            standing.failures = 0
+            spent = self._spent(reference, call.view, replay.answer)
+            await asyncio.to_thread(self._note, reference, why, replay.answer, now, spent.usd)
+            self._tally.add("references_asked", route=route, asked=why)
+            self._tally.add("spend_tokens", spent.tokens, route=route)
+            self._tally.add("spend_usd", spent.usd, route=route)
+        finally:
+            await asyncio.to_thread(self._costs.settle, call.estimate, route, {"reference": spent})
+        return spent.usd
+
+    def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
+        """Rank an answer, and let it join the others. One that was forgotten meanwhile is not noted."""
+        ranking = ranked(
+            [one.answer for one in reference.answers], answer, [one.answer for one in reference.before]
+        )
+        model = named(answer.model or reference.requested_model or "unknown")
+        kept = KeptAnswer(answer, now, model, "asked")
+        if self._store.update(reference.id, lambda one: one.answered(kept)) is None:
+            return
+        fingerprint = named(answer.system_fingerprint or "")
+        self._verdicts.note(
+            _noted(reference, why, now, ranking=ranking, model=model, fingerprint=fingerprint, cost_usd=usd)
+        )
+
+    def _note_failure(self, failed: ReferenceAnswered, now: float) -> None:
+        self._store.update(failed.reference, lambda one: replace(one, asked_at=now, failed=one.failed + 1))
+        self._verdicts.note(failed)
+
+    def _spent(self, reference: Reference, view: PromptView, answer: Answer | None) -> Spend:
+        """What an answer cost; without one what it may cost, by the longest of the earlier ones."""
+        known = [answer] if answer else [one.answer for one in (*reference.answers, *reference.former)]
+        prompt = max((one.prompt_tokens or 0 for one in known), default=0) or estimate_tokens(view.text)
+        completion = max((one.completion_tokens or estimate_tokens(one.text) for one in known), default=0)
+        model = view.model or reference.requested_model or "unknown"
+        return Spend(prompt + completion, self._prices.usd(model, prompt, completion))
+
+
+def _after(reference: Reference, *, found: Found) -> Reference:
+    return reference.renewed(lambda one: one.at > found.at, at=found.at, since=found.since)
+
+
+def _view(reference: Reference) -> PromptView | str:
+    """A reference's prompt, or why it cannot be asked, in snake case."""
+    api = api_of(reference.path)
+    if api is None:
+        return "api_unsupported"
+    try:
+        view = PromptView.parse(reference.request.encode("utf-8", "surrogatepass"), api=api)
+    except UnreadablePrompt as error:
+        return error.reason
+    refused = refusal(view)
+    return view if refused is None else refused.reason
+
+
+def _noted(
+    reference: Reference,
+    why: Asked,
+    at: float,
+    *,
+    ranking: Ranking | None = None,
+    model: str = "",
+    fingerprint: str = "",
+    failure: str = "",
+    cost_usd: float = 0.0,
+) -> ReferenceAnswered:
+    """What the log says of a call."""
+    said = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
+    return ReferenceAnswered(
+        id=reference_answer_id(reference.id, at),
+        at=at,
+        route=reference.route,
+        model=model or reference.requested_model,
+        requested_model=reference.requested_model,
+        prompt_version=reference.prompt_version,
+        reference=reference.id,
+        asked=why,
+        **said._asdict(),
+        system_fingerprint=fingerprint,
+        failure=failure,
+        cost_usd=cost_usd,
+    )

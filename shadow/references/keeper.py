@@ -1,0 +1,204 @@
+"""Which sampled requests become reference prompts: few, diverse, recent."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from evenkeel.core.text import named
+from evenkeel.shadow.answer_traits import sketch_of
+from evenkeel.shadow.original import api_path
+from evenkeel.stores.references import (
+    LARGEST_CHARS,
+    MOST_ANSWERS,
+    KeptAnswer,
+    Reference,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.original import Original
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.references import ReferenceState, ReferenceStore
+
+
+log = logging.getLogger("evenkeel.worker")
+
+A_SET: Final = 24
+"""References of one requested model and prompt version."""
+A_ROUTE: Final = 72
+_FEWEST: Final = 6
+"""Of a prompt version, where a route has many."""
+_LIKE: Final = 0.9
+"""Cosine of two sketches from which on prompts are too alike to say more than one of them."""
+_LIKE_ONES: Final = 8
+"""References of a set among which there may be such, where the traffic has no others."""
+_IDLE_S: Final = 86_400.0
+"""After which a reference that is not asked any more makes room for another prompt version."""
+_READ_EVERY_S: Final = 30.0
+
+
+class _Place(NamedTuple):
+    """A place for a reference, and the id of the one that leaves it; None if it is free."""
+
+    instead_of: str | None
+
+
+class ReferenceKeeper:
+    """Keeps references from the exchanges that one worker reads. Thread-safe; calls block on storage."""
+
+    def __init__(
+        self,
+        store: ReferenceStore,
+        prefixes: Mapping[str, str],
+        *,
+        tally: Tally,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            store: where references go.
+            prefixes: path prefix of each route, as of the `Archivist`.
+            tally: counters of this process.
+            clock: Unix time in seconds.
+        """
+        self._store = store
+        self._prefixes = prefixes
+        self._tally = tally
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._states: list[ReferenceState] = []
+        self._read_at = -_READ_EVERY_S
+        self._sketches: dict[str, NDArray[np.float64]] = {}
+        """By id those of the references there are, of length one."""
+
+    def keep(self, original: Original, control: Verdict, resend: Callable[[], Answer | None]) -> None:
+        """Keep an exchange if it says something new. A store in trouble is logged and counted.
+
+        Args:
+            original: the exchange.
+            control: verdict of its identical resend.
+            resend: the answer of that; None if there is none.
+        """
+        try:
+            with self._lock:
+                self._consider(original, control.scored_at, resend)
+        except Exception:  # the boundary of the keeper: scoring does not wait for it
+            log.exception("exchange %s cannot be kept as a reference", original.exchange.id)
+            self._tally.add("worker_errors", where="references")
+
+    def _consider(self, original: Original, resent_at: float, resend: Callable[[], Answer | None]) -> None:
+        now = self._clock()
+        if now - self._read_at >= _READ_EVERY_S:
+            self._states, self._read_at = self._store.states(), now
+            there = {one.id for one in self._states}
+            self._sketches = {name: one for name, one in self._sketches.items() if name in there}
+        request = original.view.body().decode()
+        largest = len(request) + MOST_ANSWERS * len(original.answer.text)
+        if largest > LARGEST_CHARS or not self._has_room(original, now):
+            return
+        sketch = sketch_of(original.view)
+        place = self._place(original, sketch, now)
+        answer = resend() if place is not None else None
+        if place is None or answer is None or (answer.model or "") != (original.answer.model or ""):
+            return
+        exchange = original.exchange
+        requested = named(original.view.model or "")
+        first = KeptAnswer(original.answer, exchange.received_at, original.model, "original")
+        again = KeptAnswer(answer, resent_at, named(answer.model or requested or "unknown"), "resend")
+        reference = Reference(
+            id=exchange.id,
+            route=exchange.route,
+            requested_model=requested,
+            prompt_version=original.prompt_version or "",
+            path=api_path(exchange, self._prefixes),
+            request=request,
+            task=original.task,
+            cluster=original.cluster,
+            sketch=sketch,
+            taken_at=exchange.received_at,
+            answers=(first, again),
+            upstream=exchange.upstream,
+        )
+        if self._store.add(reference, place.instead_of):
+            self._read_at = -_READ_EVERY_S
+            self._tally.add("references_kept", route=exchange.route)
+
+    def _has_room(self, original: Original, now: float) -> bool:
+        """Whether there may be a place; cheap, since mostly there is none."""
+        of_route = [one for one in self._states if one.route == original.exchange.route]
+        own = _own(of_route, original)
+        if any(one.id == original.exchange.id for one in own):
+            return False
+        most = _most(of_route, own)
+        return len(own) < most or any(one.ripe or _is_idle(one, now) for one in own)
+
+    def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
+        """The place that the exchange gets; None if it says too little that others do not."""
+        of_route = [one for one in self._states if one.route == original.exchange.route]
+        own = _own(of_route, original)
+        mine = _normalised(sketch)
+        alike = max((float(mine @ self._sketch(one.id)) for one in own), default=0.0)
+        if alike >= 1 - 1e-9:
+            return None
+        new = alike < _LIKE and all(one.cluster != original.cluster or not one.cluster for one in own)
+        if len(own) < _most(of_route, own) and (new or len(own) < _LIKE_ONES):
+            if len(of_route) < A_ROUTE:
+                return _Place(None)
+            return _Place(_leaving(of_route, now))
+        leaving = [one for one in own if one.ripe or _is_idle(one, now)]
+        if leaving and (new or len(own) <= _LIKE_ONES):
+            return _Place(min(leaving, key=lambda one: (one.taken_at, one.id)).id)
+        return None
+
+    def _sketch(self, reference_id: str) -> NDArray[np.float64]:
+        found = self._sketches.get(reference_id)
+        if found is None:
+            reference = self._store.find(reference_id)
+            found = _normalised(reference.sketch if reference else ())
+            self._sketches[reference_id] = found
+        return found
+
+
+def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
+    """The references of the exchange's own set."""
+    group = named(original.view.model or ""), original.prompt_version or ""
+    return [one for one in of_route if (one.requested_model, one.prompt_version) == group]
+
+
+def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> int:
+    """How many references one set of the route may have."""
+    sets = len({(one.requested_model, one.prompt_version) for one in of_route}) + (not own)
+    return max(_FEWEST, min(A_SET, A_ROUTE // sets))
+
+
+def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
+    """The reference of a full route that makes room: an idle one, else a ripe one of the largest set."""
+    sizes = Counter((one.requested_model, one.prompt_version) for one in of_route)
+
+    def rank(one: ReferenceState) -> tuple[bool, int, bool, float, str]:
+        size = sizes[one.requested_model, one.prompt_version]
+        return not _is_idle(one, now), -size, not one.ripe, one.taken_at, one.id
+
+    return min(of_route, key=rank).id
+
+
+def _is_idle(state: ReferenceState, now: float) -> bool:
+    return max(state.asked_at, state.taken_at) < now - _IDLE_S
+
+
+def _normalised(sketch: Sequence[int]) -> NDArray[np.float64]:
+    vector = np.array(sketch, dtype=np.float64)
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else np.zeros(max(len(vector), 32))

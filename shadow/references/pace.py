@@ -1,0 +1,203 @@
+"""Which reference prompts are asked now: decisions, without asking.
+
+Young references are filled first, up to four answers, one after another; then the calls of the day are
+spread over the day, over the prompt versions in turn, and within one over its references, the one that was
+asked longest ago first. Where a change is suspected, a burst asks four at a time, each another prompt, until
+the change is found or the burst is used up. Nothing is asked that the traffic of the last day would not ask.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.stores.references import FULL, AskedToday
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evenkeel.core.sightings import Asked
+    from evenkeel.stores.references import ReferenceState
+
+DAY_S: Final = 86_400.0
+_FILL_SHARE: Final = 0.75
+"""Of the calls of a day; the rest is asked in turn, so that no part of a day goes unwatched."""
+_FILL_PAUSE_S: Final = 2.0
+_BURSTS_A_DAY: Final = 2
+_AT_ONCE: Final = 4
+_COMPARABLE: Final = 2
+"""Answers that the new one of a burst has to be compared with."""
+_FAILED_PAUSE_S: Final = 600.0
+"""After a failure; twice that after a second, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What may be asked of a route."""
+
+    calls_per_day: int
+    burst_calls: int
+    usd_per_day: float | None
+
+
+class Suspicion(NamedTuple):
+    """A change of a model is suspected, by the traits of ordinary answers."""
+
+    route: str
+    requested_model: str
+    at: float
+    """Unix time in seconds."""
+
+
+class Found(NamedTuple):
+    """A change of a model was found, by the references of a route."""
+
+    route: str
+    requested_model: str
+    at: float
+    """Unix time in seconds of the answer that decided it."""
+    since: float
+    """Unix time in seconds of the first answer that showed it."""
+
+
+class Round(NamedTuple):
+    """What is to be asked now, at once."""
+
+    asked: Asked
+    references: tuple[str, ...]
+
+
+Group = tuple[str, str]
+"""Requested model and prompt version."""
+
+
+def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
+    """What has been asked today, given what was noted last: a new day begins with nothing."""
+    day = dt.datetime.fromtimestamp(now, dt.UTC).date().isoformat()
+    if asked is None:
+        return AskedToday(route, day)
+    return (
+        asked if asked.day == day else replace(asked, day=day, calls=0, fills=0, bursts=0, usd=0.0, spare=0)
+    )
+
+
+def responded(
+    asked: AskedToday, suspicions: Iterable[Suspicion], found: Iterable[Found], pace: Pace, now: float
+) -> AskedToday:
+    """What is being asked once a burst begins where a change is suspected, and ends where it was found.
+
+    What a burst leaves over fills the references anew, so that the next change is found too.
+    """
+    new = [one for one in suspicions if _concerns(one, asked.route) and one.at > asked.suspected_at]
+    if new and pace.burst_calls and asked.bursts < _BURSTS_A_DAY:
+        latest = max(new, key=lambda one: one.at)
+        asked = replace(
+            asked,
+            bursts=asked.bursts + 1,
+            suspected_at=latest.at,
+            burst_model=latest.requested_model,
+            burst_at=now,
+            burst_left=pace.burst_calls,
+        )
+    over = any(
+        one.route == asked.route and one.requested_model == asked.burst_model and one.at >= asked.suspected_at
+        for one in found
+    )
+    if asked.burst_left and over:
+        asked = replace(asked, spare=asked.spare + asked.burst_left, burst_left=0)
+    return asked
+
+
+def _concerns(suspicion: Suspicion, route: str) -> bool:
+    """Whether it is about a route: its own, or another one's that asks the same model by name."""
+    return suspicion.route == route or suspicion.requested_model != ""
+
+
+def next_round(
+    states: Sequence[ReferenceState],
+    asked: AskedToday,
+    seen: Mapping[Group, float],
+    pace: Pace,
+    now: float,
+    *,
+    call_usd: float = 0.0,
+) -> Round | None:
+    """What to ask of a route now; None if nothing is due.
+
+    Args:
+        states: its references.
+        asked: what has been asked today, after `responded`.
+        seen: when the traffic asked last, by requested model and prompt version.
+        pace: what may be asked.
+        now: Unix time in seconds.
+        call_usd: what a call costs, about.
+    """
+    affordable = _AT_ONCE
+    if pace.usd_per_day is not None and call_usd > 0:
+        affordable = min(_AT_ONCE, int((pace.usd_per_day - asked.usd) / call_usd))
+    elif pace.usd_per_day is not None and asked.usd >= pace.usd_per_day:
+        affordable = 0
+    able = [one for one in states if _is_asked(one, seen, now)]
+    if affordable <= 0 or not able or pace.calls_per_day == 0:
+        return None
+    if asked.burst_left:
+        chosen = _of_burst(able, asked)
+        if chosen:
+            return Round("suspicion", chosen[: min(affordable, asked.burst_left)])
+    return _in_turn(able, asked, pace, now)
+
+
+def _is_asked(state: ReferenceState, seen: Mapping[Group, float], now: float) -> bool:
+    last_seen = max(state.taken_at, seen.get((state.requested_model, state.prompt_version), 0.0))
+    pause = _FAILED_PAUSE_S * 2 ** (state.failed - 1) if state.failed else 0.0
+    return last_seen > now - DAY_S and state.asked_at <= now - pause
+
+
+def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
+    """References of the suspected model: those not asked in this burst first, with most to compare with."""
+    found = [
+        one
+        for one in able
+        if one.requested_model == asked.burst_model and one.answers >= _COMPARABLE and not one.failed
+    ]
+    began = int(asked.burst_at)
+    found.sort(key=lambda one: (one.asked_at if one.asked_at >= began else 0.0, -one.answers, one.id))
+    return tuple(one.id for one in found)
+
+
+def _in_turn(able: Sequence[ReferenceState], asked: AskedToday, pace: Pace, now: float) -> Round | None:
+    young = [one for one in able if one.answers < FULL]
+    left = pace.calls_per_day - asked.calls
+    fillable = asked.spare > 0 or (left > 0 and asked.fills < _FILL_SHARE * pace.calls_per_day)
+    if young and fillable:
+        if now < asked.asked_at + _FILL_PAUSE_S:
+            return None
+        # Those that lack least first, so that there soon are some to ask in turn.
+        chosen = min(_of_next_version(young), key=lambda one: (-one.answers, one.asked_at, one.id))
+        return Round("fill", (chosen.id,))
+    if left <= 0 or now < asked.asked_at + (DAY_S - now % DAY_S) / left:
+        return None
+    full = [one for one in able if one.answers >= FULL] or able
+    chosen = min(_of_next_version(full), key=lambda one: (one.asked_at, one.id))
+    return Round("round", (chosen.id,))
+
+
+def _of_next_version(states: Iterable[ReferenceState]) -> list[ReferenceState]:
+    """Those of the model and prompt version of which nothing was asked for longest."""
+    groups: dict[Group, list[ReferenceState]] = defaultdict(list)
+    for one in states:
+        groups[one.requested_model, one.prompt_version].append(one)
+    return min(groups.items(), key=lambda group: (max(one.asked_at for one in group[1]), group[0]))[1]
+
+
+def counted(asked: AskedToday, due: Round, now: float) -> AskedToday:
+    """What has been asked once a round is asked; noted before it is, so that no stop can lose it."""
+    count = len(due.references)
+    if due.asked == "suspicion":
+        return replace(asked, asked_at=now, burst_left=max(0, asked.burst_left - count))
+    if due.asked == "fill" and asked.spare > 0:
+        return replace(asked, asked_at=now, spare=max(0, asked.spare - count))
+    fills = asked.fills + (count if due.asked == "fill" else 0)
+    return replace(asked, asked_at=now, calls=asked.calls + count, fills=fills)

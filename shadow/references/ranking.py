@@ -1,0 +1,62 @@
+"""How a new answer ranks among the other answers to the same request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.metrics.similarity.likeness import likeness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.pair import Answer
+
+_SAME: Final = 1e-9
+"""Figures that differ by less, as sums in another order do, are the same."""
+
+
+class Ranking(NamedTuple):
+    """As `ReferenceAnswered` has it."""
+
+    compared: int
+    below: int
+    ties: int
+    likeness: float
+    own: float
+    former: float | None
+
+
+def ranked(earlier: Sequence[Answer], new: Answer, before: Sequence[Answer] = ()) -> Ranking:
+    """Rank an answer by its mean likeness to the others, among the same figures of each of those.
+
+    Args:
+        earlier: answers that it is compared with; without any, nothing is said of it.
+        new: the answer.
+        before: answers from before the last change.
+    """
+    texts = [text_of(answer) for answer in (*earlier, new)]
+    count = len(texts)
+    sums = [0.0] * count
+    within = 0.0
+    for one in range(count):
+        for other in range(one):
+            alike = likeness(texts[other], texts[one])
+            sums[one] += alike
+            sums[other] += alike
+            within += alike if one < count - 1 else 0.0
+    mine = sums[-1]
+    pairs = (count - 1) * (count - 2) / 2
+    former = [likeness(text_of(answer), texts[-1]) for answer in before]
+    return Ranking(
+        compared=count,
+        below=sum(one < mine - _SAME for one in sums[:-1]),
+        ties=1 + sum(abs(one - mine) <= _SAME for one in sums[:-1]),
+        likeness=mine / (count - 1) if count > 1 else 0.0,
+        own=within / pairs if pairs else 0.0,
+        former=sum(former) / len(former) if former else None,
+    )
+
+
+def text_of(answer: Answer) -> str:
+    """What is compared of an answer: its text, and its calls of tools beside it."""
+    return "\n".join([answer.text, *(f"{call.name}({call.arguments})" for call in answer.tool_calls)])

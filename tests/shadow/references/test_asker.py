@@ -1,0 +1,300 @@
+"""Asking references: budgets, what is noted, failures, changes that begin them anew, one that is found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.budget import Budget
+from evenkeel.core.pair import Answer
+from evenkeel.core.sightings import ReferenceAnswered
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import ModelPrice, Prices
+from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
+from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.replay import Replay, Target
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import LoggedSighting
+from tests.stores.examples import verdict
+
+START = 20_000 * DAY_S
+PRICES = Prices({"m": ModelPrice(1.0, 2.0)})
+
+
+def reference(number, *, route="shop", model="m", version="p1", **changes):
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": f"Question {number}?"}]})
+    first = Answer(f"Answer {number}, as ever.", model="m-1", prompt_tokens=100, completion_tokens=50)
+    given = Reference(
+        id=f"x{number}",
+        route=route,
+        requested_model=model,
+        prompt_version=version,
+        path="/v1/chat/completions",
+        request=body,
+        cluster=f"c{number}",
+        taken_at=START,
+        answers=(KeptAnswer(first, START, "m-1", "original"), KeptAnswer(first, START + 1, "m-1", "resend")),
+    )
+    return replace(given, **changes)
+
+
+class Endpoint:
+    """Stands for the replayer: answers at once, as scripted."""
+
+    def __init__(self):
+        self.asked = []
+        self.answer = lambda said: f"Answer {said}, as ever."
+        self.model = "m-1"
+        self.failure = None
+
+    async def send(self, target, body, *, api):
+        assert (target.url, api) == ("http://model/v1/chat/completions", "chat")
+        said = json.loads(body)["messages"][0]["content"].removeprefix("Question ").rstrip("?")
+        self.asked.append(said)
+        if self.failure:
+            return self.failure
+        return Replay(Answer(self.answer(said), (), self.model, "fp", "stop", 100, 50), 0.5)
+
+
+class Asking:
+    """An asker over a store, and the time of a test."""
+
+    def __init__(self, folder, **options):
+        self.database = Database(folder / "evenkeel.db")
+        self.store = ReferenceStore(SqliteDocuments(self.database))
+        self.log = SqliteVerdictLog(self.database)
+        self.endpoint = Endpoint()
+        self.tally = Tally()
+        self.now = START + 10.0
+        self.noticed = Noticed()
+        self.costs = SqliteCostTracker(self.database, options.get("budget", Budget()), lambda: self.now)
+        self.pace = options.get("pace", Pace(96, 60, 0.5))
+        self.asker = self.again()
+
+    def again(self):
+        """Another one over the same store, as after a restart."""
+        return ReferenceAsker(
+            self.store,
+            self.log,
+            self.endpoint,
+            self.costs,
+            PRICES,
+            pace=self.pace,
+            target=lambda _one: Target("http://model/v1/chat/completions"),
+            routes=["shop", "forms"],
+            known=["shop", "forms"],
+            noticed=lambda: self.noticed,
+            tally=self.tally,
+            clock=lambda: self.now,
+        )
+
+    def step(self, seconds=0.0):
+        self.now += seconds
+        return asyncio.run(self.asker.step())
+
+    def noted(self):
+        entries = self.log.entries_after(0, 10_000)
+        return [
+            one.sighting
+            for one in entries
+            if isinstance(one, LoggedSighting) and isinstance(one.sighting, ReferenceAnswered)
+        ]
+
+
+@pytest.fixture
+def asking(tmp_path):
+    return Asking(tmp_path)
+
+
+def test_a_call_is_made_noted_booked_and_kept(asking):
+    """With the credential's target, as a replay; its answer joins the others."""
+    asking.store.add(reference(7))
+    assert asking.step() == 1
+    (noted,) = asking.noted()
+    assert asking.endpoint.asked == ["7"]
+    assert (noted.route, noted.model, noted.requested_model, noted.prompt_version) == (
+        "shop", "m-1", "m", "p1",
+    )  # fmt: skip
+    assert (noted.reference, noted.asked, noted.at) == ("x7", "fill", asking.now)
+    assert (noted.compared, noted.below, noted.ties, noted.likeness, noted.own) == (3, 0, 3, 1.0, 1.0)
+    assert (noted.system_fingerprint, noted.failure, noted.former) == ("fp", "", None)
+    # 100 tokens at 1 and 50 at 2 dollars a million.
+    assert noted.cost_usd == pytest.approx(0.0002)
+    kept = asking.store.find("x7")
+    assert [one.source for one in kept.answers] == ["original", "resend", "asked"]
+    assert kept.asked_at == asking.now
+    assert asking.costs.by_route_and_kind() == {("shop", "reference"): (150, pytest.approx(0.0002))}
+    assert asking.tally.value("references_asked", route="shop", asked="fill") == 1
+    assert asking.tally.value("spend_tokens", route="shop") == 150
+    today = asking.store.asked("shop")
+    assert (today.calls, today.usd) == (1, pytest.approx(0.0002))
+
+
+def test_young_ones_are_filled_then_turns_are_taken(asking):
+    """Twice each for three references; the 90 calls left of 96 then come every 16 minutes."""
+    for number in range(3):
+        asking.store.add(reference(number))
+    assert sum(asking.step(2.0) for _ in range(30)) == 6
+    assert [len(one.answers) for one in asking.store.of_route("shop")] == [4, 4, 4]
+    assert asking.step(850.0) == 0
+    assert asking.step(100.0) == 1
+    assert asking.step(500.0) == 0
+    assert asking.step(500.0) == 1
+    assert [one.asked for one in asking.noted()[-2:]] == ["round", "round"]
+
+
+def test_the_limit_of_a_day_survives_a_restart(tmp_path):
+    """Calls are noted in the store before they are made."""
+    asking = Asking(tmp_path, pace=Pace(4, 60, 0.5))
+    for number in range(3):
+        asking.store.add(reference(number, taken_at=START + 50_000))
+    made = 0
+    for _ in range(130):
+        made += asking.step(600.0)
+        asking.asker = asking.again()
+    assert made == 4
+    assert asking.step(9_000.0) == 1
+
+
+def test_a_budget_that_refuses_makes_it_wait(tmp_path):
+    """Nothing is sent or counted as asked; five minutes later it is tried again."""
+    asking = Asking(tmp_path, budget=Budget(tokens_per_day=200))
+    asking.store.add(reference(1))
+    assert asking.step() == 1
+    assert [asking.step(10.0) for _ in range(3)] == [0, 0, 0]
+    assert asking.tally.value("references_failed", route="shop", reason="budget") == 1
+    assert asking.store.asked("shop").calls == 1
+    assert asking.step(300.0) == 0
+    assert asking.tally.value("references_failed", route="shop", reason="budget") == 2
+
+
+def test_a_failure_is_noted_and_makes_the_route_wait(asking):
+    """Half a minute, then a minute; the answers stay as they are, and other routes go on."""
+    asking.store.add(reference(1))
+    asking.endpoint.failure = Failure("replay", 1, "timeout")
+    assert asking.step() == 1
+    (noted,) = asking.noted()
+    assert (noted.failure, noted.p_value, noted.cost_usd) == ("timeout", None, 0.0)
+    assert asking.tally.value("references_failed", route="shop", reason="timeout") == 1
+    kept = asking.store.find("x1")
+    assert (len(kept.answers), kept.failed, kept.asked_at) == (2, 1, asking.now)
+    asking.store.add(reference(2))
+    asking.store.add(reference(3, route="forms"))
+    assert asking.step(10.0) == 1
+    assert asking.endpoint.asked == ["1", "3"]
+    assert asking.costs.today().tokens == 0
+
+
+def test_a_reference_that_always_fails_is_given_up(asking):
+    """After six failures in a row, each after a longer wait."""
+    asking.store.add(reference(1))
+    asking.endpoint.failure = Failure("replay", 1, "rejected")
+    for _ in range(60):
+        asking.step(3_500.0)
+        asking.log.append(verdict(1, id=f"{asking.now}", route="shop", requested_model="m",
+                                  prompt_version="p1", scored_at=asking.now), None)  # fmt: skip
+    assert len(asking.noted()) == 6
+    assert asking.store.find("x1") is None
+
+
+def test_what_cannot_be_read_any_more_is_forgotten(asking):
+    """Counted by the reason."""
+    asking.store.add(reference(1, path="/v1/unknown"))
+    assert asking.step() == 0
+    assert asking.tally.value("references_failed", route="shop", reason="api_unsupported") == 1
+    assert asking.store.states() == []
+
+
+def test_a_reference_that_is_forgotten_meanwhile_is_not_noted(asking):
+    """Its answer is thrown away; the call is booked."""
+    asking.store.add(reference(1))
+
+    def forget(said):
+        asking.store.drop("shop")
+        return said
+
+    asking.endpoint.answer = forget
+    assert asking.step() == 1
+    assert asking.noted() == []
+    assert asking.costs.today().tokens == 150
+
+
+def test_references_of_a_route_that_is_gone_are_forgotten(asking):
+    """At the first look; with no calls a day all of them are."""
+    asking.store.add(reference(1, route="gone"))
+    asking.store.add(reference(2, route="forms"))
+    asking.step()
+    assert [one.id for one in asking.store.states()] == ["x2"]
+    asking.pace = Pace(0, 60, 0.5)
+    asking.asker = asking.again()
+    asking.step()
+    assert asking.store.states() == []
+
+
+def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
+    """Four at a time; after the finding the answers of before are former ones, and filling begins anew."""
+    chance = random.Random(1)
+
+    def usual(said):
+        return f"Answer {said}, as {chance.choice(['ever', 'always', 'usual'])}."
+
+    for number in range(12):
+        first = tuple(KeptAnswer(Answer(usual(number)), START, "m-1", "original") for _ in range(2))
+        asking.store.add(reference(number, answers=first))
+    asking.endpoint.answer = usual
+    for _ in range(24):
+        asking.step(2.0)
+    test = ReferenceTest(alarm_level(96, 60, 0.5))
+    assert not any(test.add(one) for one in asking.noted())
+    asking.endpoint.answer = lambda said: f"I cannot help with {said}; sorry! Ask {chance.random()}"
+    changed_at = asking.now
+    asking.noticed = Noticed(suspected=(Suspicion("forms", "m", changed_at),))
+    found = None
+    while found is None:
+        assert asking.step(2.0) == 4
+        found = next((one for one in map(test.add, asking.noted()[-4:]) if one), None)
+        assert len(asking.noted()) < 24 + 60
+    assert all(one.asked == "suspicion" for one in asking.noted()[24:])
+    assert found.since > changed_at
+    asking.noticed = Noticed(asking.noticed.suspected, (Found("shop", "m", found.at, found.since),))
+    asking.step(2.0)
+    asked_since = {one.reference for one in asking.noted() if one.at > found.at}
+    for one in asking.store.of_route("shop"):
+        assert one.changed_at == found.at
+        assert len(one.before) == 4
+        assert len(one.answers) == (one.id in asked_since)
+    (last,) = asking.noted()[-1:]
+    assert (last.asked, last.compared) == ("fill", 1)
+    assert last.former < 0.6
+
+
+def test_a_stated_model_begins_anew_only_what_it_answers(asking):
+    """Answers of the new name stay, those of the old one are former; another model's references stay."""
+    asking.store.add(reference(1))
+    asking.store.add(reference(2))
+    asking.store.add(reference(3, model="other"))
+    asking.endpoint.model = "m-2"
+    asking.step(2.0)
+    asked = asking.noted()[0].reference
+    asking.noticed = Noticed(renamed=(Renamed("shop", "m-2", asking.now), Renamed("shop", "m-9", asking.now)))
+    asking.asker._standing["shop"].paused_until = asking.now + 1e9
+    asking.step(40.0)
+    for one in asking.store.of_route("shop"):
+        models = [answer.model for answer in one.answers]
+        if one.requested_model == "other" and asked != "x3":
+            assert models == ["m-1", "m-1"]
+        elif one.requested_model == asking.noted()[0].requested_model:
+            assert models == (["m-2"] if one.id == asked else [])
+            assert len(one.before) == 2
+    asking.step(40.0)
+    assert sum(len(one.answers) for one in asking.store.of_route("shop")) == 3

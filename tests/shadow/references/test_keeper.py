@@ -1,0 +1,196 @@
+"""What becomes a reference prompt: diverse, bounded, with the two answers that were paid for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from evenkeel.core.pair import Answer
+from evenkeel.shadow.original import Original
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.references.keeper import A_ROUTE, A_SET, ReferenceKeeper
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.references import RIPE, KeptAnswer, ReferenceStore
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.stores.examples import exchange, verdict
+
+WORDS = [
+    "delivery",
+    "refund",
+    "harbour",
+    "invoice",
+    "lantern",
+    "meadow",
+    "pocket",
+    "quarrel",
+    "ribbon",
+    "saddle",
+    "timber",
+    "umbrella",
+    "velvet",
+    "walnut",
+    "yonder",
+    "zephyr",
+    "anchor",
+    "basket",
+    "candle",
+    "dagger",
+    "engine",
+    "falcon",
+    "garden",
+    "hammer",
+    "island",
+    "jacket",
+    "kettle",
+    "ladder",
+    "magnet",
+    "needle",
+    "orchard",
+    "pepper",
+    "quiver",
+    "rocket",
+    "silver",
+    "tunnel",
+    "urchin",
+    "violin",
+    "window",
+    "yellow",
+]
+
+
+def original(number, *, text=None, model="m", version="p1", cluster=None, route="shop", **changes):
+    """An exchange whose prompt shares nothing with those of other numbers."""
+    said = text or " ".join(f"{word}{number}{word[::-1]}" for word in WORDS[number % 7 :: 7])
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": said}]}).encode()
+    given = Original(
+        exchange=exchange(number, route=route, path="/team/v1/chat/completions", received_at=1000.0 + number),
+        view=PromptView.parse(body, api="chat"),
+        answer=Answer(f"Answer {number}.", model="m-1"),
+        model="m-1",
+        route=RoutePlan((), (0.3,), 1, None),
+        prompt_version=version,
+        task="chat",
+        cluster=f"c{number}" if cluster is None else cluster,
+    )
+    return dataclasses.replace(given, **changes)
+
+
+class Keeping:
+    """A keeper over a store."""
+
+    def __init__(self, folder):
+        self.store = ReferenceStore(SqliteDocuments(Database(folder / "evenkeel.db")))
+        self.tally = Tally()
+        self.now = 2000.0
+        self.keeper = ReferenceKeeper(self.store, {"shop": "/team"}, tally=self.tally, clock=lambda: self.now)
+
+    def keep(self, given, resend=Answer("Again.", model="m-1"), **changes):  # noqa: B008 - frozen
+        control = verdict(1, **{"scored_at": 1500.0, "perturbation": "general.baseline", **changes})
+        self.keeper.keep(given, control, lambda: resend)
+
+    @property
+    def ids(self):
+        return [one.id for one in self.store.states()]
+
+
+@pytest.fixture
+def keeping(tmp_path):
+    return Keeping(tmp_path)
+
+
+def test_an_exchange_is_kept_with_its_two_answers(keeping):
+    """As it would be archived: the request and the path without the prefix of the route."""
+    given = original(1)
+    keeping.keep(given)
+    (kept,) = keeping.store.of_route("shop")
+    assert (kept.id, kept.requested_model, kept.prompt_version) == (given.exchange.id, "m", "p1")
+    assert kept.path == "/v1/chat/completions"
+    assert kept.request == given.view.body().decode()
+    assert (kept.task, kept.cluster, kept.taken_at) == ("chat", "c1", 1001.0)
+    assert kept.answers == (
+        KeptAnswer(given.answer, 1001.0, "m-1", "original"),
+        KeptAnswer(Answer("Again.", model="m-1"), 1500.0, "m-1", "resend"),
+    )
+    assert len(kept.sketch) > 0
+    assert keeping.tally.value("references_kept", route="shop") == 1
+    keeping.keep(given)
+    assert len(keeping.ids) == 1
+
+
+def test_what_has_no_second_answer_is_not_kept(keeping):
+    """Nor one whose resend another model answered."""
+    keeping.keep(original(1), resend=None)
+    keeping.keep(original(2), resend=Answer("Again.", model="m-2"))
+    assert keeping.ids == []
+
+
+def test_a_set_is_diverse(keeping):
+    """A second prompt of a cluster only while there are few others, the very same never."""
+    keeping.keep(original(1))
+    keeping.keep(dataclasses.replace(original(1), exchange=exchange(50, route="shop")))
+    assert len(keeping.ids) == 1
+    for number in range(2, 12):
+        keeping.keep(original(number, cluster="c1"))
+    assert len(keeping.ids) == 8
+    for number in range(20, 60):
+        keeping.keep(original(number))
+    assert len(keeping.ids) == A_SET
+
+
+def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
+    """Until then a full set stays as it is."""
+    for number in range(A_SET + 1):
+        keeping.keep(original(number))
+    first, *others = keeping.ids
+    assert len(others) == A_SET - 1
+    more = tuple(KeptAnswer(Answer("x"), 1.0, "m-1", "asked") for _ in range(RIPE))
+    keeping.store.update(others[4], lambda one: dataclasses.replace(one, answers=more))
+    keeping.now += 60
+    keeping.keep(original(99))
+    assert set(keeping.ids) == {first, *others, original(99).exchange.id} - {others[4]}
+
+
+def test_a_route_with_many_prompt_versions_shares_its_places(keeping):
+    """The largest set makes room; none becomes smaller than its share."""
+    for version in range(3):
+        for number in range(A_SET):
+            keeping.keep(original(100 * version + number, version=f"p{version}"))
+    assert len(keeping.ids) == A_ROUTE
+    for number in range(A_SET):
+        keeping.keep(original(900 + number, version="new"))
+    sizes = {}
+    for one in keeping.store.states():
+        sizes[one.prompt_version] = sizes.get(one.prompt_version, 0) + 1
+    assert sizes == {"p0": 18, "p1": 18, "p2": 18, "new": 18}
+
+
+def test_an_idle_reference_makes_room(keeping):
+    """One that was neither taken nor asked for a day."""
+    for number in range(A_SET):
+        keeping.keep(original(number))
+    oldest = keeping.ids[0]
+    keeping.now = 1000.0 + 86_400 + 0.5
+    keeping.keep(original(99))
+    assert oldest not in keeping.ids
+    assert len(keeping.ids) == A_SET
+
+
+def test_a_huge_request_is_not_kept(keeping):
+    """Pictures would fill the store."""
+    keeping.keep(original(1, text="word " * 100_000))
+    assert keeping.ids == []
+
+
+def test_a_store_in_trouble_is_counted(keeping, caplog):
+    """Scoring goes on without references."""
+
+    def lost():
+        raise OSError("gone")
+
+    keeping.keeper.keep(original(1), verdict(1), lost)
+    assert keeping.tally.value("worker_errors", where="references") == 1
+    assert "cannot be kept as a reference" in caplog.text

@@ -1,0 +1,167 @@
+"""Which reference is asked when: filling, taking turns, bursts, and limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.shadow.references.pace import (
+    DAY_S,
+    Found,
+    Pace,
+    Round,
+    Suspicion,
+    counted,
+    next_round,
+    of_day,
+    responded,
+)
+from evenkeel.stores.references import AskedToday, ReferenceState
+
+NOON = 20_000 * DAY_S + DAY_S / 2
+PACE = Pace(96, 60, 0.5)
+TODAY = of_day(None, "shop", NOON)
+
+
+def state(name, answers=4, *, version="p1", model="m", **changes):
+    given = {
+        "id": name,
+        "route": "shop",
+        "requested_model": model,
+        "prompt_version": version,
+        "cluster": name,
+        "answers": answers,
+        "failed": 0,
+        "asked_at": 0.0,
+        "taken_at": NOON - 3600,
+        "changed_at": 0.0,
+        "chars": 100,
+    }
+    return ReferenceState(**{**given, **changes})
+
+
+def due(states, asked=TODAY, *, now=NOON, pace=PACE, seen=None, call_usd=0.0):
+    return next_round(states, asked, seen or {}, pace, now, call_usd=call_usd)
+
+
+def test_young_ones_are_filled_first_those_that_lack_least():
+    """One at a time, two seconds apart."""
+    found = due([state("a", 2), state("b", 3), state("c", 4)])
+    assert found == Round("fill", ("b",))
+    asked = counted(TODAY, found, NOON)
+    assert (asked.calls, asked.fills, asked.asked_at) == (1, 1, NOON)
+    assert due([state("a", 2)], asked, now=NOON + 1) is None
+    assert due([state("a", 2)], asked, now=NOON + 2) == Round("fill", ("a",))
+
+
+def test_filling_leaves_a_quarter_of_the_calls_for_turns():
+    """After 72 of 96 calls the young ones wait for tomorrow."""
+    asked = AskedToday("shop", TODAY.day, calls=72, fills=72)
+    assert due([state("a", 2), state("b")], asked) == Round("round", ("b",))
+    assert due([state("a", 2)], asked) == Round("round", ("a",))
+
+
+def test_turns_are_spread_over_what_is_left_of_the_day():
+    """At noon 24 calls are left for twelve hours: one each half hour."""
+    asked = AskedToday("shop", TODAY.day, calls=72, asked_at=NOON)
+    assert due([state("a")], asked, now=NOON + 1700) is None
+    assert due([state("a")], asked, now=NOON + 1800) == Round("round", ("a",))
+
+
+def test_prompt_versions_take_turns_and_within_one_the_longest_unasked():
+    """The version of which nothing was asked for longest comes first."""
+    states = [
+        state("a", version="p1", asked_at=100.0),
+        state("b", version="p1", asked_at=300.0),
+        state("c", version="p2", asked_at=250.0),
+        state("d", version="p2", asked_at=200.0),
+    ]
+    assert due(states) == Round("round", ("d",))
+
+
+def test_the_calls_of_a_day_are_a_ceiling():
+    """Another day begins with nothing asked, and remembers what was looked into."""
+    asked = AskedToday("shop", TODAY.day, 96, 10, 2, 0.3, NOON, 7.0, "m", 6.0, 5, 3)
+    assert due([state("a")], AskedToday("shop", TODAY.day, calls=96)) is None
+    tomorrow = of_day(asked, "shop", NOON + DAY_S)
+    assert (tomorrow.calls, tomorrow.fills, tomorrow.bursts, tomorrow.usd, tomorrow.spare) == (0, 0, 0, 0, 0)
+    assert (tomorrow.suspected_at, tomorrow.burst_left) == (7.0, 5)
+    assert of_day(asked, "shop", NOON + 1) == asked
+
+
+def test_the_dollars_of_a_day_are_a_ceiling():
+    """With what the next call will cost; null is no limit."""
+    asked = AskedToday("shop", TODAY.day, usd=0.495)
+    assert due([state("a")], asked, call_usd=0.004) is not None
+    assert due([state("a")], asked, call_usd=0.006) is None
+    assert due([state("a")], AskedToday("shop", TODAY.day, usd=0.5)) is None
+    assert due([state("a")], asked, call_usd=0.006, pace=Pace(96, 60, None)) is not None
+
+
+def test_what_the_traffic_no_longer_asks_is_not_asked():
+    """Within a day it counts as asked, by the traffic or when it was taken."""
+    old = state("a", taken_at=NOON - 2 * DAY_S)
+    assert due([old]) is None
+    assert due([old], seen={("m", "p1"): NOON - DAY_S / 2}) is not None
+    assert due([old], seen={("m", "p2"): NOON, ("n", "p1"): NOON}) is None
+
+
+def test_a_reference_that_failed_waits():
+    """Ten minutes, then twenty."""
+    assert due([state("a", failed=1, asked_at=NOON - 500)]) is None
+    assert due([state("a", failed=1, asked_at=NOON - 600)]) is not None
+    assert due([state("a", failed=2, asked_at=NOON - 600)]) is None
+
+
+def test_a_suspicion_asks_many_at_once():
+    """Four at a time, each another prompt, those with most to compare with first; the other model's none."""
+    suspicion = Suspicion("shop", "m", NOON - 60)
+    asked = responded(TODAY, [suspicion], [], PACE, NOON)
+    assert (asked.bursts, asked.burst_left, asked.suspected_at) == (1, 60, NOON - 60)
+    states = [state(name, number) for number, name in enumerate("abcdefg")] + [state("z", model="n")]
+    first = due(states, asked)
+    assert first == Round("suspicion", ("g", "f", "e", "d"))
+    asked = counted(asked, first, NOON)
+    assert (asked.burst_left, asked.calls) == (56, 0)
+    states = [one._replace(asked_at=NOON) if one.id in "gfed" else one for one in states]
+    # Those with fewer than two answers have nothing to be ranked among.
+    assert due(states, asked, now=NOON + 1) == Round("suspicion", ("c", "g", "f", "e"))
+
+
+def test_a_suspicion_is_looked_into_once_and_twice_a_day_at_most():
+    """The third of a day waits for the next."""
+    asked = TODAY
+    for number in range(3):
+        suspicion = Suspicion("shop", "m", NOON + number)
+        asked = responded(asked, [suspicion], [], PACE, NOON + number)
+        assert responded(asked, [suspicion], [], PACE, NOON + number + 0.5) == asked
+    assert (asked.bursts, asked.suspected_at) == (2, NOON + 1)
+    tomorrow = responded(of_day(asked, "shop", NOON + DAY_S), [suspicion], [], PACE, NOON + DAY_S)
+    assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 2)
+
+
+@pytest.mark.parametrize(("model", "begins"), [("m", True), ("", False)])
+def test_a_suspicion_on_another_route_counts_for_the_same_model(model, begins):
+    """By name; requests that name none may go anywhere."""
+    asked = responded(TODAY, [Suspicion("forms", model, NOON)], [], PACE, NOON)
+    assert (asked.burst_left > 0) is begins
+
+
+def test_a_burst_ends_when_the_change_is_found():
+    """What it leaves over fills the references anew, beyond the calls of the day."""
+    asked = responded(TODAY, [Suspicion("shop", "m", NOON)], [], PACE, NOON)
+    asked = counted(asked, Round("suspicion", ("a", "b")), NOON)
+    elsewhere = [Found("forms", "m", NOON + 5, NOON), Found("shop", "n", NOON + 5, NOON)]
+    assert responded(asked, [], elsewhere, PACE, NOON + 6) == asked
+    ended = responded(asked, [], [Found("shop", "m", NOON + 5, NOON)], PACE, NOON + 6)
+    assert (ended.burst_left, ended.spare) == (0, 58)
+    spent = AskedToday("shop", TODAY.day, calls=96, spare=1)
+    found = due([state("a", 0)], spent)
+    assert found == Round("fill", ("a",))
+    after = counted(spent, found, NOON)
+    assert (after.calls, after.spare) == (96, 0)
+
+
+def test_without_calls_nothing_is_asked():
+    """Nor is a burst begun without calls for it."""
+    assert due([state("a")], pace=Pace(0, 60, 0.5)) is None
+    assert responded(TODAY, [Suspicion("shop", "m", NOON)], [], Pace(96, 0, 0.5), NOON) == TODAY
