@@ -198,7 +198,12 @@ def test_reference_prompts_are_listed_by_route_and_version(console_client, make_
     """With the calls of the day; a route without any says so. No prompt and no answer is on the page."""
     served = console_client(make_scene("quiet"), references=sources)
     page = served.get("/references").text
-    for said in ("4 reference prompts", "53 calls in turn and 1 burst of 60 at most", "version not known", "None yet."):
+    for said in (
+        "4 reference prompts",
+        "53 calls in turn and 1 burst of 60 at most",
+        "version not known",
+        "None yet.",
+    ):
         assert said in page, said
     assert "printer" not in page
     assert '<a href="/changes/s-1">found</a>' in page
