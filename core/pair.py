@@ -32,6 +32,8 @@ class Answer:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    mean_logprob: float | None = None
+    """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
 
 
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]

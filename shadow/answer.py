@@ -8,6 +8,7 @@ compared by its choice 0.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -17,7 +18,7 @@ from evenkeel.core.text import well_formed
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.shadow.prompt.body import Api
 
@@ -117,6 +118,16 @@ class Draft:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    logprobs: float = 0.0
+    """Sum of those of its tokens."""
+    tokens_with_logprob: int = 0
+
+    def note_logprobs(self, given: Iterable[Any]) -> None:
+        """Add the log-probabilities of tokens; what is no number at most 0 is left out."""
+        for one in given:
+            if isinstance(one, int | float) and not isinstance(one, bool) and -math.inf < one <= 0:
+                self.logprobs += one
+                self.tokens_with_logprob += 1
 
     def note_origin(self, body: dict[str, Any]) -> None:
         """Take over who answered; the latest statement wins."""
@@ -156,6 +167,7 @@ class Draft:
             finish_reason=_well_formed(self.finish_reason),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
+            mean_logprob=self.logprobs / self.tokens_with_logprob if self.tokens_with_logprob else None,
         )
 
 
@@ -255,6 +267,8 @@ class ChatReader(ChoicesReader):
         message = fields(given)
         self.draft.text.append(text_of(message.get("content")))
         self.draft.refusal.append(text_of(message.get("refusal")))
+        tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
+        self.draft.note_logprobs(token.get("logprob") for token in tokens)
         calls = elements(message.get("tool_calls"))
         for number, raw in enumerate(calls):
             call = fields(raw)
@@ -274,6 +288,7 @@ class CompletionsReader(ChoicesReader):
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """As `ChoicesReader`."""
+        self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
         if "text" in choice:
             self.draft.text.append(text_of(choice["text"]))
             return
@@ -442,6 +457,8 @@ class ResponsesReader:
             for part in map(fields, elements(item.get("content"))):
                 if part.get("type") == "output_text":
                     self._draft.text.append(text_of(part.get("text")))
+                    tokens = map(fields, elements(part.get("logprobs")))
+                    self._draft.note_logprobs(token.get("logprob") for token in tokens)
                 elif part.get("type") == "refusal":
                     self._draft.refusal.append(text_of(part.get("refusal")))
         elif kind in _ARGUMENTS:

@@ -21,9 +21,12 @@ from evenkeel.core.answer_traits import (
     OPENING_PHRASE,
     OPENING_WORD,
     PLAIN,
+    VERSION,
     VOCABULARY,
 )
 from evenkeel.core.languages import language_of
+from evenkeel.core.sightings import AnswerSeen
+from evenkeel.core.text import named
 from evenkeel.metrics.surface.refusal import refused
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.answer_traits import Trait
     from evenkeel.core.pair import Answer
+    from evenkeel.shadow.original import Original
     from evenkeel.shadow.prompt import PromptView
 
 _BEGINNING: Final = 12_000
@@ -81,6 +85,25 @@ def traits_of(answer: Answer) -> tuple[float, ...]:
     )
 
 
+def seen(original: Original) -> AnswerSeen:
+    """How the answer of an exchange looks."""
+    exchange = original.exchange
+    return AnswerSeen(
+        exchange_id=exchange.id,
+        at=exchange.received_at + exchange.duration_s,
+        route=exchange.route,
+        model=original.model,
+        requested_model=named(original.view.model or ""),
+        prompt_version=original.prompt_version or "",
+        parameters=original.parameters,
+        cluster=original.cluster,
+        traits=traits_of(original.answer),
+        prompt=sketch_of(original.view),
+        traits_version=VERSION,
+        system_fingerprint=named(original.answer.system_fingerprint or ""),
+    )
+
+
 def _plain(answer: Answer, read: str, words: Sequence[str]) -> dict[str, float]:
     """The value of each plain trait in its unit, a share as a ratio."""
     text = answer.text
@@ -106,7 +129,7 @@ def _plain(answer: Answer, read: str, words: Sequence[str]) -> dict[str, float]:
         **_markdown(read, lines),
         **_edges(text),
         **_characters(read),
-        "unlikeliness": 0.0,
+        "unlikeliness": -(answer.mean_logprob or 0.0),
     }
 
 

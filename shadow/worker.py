@@ -4,6 +4,9 @@ Exactly once, as seen in the log: a trial's id is derived from the exchange, so 
 already logged is found there and neither made nor counted again; an exchange leaves the queue only after
 all its verdicts are in the log, or with a reason among the dead letters.
 
+How the answer of every exchange that could be read looks is noted in the log as well, also when the budget is
+spent and nothing is replayed.
+
 An `Archivist` keeps exchanges that could be read, so that their answers can be approved as goldens later.
 """
 
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenkeel.shadow.answer_traits import seen
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, api_path
 from evenkeel.shadow.perturbations import NotApplicable
@@ -190,6 +194,7 @@ class Worker:
                 await self._skip(exchange, original.reason, report)
             return
         report.read(original)
+        await asyncio.to_thread(self._note_traits, original)
         if self._keep is not None:
             await asyncio.to_thread(self._keep, original)
         if await self._make_trials(original):
@@ -198,6 +203,14 @@ class Worker:
             report.ended("scored")
         else:
             await self._skip(exchange, "budget", report)
+
+    def _note_traits(self, original: Original) -> None:
+        """Note how the answer looks, once an exchange. Trouble is logged and counted: trials go on."""
+        try:
+            self._verdicts.note(seen(original))
+        except Exception:  # the boundary of the notes: they are a convenience, scoring is the purpose
+            log.exception("the answer of exchange %s cannot be noted", original.exchange.id)
+            self._tally.add("worker_errors", where="traits")
 
     async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
         await asyncio.to_thread(self._queue.acknowledge, [exchange.id])

@@ -1,7 +1,7 @@
 """Cells of like prompts: the kinds of question a route is asked, told from sketches of its prompts.
 
 Answers are compared within a cell only, so that other questions are not taken for another model. Cells follow
-the traffic slowly: they are found anew every hundred prompts from a sample of the last thousand or so.
+the traffic slowly: they are found anew every 150 prompts from a sample of the last thousand or so.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS: Final = 32
 """Of a sketch."""
+_LARGEST: Final = 127
 _RECENT: Final = 200
 """Prompts among which repeats are told."""
 _REPEATS: Final = 3
@@ -38,18 +39,19 @@ _SLOWNESS: Final = 4
 _GOLDEN: Final = 0.6180339887498949
 _FIRST: Final = 60
 """Prompts from which cells are first found."""
-_EACH: Final = 100
+_EACH: Final = 150
 _MOST: Final = 10
 """Cells."""
 _FEWEST: Final = 6
 """Prompts of the sample in a cell that has its own limits."""
 _CANDIDATES: Final = 24
-_ROUNDS: Final = 8
+_ROUNDS: Final = 6
 _ODD: Final = 0.05
 """Share of a cell's prompts that are too far from its middle to be compared."""
 _UNLIKE: Final = 0.2
 """Share of a cell's pairs that are too unlike each other."""
 _LEAST_SHARE: Final = 0.02
+_TINY: Final = np.float32(1e-6)
 
 
 def packed(values: NDArray[Any]) -> str:
@@ -62,10 +64,21 @@ def unpacked(written: str, kind: type[Any]) -> NDArray[Any]:
     return np.frombuffer(zlib.decompress(base64.b64decode(written)), dtype=kind).copy()
 
 
-def direction(sketch: Sequence[int]) -> Floats:
-    """A sketch as a vector of length one; of nothing for an empty one."""
-    found = np.clip(sketch, -127, 127).astype(np.float32)
-    return found / np.float32(math.sqrt(float(found @ found)) or 1.0)
+class Sketch(NamedTuple):
+    """A sketch of a prompt."""
+
+    written: NDArray[np.int8]
+    direction: Floats
+    """The same of length one; zeros for an empty one."""
+
+    @classmethod
+    def of(cls, numbers: Sequence[int] | NDArray[np.int8]) -> Sketch:
+        """From so many numbers in [-127, 127]. Raises: ValueError if they are others."""
+        found = np.array(numbers, dtype=np.float32)
+        if found.shape != (DIMENSIONS,) or not max(numbers) <= _LARGEST >= -min(numbers):
+            raise ValueError(f"a sketch is {DIMENSIONS} numbers in [-{_LARGEST}, {_LARGEST}]")
+        length = math.sqrt(float(found @ found))
+        return cls(found.astype(np.int8), found / np.float32(length or 1.0))
 
 
 class Sketches:
@@ -86,10 +99,10 @@ class Sketches:
         place = int(np.argmin(self.owners))
         return place if self.owners[place] < 0 else None
 
-    def put(self, place: int, sketch: Sequence[int], owner: int) -> None:
+    def put(self, place: int, sketch: Sketch, owner: int) -> None:
         """Fill a place."""
-        self._written[place] = np.clip(sketch, -127, 127)
-        self.directions[place] = direction(sketch)
+        self._written[place] = sketch.written
+        self.directions[place] = sketch.direction
         self.owners[place] = owner
 
     def free(self, place: int) -> None:
@@ -107,7 +120,7 @@ class Sketches:
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote."""
         self._written = unpacked(raw[0], np.int8).reshape(self._written.shape)
-        self.directions = np.array([direction(one) for one in self._written])
+        self.directions = np.array([Sketch.of(one).direction for one in self._written])
         self.owners = np.array(raw[1], dtype=np.int64)
 
 
@@ -124,39 +137,40 @@ class PromptCells:
         """By cell: cosine to the middle below which a prompt is odd, cosine below which a pair is unlike, and
         above which two prompts are near-equal."""
         self._shares: dict[tuple[int, int], float] = {}
+        self.found = 0
+        """How often cells were found."""
 
     def __len__(self) -> int:
         return len(self._middles)
 
-    def is_repeat(self, sketch: Sequence[int], group: int) -> bool:
+    def is_repeat(self, sketch: Sketch, group: int) -> bool:
         """Take a prompt. Returns: whether there were enough near-equal ones among the last of its group."""
         self._seen += 1
         place = self._seen % _RECENT
         self._recent.free(place)
-        towards = direction(sketch)
-        cell = self.cell(towards)
+        cell = self.cell(sketch)
         near = _NEAR if cell < 0 else self._limits[2, cell]
-        likeness = self._recent.directions @ towards
+        likeness = self._recent.directions @ sketch.direction
         if np.count_nonzero((likeness > near) & (self._recent.owners == group)) >= _REPEATS:
             return True
         self._recent.put(place, sketch, group)
         self._learn(sketch, group)
         return False
 
-    def cell(self, towards: Floats) -> int:
-        """The cell of a prompt by its direction; -1 while there are none."""
-        return int(np.argmax(self._middles @ towards)) if len(self._middles) else -1
+    def cell(self, sketch: Sketch) -> int:
+        """The cell of a prompt; -1 while there are none."""
+        return int((self._middles @ sketch.direction).argmax()) if len(self._middles) else -1
 
     def cells(self, directions: Floats) -> NDArray[np.int64]:
-        """The same for many."""
+        """The same for many, by their directions. Valid until `found` changes."""
         if not len(self._middles):
             return np.full(len(directions), -1, dtype=np.int64)
         found: NDArray[np.int64] = np.argmax(directions @ self._middles.T, axis=1)
         return found
 
-    def is_odd(self, towards: Floats, cell: int) -> bool:
+    def is_odd(self, sketch: Sketch, cell: int) -> bool:
         """Whether a prompt is too unlike its cell to be compared."""
-        return bool(self._middles[cell] @ towards < self._limits[0, cell])
+        return bool(self._middles[cell] @ sketch.direction < self._limits[0, cell])
 
     def least_likeness(self, cell: int) -> float:
         """The cosine below which two prompts of a cell are too unlike each other."""
@@ -171,7 +185,7 @@ class PromptCells:
         self._recent.disown(group)
         self._sample.disown(group)
 
-    def _learn(self, sketch: Sequence[int], group: int) -> None:
+    def _learn(self, sketch: Sketch, group: int) -> None:
         place = self._sample.free_place()
         if place is None and self._seen % _SLOWNESS == 0:
             place = int(self._seen // _SLOWNESS * _GOLDEN * _SAMPLE) % _SAMPLE
@@ -188,20 +202,19 @@ class PromptCells:
             return
         self._middles = _middles(prompts, min(_MOST, len(prompts) // 10))
         likeness = prompts @ self._middles.T
-        cells = np.argmax(likeness, axis=1)
+        cells = likeness.argmax(axis=1)
         nearest = likeness.max(axis=1)
-        between = prompts @ prompts.T
-        usual = float(np.quantile(nearest, _ODD))
+        usual = _quantile(nearest, _ODD)
         self._limits = np.empty((3, len(self._middles)), dtype=np.float32)
         for cell in range(len(self._middles)):
-            those = cells == cell
-            if np.count_nonzero(those) < _FEWEST:
+            those = np.flatnonzero(cells == cell)
+            if len(those) < _FEWEST:
                 self._limits[:, cell] = usual, usual, _NEAR
                 continue
-            pairs = between[np.ix_(those, those)][np.triu_indices(int(np.count_nonzero(those)), 1)]
-            unlike, often = np.quantile(pairs, (_UNLIKE, _OFTEN))
-            odd = np.quantile(nearest[those], _ODD)
-            self._limits[:, cell] = odd, unlike, min(max(float(often), _NEAR), _EQUAL)
+            pairs = (prompts[those] @ prompts[those].T)[np.triu_indices(len(those), 1)]
+            near = min(max(_quantile(pairs, _OFTEN), _NEAR), _EQUAL)
+            self._limits[:, cell] = _quantile(nearest[those], _ODD), _quantile(pairs, _UNLIKE), near
+        self.found += 1
         counts: dict[tuple[int, int], int] = {}
         for key in zip(owners.tolist(), cells.tolist(), strict=True):
             counts[key] = counts.get(key, 0) + 1
@@ -211,6 +224,7 @@ class PromptCells:
         """As JSON values; everything survives exactly."""
         return [
             self._seen,
+            self.found,
             self._recent.to_json(),
             self._sample.to_json(),
             packed(self._middles),
@@ -220,7 +234,7 @@ class PromptCells:
 
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote."""
-        self._seen, recent, sample, middles, limits, shares = raw
+        self._seen, self.found, recent, sample, middles, limits, shares = raw
         self._recent.read(recent)
         self._sample.read(sample)
         self._middles = unpacked(middles, np.float32).reshape(-1, DIMENSIONS)
@@ -240,9 +254,13 @@ def _middles(prompts: Floats, count: int) -> Floats:
         best = np.minimum(best, distances[:, chosen[-1]])
     middles = candidates[chosen].copy()
     for _ in range(_ROUNDS):
-        nearest = np.argmax(prompts @ middles.T, axis=1)
-        sums = np.zeros_like(middles)
-        np.add.at(sums, nearest, prompts)
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        middles = np.where(lengths > 0, sums / np.maximum(lengths, 1e-6), middles).astype(np.float32)
+        nearest = (prompts @ middles.T).argmax(axis=1)
+        sums = (nearest == np.arange(count)[:, None]).astype(np.float32) @ prompts
+        lengths = np.sqrt((sums**2).sum(axis=1, keepdims=True))
+        middles = np.where(lengths > 0, sums / np.maximum(lengths, _TINY), middles)
     return middles
+
+
+def _quantile(values: Floats, share: float) -> float:
+    place = int(share * (len(values) - 1))
+    return float(np.partition(values, place)[place])

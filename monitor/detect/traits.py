@@ -28,8 +28,8 @@ from evenkeel.core.figures import number
 from evenkeel.monitor.detect.prompt_cells import (
     DIMENSIONS,
     PromptCells,
+    Sketch,
     Sketches,
-    direction,
     packed,
     unpacked,
 )
@@ -110,6 +110,7 @@ _LEAST_SPREAD: Final = 0.05
 _EXAMPLES: Final = 4
 _NATS: Final = 30.0
 _LARGE: Final = 10
+_HIGHEST: Final = 255
 
 
 class _Learner:
@@ -259,6 +260,9 @@ class TraitTest:
         self._groups: dict[tuple[str, str], _Group] = {}
         self._cells = PromptCells()
         self._reserve = Sketches(_RESERVE)
+        self._found = 0
+        self._cell_of: NDArray[np.int64] = np.full(_RESERVE, -1, dtype=np.int64)
+        """Cells of the places in the reserve, as they were last found."""
         self._answers = np.zeros((_RESERVE, _DIMENSIONS), dtype=np.uint8)
         self._order = np.zeros(_RESERVE, dtype=np.int64)
         self._at = np.zeros(_RESERVE)
@@ -284,26 +288,34 @@ class TraitTest:
         return self._reserve.count
 
     def add(self, seen: AnswerSeen) -> TraitEvidence | None:
-        """Take one answer. Returns: evidence if it makes a change suspected; the test begins anew then."""
-        if (seen.traits_version, len(seen.traits), len(seen.prompt)) != (VERSION, _DIMENSIONS, DIMENSIONS):
+        """Take one answer. Returns: evidence if it makes a change suspected; the test begins anew then.
+
+        Raises: ValueError if the sketch of the prompt is none.
+        """
+        if seen.traits_version != VERSION or len(seen.traits) != _DIMENSIONS:
             return None
+        sketch = Sketch.of(seen.prompt)
         self._clock += 1
         group = self._group((seen.prompt_version, seen.parameters))
-        if self._cells.is_repeat(seen.prompt, group):
+        if self._cells.is_repeat(sketch, group):
             return None
-        towards = direction(seen.prompt)
-        cell = self._cells.cell(towards)
-        if cell >= 0 and self._cells.is_odd(towards, cell):
+        if self._found != self._cells.found:
+            self._sort()
+        cell = self._cells.cell(sketch)
+        if cell >= 0 and self._cells.is_odd(sketch, cell):
             return None
-        mine = self._cells.cells(self._reserve.directions) == cell
-        mine &= self._reserve.owners == group
-        if cell < 0 or self._is_wanted(np.count_nonzero(mine), self._cells.share(group, cell)):
-            self._keep(seen, group)
+        mine = (self._reserve.owners == group) & (self._cell_of == cell)
+        if cell < 0 or self._is_wanted(int(np.count_nonzero(mine)), self._cells.share(group, cell)):
+            self._keep(seen, sketch, group, cell)
             return None
-        mine &= self._reserve.directions @ towards >= self._cells.least_likeness(cell)
-        if not mine.any():
-            return None
-        return self._pair(seen, int(np.argmin(np.where(mine, self._order, self._clock))), towards)
+        mine &= self._reserve.directions @ sketch.direction >= self._cells.least_likeness(cell)
+        place = int(np.where(mine, self._order, self._clock).argmin())
+        return self._pair(seen, place, sketch) if mine[place] else None
+
+    def _sort(self) -> None:
+        """Sort the reserve into cells that were found anew."""
+        self._found = self._cells.found
+        self._cell_of = self._cells.cells(self._reserve.directions)
 
     def _is_wanted(self, held: int, share: float) -> bool:
         """Whether an answer goes to the reserve, of which its cell holds so many."""
@@ -326,27 +338,27 @@ class TraitTest:
         group.used_at = self._clock
         return group.number
 
-    def _keep(self, seen: AnswerSeen, group: int) -> None:
+    def _keep(self, seen: AnswerSeen, sketch: Sketch, group: int, cell: int) -> None:
         """Put an answer into the reserve; the oldest of the cell furthest above its part makes room."""
         place = self._reserve.free_place()
         if place is None:
-            cells = self._cells.cells(self._reserve.directions)
-            held = Counter(zip(self._reserve.owners.tolist(), cells.tolist(), strict=True))
+            held = Counter(zip(self._reserve.owners.tolist(), self._cell_of.tolist(), strict=True))
             crowded = max(held, key=lambda key: held[key] / self._cells.share(*key))
-            those = (self._reserve.owners == crowded[0]) & (cells == crowded[1])
-            place = int(np.argmin(np.where(those, self._order, self._clock)))
-        self._reserve.put(place, seen.prompt, group)
+            those = (self._reserve.owners == crowded[0]) & (self._cell_of == crowded[1])
+            place = int(np.where(those, self._order, self._clock).argmin())
+        self._reserve.put(place, sketch, group)
+        self._cell_of[place] = cell
         self._answers[place] = _steps(seen)
         self._order[place] = self._clock
         self._at[place] = seen.at
         self._ids[place] = seen.exchange_id
 
-    def _pair(self, seen: AnswerSeen, place: int, towards: Floats) -> TraitEvidence | None:
+    def _pair(self, seen: AnswerSeen, place: int, sketch: Sketch) -> TraitEvidence | None:
         old, new = self._answers[place].astype(np.float32), _steps(seen).astype(np.float32)
         difference = (new - old) * np.float32(STEP)
         scaled = difference * (np.float32(_SCALE) / np.sqrt(self._variances + np.float32(_LEAST_VARIANCE)))
         told = self._by_answers.bet(scaled)
-        given = self._by_prompts.bet(towards - self._reserve.directions[place])
+        given = self._by_prompts.bet(sketch.direction - self._reserve.directions[place])
         wager = told / max(0.5, given)
         self._pairs += 1
         rate = np.float32(1 / min(self._pairs + _AFTER, _SPAN))
@@ -382,6 +394,7 @@ class TraitTest:
             "groups": [[*name, one.number, one.used_at] for name, one in self._groups.items()],
             "cells": self._cells.to_json(),
             "reserve": self._reserve.to_json(),
+            "cell_of": self._cell_of.tolist(),
             "answers": packed(self._answers),
             "order": self._order.tolist(),
             "at": self._at.tolist(),
@@ -403,7 +416,9 @@ class TraitTest:
         test._evidence = -math.inf if raw["evidence"] is None else raw["evidence"]
         test._groups = {(version, parameters): _Group(*rest) for version, parameters, *rest in raw["groups"]}
         test._cells.read(raw["cells"])
+        test._found = test._cells.found
         test._reserve.read(raw["reserve"])
+        test._cell_of = np.array(raw["cell_of"], dtype=np.int64)
         test._answers = unpacked(raw["answers"], np.uint8).reshape(_RESERVE, _DIMENSIONS)
         test._order = np.array(raw["order"], dtype=np.int64)
         test._at = np.array(raw["at"], dtype=np.float64)
@@ -417,7 +432,8 @@ class TraitTest:
 
 
 def _steps(seen: AnswerSeen) -> NDArray[np.uint8]:
-    return np.clip(np.rint(np.array(seen.traits) / STEP), 0, 255).astype(np.uint8)
+    steps = np.rint(np.array(seen.traits, dtype=np.float64) / STEP)
+    return np.minimum(np.maximum(steps, 0), _HIGHEST).astype(np.uint8)
 
 
 def _log1pexp(value: float) -> float:

@@ -47,6 +47,31 @@ def test_an_answer_is_read_as_its_api_writes_it(case: dict[str, Any]) -> None:
     assert found == replace(Answer(""), tool_calls=calls, **expected)
 
 
+@pytest.mark.parametrize(
+    ("given", "mean"),
+    [
+        ([{"logprob": -0.5}, {"logprob": -1.5}], -1.0),
+        ([{"logprob": -0.5}, {"logprob": None}, {"logprob": 3}, {"logprob": True}, "x"], -0.5),
+        ([], None),
+        ("x", None),
+    ],
+)
+def test_log_probabilities_are_averaged(given: Any, mean: float | None) -> None:
+    """Whole or streamed, those that are numbers at most 0 count."""
+    logprobs = {"content": given}
+    whole = {"choices": [{"message": {"content": "a"}, "logprobs": logprobs, "finish_reason": "stop"}]}
+    assert read_answer(JSON, json.dumps(whole).encode()).mean_logprob == mean
+    piece = {"choices": [{"delta": {"content": "a"}, "logprobs": logprobs, "finish_reason": None}]}
+    assert read_answer(SSE, stream(piece, piece, delta("stop"))).mean_logprob == mean
+
+
+def test_log_probabilities_of_completions_are_averaged() -> None:
+    """Of the first token there is none."""
+    choice = {"text": "a b", "logprobs": {"token_logprobs": [None, -0.2, -0.4]}, "finish_reason": "stop"}
+    body = json.dumps({"choices": [choice]}).encode()
+    assert read_answer(JSON, body, api="completions").mean_logprob == pytest.approx(-0.3)
+
+
 def test_event_stream_syntax() -> None:
     """Comments, event names, carriage returns, split data lines and a missing last newline are read."""
     body = (

@@ -12,6 +12,7 @@ import sqlite3
 import httpx2
 import pytest
 
+from evenkeel.core.answer_traits import TRAITS
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import BASELINE, Judgement
@@ -35,6 +36,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import LoggedSighting
 from tests.cases import cases
 from tests.shadow.wild_exchanges import WildExchanges
 
@@ -144,6 +146,40 @@ def test_evidence_shows_what_was_sent(plane):
     assert evidence.prompt != evidence.variant
     assert evidence.reference.text
     assert evidence.candidate.model == "simulated-1"
+
+
+def noted(plane):
+    return [entry.sighting for entry in plane.log.entries_after(0, 1000) if isinstance(entry, LoggedSighting)]
+
+
+def test_how_an_answer_looks_is_noted_once_an_exchange(plane):
+    """A second delivery adds no note; the note comes of the exchange, not of the replays."""
+    exchange = plane.capture(1)
+    plane.queue.put([exchange])
+    asyncio.run(plane.work())
+    plane.queue.put([exchange])
+    asyncio.run(plane.work())
+    [note] = noted(plane)
+    assert (note.exchange_id, note.route, len(note.traits)) == (exchange.id, exchange.route, len(TRAITS))
+    assert note.at == exchange.received_at + exchange.duration_s
+
+
+def test_answers_are_noted_without_a_budget_and_trouble_with_it_stops_no_trial(plane, monkeypatch):
+    """The note needs no call, and trials need no note."""
+    plane.budget = Budget(tokens_per_day=10)
+    plane.queue.put([plane.capture(1)])
+    asyncio.run(plane.work())
+    assert (len(noted(plane)), plane.verdicts()) == (1, [])
+
+    def fail(_note):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    plane.budget = Budget()
+    monkeypatch.setattr(plane.log, "note", fail)
+    plane.queue.put([plane.capture(2)])
+    asyncio.run(plane.work())
+    assert plane.tally.value("worker_errors", where="traits") == 1
+    assert len(plane.verdicts()) == 5
 
 
 def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
