@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.monitor.changes.exporter import ChangeCollector
+from evenkeel.monitor.changes.exporter import ChangeCollector, SilentCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
@@ -79,6 +79,8 @@ _ABSENT: Final = (
     (r"evenkeel_free_content_delta.*", f"{_ESTIMATE}; without `format.free` among the route's perturbations"),
     (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the cell's first rating"),
     (r"evenkeel_change_.*", "until the route's first change"),
+    (r"evenkeel_silent_change.*", "while no such change is open"),
+    (r"evenkeel_(silent|trait|reference)_.*", "until the first sampled answer of the requested model"),
     (r"evenkeel_goldens?_.*", "until goldens of the route were asked again"),
     (
         r"evenkeel_(window_|rollup_)?(robustness_score|content_delta|quality_|excess|noise_floor).*",
@@ -93,7 +95,12 @@ def documented() -> list[Series]:
     Raises:
         LookupError: a name is exposed of which this module does not say when it is absent.
     """
-    monitor = CellCollector(list, version=""), ChangeCollector(tuple, dict), LabelCollector()
+    monitor = (
+        CellCollector(list, version=""),
+        ChangeCollector(tuple, dict),
+        SilentCollector(tuple),
+        LabelCollector(),
+    )
     found = [_of_monitor(metric) for collector in monitor for metric in collector.describe()]
     for name, meaning in HELP.items():
         if name not in _PUBLISHED:
@@ -147,7 +154,7 @@ _RANGES: Final = (
     (r".*timestamp.*", "Unix time"),
     (r".*_log10", "≥ 0"),
     (r"evenkeel_(alert|drift_alert|judge_up|settings_reload_success)", "0 or 1"),
-    (r"evenkeel_change_effect", "1"),
+    (r"evenkeel_(change_effect|silent_change)", "1"),
     (r".*_(line_lower|line_upper|threshold)", "[0, 1]"),
     (r".*_(usd|usd_total|usd_per_day|seconds)", "≥ 0"),
     (r".*", "whole, ≥ 0"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.fold import SilentReport
     from evenkeel.stores.changes import GoldenRun
 
 GOLDENS_SHOWN: Final = 50
@@ -55,3 +56,32 @@ class ChangeCollector(ListedCollector):
                     labels = [route, report.id, report.cause.value]
                     effect.add_metric([*labels, report.effect], 1.0)
                     changed_at.add_metric(labels, report.at)
+
+
+class SilentCollector(ListedCollector):
+    """Exports the evidence of changes that nobody announced, and those that are open."""
+
+    block = "silent"
+
+    def __init__(self, reports: Callable[[], Sequence[SilentReport]]) -> None:
+        """Build it; `reports` says where the tests stand, by route and requested model."""
+        self._reports = reports
+
+    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+        """As `ListedCollector`."""
+        open_, opened_at, evidence, alarm, reserve, answers = metrics
+        for report in self._reports():
+            labels = [report.route, report.requested_model]
+            for one in filter(None, (report.suspected, report.found)):
+                change = one.incident or one.change
+                state = "found" if one.found else "unconfirmed" if one.raised else "suspected"
+                open_.add_metric([*labels, change, state], 1.0)
+                opened_at.add_metric([*labels, change], one.at)
+            for detector, found, level in (
+                ("traits", report.trait_evidence_log10, report.trait_level_log10),
+                ("references", report.reference_evidence_log10, report.reference_level_log10),
+            ):
+                evidence.add_metric([*labels, detector], max(0.0, found))
+                alarm.add_metric([*labels, detector], level)
+            reserve.add_metric(labels, report.reserve)
+            answers.add_metric(labels, report.compared)

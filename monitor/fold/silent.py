@@ -65,6 +65,8 @@ class OpenChange:
     """Answers to references since it is suspected."""
     raised: bool = False
     """Whether an alert event said so."""
+    incident: str = ""
+    """Id of the change that was found first, of all routes where it shows; "" before it is raised."""
     alike: tuple[float, float] = (0.0, 0.0)
     """Of a finding: how like the earlier answers the new ones are, and those to each other."""
 
@@ -103,13 +105,10 @@ class SilentReport:
     reference_level_log10: float
     compared: int
     """Answers to references that the test has taken, since the log began."""
-    suspected: str = ""
-    """Id of the change that is suspected and neither found nor over; "" if there is none."""
-    found: str = ""
-    """Id of the change that was found and is not over; "" if there is none."""
-    found_at: float | None = None
-    """Unix time in seconds."""
-    suspected_at: float | None = None
+    suspected: OpenChange | None = None
+    """What is suspected, and neither found nor over."""
+    found: OpenChange | None = None
+    """What was found and is not over."""
 
 
 class ModelTests:
@@ -206,10 +205,8 @@ class ModelTests:
             self.references.evidence_log10,
             log10(self.references.level),
             self.compared,
-            "" if suspected is None else suspected.change,
-            "" if found is None else found.change,
-            None if found is None else found.at,
-            None if suspected is None else suspected.at,
+            None if suspected is None else replace(suspected),
+            None if found is None else replace(found),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -388,6 +385,7 @@ class SilentChanges:
             return []
         opened.raised = True
         incident = self._incident(tests, opened)
+        opened.incident = incident.id
         for route, change in incident.changes.items():
             known = self._watch(route).silent(change)
             if known is not None:
@@ -415,14 +413,12 @@ class SilentChanges:
         self._enter(tests.route, opened.change, closed, at)
         if not opened.raised:
             return []
-        incident = self._incidents.get(_name(tests.route, tests.model))
-        known = incident is not None and opened.change in incident.changes.values()
         return [
             change_closed(
                 tests.route,
                 tests.model,
                 opened.change,
-                incident.id if incident is not None and known else opened.change,
+                opened.incident,
                 closed,
                 opened_at=opened.at,
                 at=at,

@@ -95,7 +95,7 @@ def test_every_alert_says_what_where_and_what_to_do(rule):
     """Severity, concern, a sentence with values, and links to the console and to its own runbook."""
     labels, notes = rule["labels"], rule["annotations"]
     assert labels["severity"] in {"critical", "warning", "info"}
-    assert labels["concern"] in {"robustness", "judge", "pipeline", "proxy"}
+    assert labels["concern"] in {"robustness", "provider", "judge", "pipeline", "proxy"}
     assert ("mutes" in labels) == ("scope" in labels)
     assert notes["runbook_url"] == f"{{{{ $externalLabels.evenkeel_runbooks }}}}/{rule['alert']}.md"
     assert notes["console_url"].startswith("{{ $externalLabels.evenkeel_console }}/")

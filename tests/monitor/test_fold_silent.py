@@ -132,7 +132,7 @@ def test_a_suspicion_waits_for_the_references():
     (record,) = fold.records()
     assert record.silent.state == "suspected"
     (report,) = fold.state.silent()
-    assert (report.suspected, report.suspected_at, report.found) == (record.id, NOON, "")
+    assert (report.suspected.change, report.suspected.at, report.found) == (record.id, NOON, None)
     assert fold.state.changes()[0].counts == {kinds.TRAITS: 1}
 
 
@@ -153,8 +153,8 @@ def test_a_finding_is_one_event_about_the_suspected_change():
         "sent, so neither prompt, parameters nor traffic explain it, and no other model name, fingerprint or "
         "setting was noticed."
     )
-    assert fold.state.silent()[0].found == record.id
-    assert fold.state.silent()[0].suspected == ""
+    assert fold.state.silent()[0].found.change == record.id
+    assert fold.state.silent()[0].suspected is None
 
 
 @pytest.mark.usefixtures("scripted")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
+from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier, Webhook
@@ -116,7 +117,7 @@ class MonitorRole:
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
         exposition = Exposition(
             monitor,
-            (changes.collector, LabelCollector(stores.labels)),
+            (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
             late=late,
         )
