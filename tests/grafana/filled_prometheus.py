@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 import yaml
+from click.testing import CliRunner
 
+from evenkeel.cli.main import main
 from evenkeel.core.exchange import Exchange
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -162,10 +162,6 @@ def _exchange(name: str, route: str, asked: dict[str, Any], answered: dict[str, 
 
 def _approve_goldens(data: Path) -> None:
     for route in ROUTES:
-        choice = ["--route", route, "--sample", "3", "--yes", "--by", "test"]
-        subprocess.run(
-            [sys.executable, "-m", "evenkeel", "goldens", "approve", *choice, "--data-dir", str(data)],
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+        choice = ["--route", route, "--sample", "3", "--yes", "--by", "test", "--data-dir", str(data)]
+        done = CliRunner().invoke(main, ["goldens", "approve", *choice])
+        assert done.exit_code == 0, done.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,7 @@ WORSE = {"rating": 1, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
 CELL = CellKey("chat", "m", "general.spelling")
 
 
+@cache
 def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
     """Exchanges of a resend and up to three trials, two at a time, over routes, models and prompts."""
     choice = random.Random(seed)

@@ -268,8 +268,7 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
 
 def test_a_role_without_a_redis_says_what_to_do(tmp_path, config):
     """In one line."""
-    for role in ("worker", "monitor"):
-        running = Role(tmp_path, role, config("none"))
+    for running in [Role(tmp_path, role, config("none")) for role in ("worker", "monitor")]:
         assert running.process.wait(60) == 2
         assert "name it with --redis-url" in running.log.read_text()
         assert "Traceback" not in running.log.read_text()

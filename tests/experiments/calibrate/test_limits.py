@@ -37,9 +37,9 @@ SIMILARITY = RouteLimit(
 
 @pytest.fixture(autouse=True)
 def few_worlds(monkeypatch):
-    """A third of the streams: enough for these."""
-    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._WORLDS", 8)
-    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._DRIFT_TRIALS", 8_000)
+    """Few and short streams: enough for these."""
+    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._WORLDS", 4)
+    monkeypatch.setattr("evenkeel.experiments.calibrate.quiet._DRIFT_TRIALS", 4_000)
 
 
 def goldens(count, route="support"):
@@ -134,11 +134,10 @@ def test_goldens_alone_place_the_limit_at_a_third_of_a_degradation():
 
 def test_both_together():
     """The limit is above quiet traffic and above a third of a degradation of 30 %, which it catches."""
-    found = placed(quiet(quiet_log(3_000, random.Random(6))), goldens(25))
+    traffic = quiet(quiet_log(3_000, random.Random(6)))
+    found = placed(traffic, goldens(25))
     assert Measure.SIMILARITY in found.catches
-    assert (
-        values(found)["similarity"] >= values(placed(quiet(quiet_log(3_000, random.Random(6)))))["similarity"]
-    )
+    assert values(found)["similarity"] >= values(placed(traffic))["similarity"]
     assert "quiet trials (3,000 clusters) and 25 goldens" in found.limits[0].source
     assert list(lines_of(found))[2].startswith("  answers degraded by 30 % are above the limit of")
 
