@@ -34,6 +34,7 @@ from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
 from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
+from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.archive import ArchivedExchange
@@ -285,7 +286,9 @@ def references(documents: Documents, archive: ExchangeArchive, now: float) -> Re
         )
     setup = ReferenceSetup(96, 60, 0.5, 0.5)
     tests = (
-        SilentReport("chat", "swift", 3.2, 7.0, 240, 0.4, 4.8, 310, found="s-1", found_at=now - 3600),
+        SilentReport(
+            "chat", "swift", 3.2, 7.0, 240, 0.4, 4.8, 310, found=OpenChange("s-1", now - 3600, found=True)
+        ),
         SilentReport("mail", "swift", -0.3, 7.0, 12, -2.0, 4.8, 0),
     )
     return ReferenceSources(store, archive, setup, ("case-summaries", "chat", "mail"), lambda: tests)
