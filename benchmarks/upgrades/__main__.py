@@ -1,0 +1,141 @@
+"""Let detectors watch recorded upgrades and print how soon they find them: `python -m benchmarks.upgrades`.
+
+Reads ../shared/data beside the repository; without it nothing is measured. Every figure follows from the
+seeds 1 to `--runs`. Other tools are run by their own interpreters: `--rival stillsane=VENV/bin/python`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.upgrades import scenes
+from benchmarks.upgrades.detectors import NotInstalledError
+from benchmarks.upgrades.outcomes import Outcome, found_table, outcome, quiet_table, summary_table
+from benchmarks.upgrades.recordings import NoDataError
+from benchmarks.upgrades.rivals import RIVALS
+from benchmarks.upgrades.simple import FixedProbes
+from benchmarks.upgrades.watches import Goldens, References, Traits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.upgrades.detectors import Detector
+    from benchmarks.upgrades.scenes import Scenario
+
+_OWN: Final[tuple[Detector, ...]] = (
+    Traits(),
+    References(with_traits=False),
+    References(with_traits=True),
+    Goldens(),
+    FixedProbes(),
+)
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    interpreters = dict(one.split("=", 1) for one in options.rival)
+    every: list[Detector] = [*_OWN, *(rival(interpreters.get(name, "")) for name, rival in RIVALS.items())]
+    detectors = [one for one in every if _wanted(one.name, options.detector)]
+    scenarios = [one for one in scenes.SCENARIOS if _wanted(one.name, options.scenario)]
+    if not detectors or not scenarios:
+        known = "\n  ".join((*(one.name for one in every), *(one.name for one in scenes.SCENARIOS)))
+        sys.exit(f"benchmarks.upgrades: no such detector or scenario; there are\n  {known}")
+    found = _read(options.json) if options.add else []
+    found += _measured(detectors, scenarios, range(1, options.runs + 1), options.minutes)
+    if not found:
+        sys.exit("benchmarks.upgrades: nothing measured")
+    tables = (
+        summary_table("summary", found),
+        found_table("changes", found),
+        quiet_table("quiet", found),
+    )
+    for table in tables:
+        if table.rows:
+            print(f"## {table.name}\n\n{table.markdown()}", flush=True)
+    if options.json:
+        text = "\n".join(json.dumps(one.as_json()) for one in found)
+        options.json.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _measured(
+    detectors: Sequence[Detector], scenarios: Sequence[Scenario], seeds: range, minutes: float
+) -> Iterator[Outcome]:
+    deadline = time.monotonic() + 60 * minutes
+    absent: set[str] = set()
+    for scenario in scenarios:
+        for detector in detectors:
+            for seed in seeds:
+                if detector.name in absent:
+                    break
+                if time.monotonic() > deadline:
+                    print(
+                        f"{minutes:g} minutes are over: {scenario.name} is not measured whole",
+                        file=sys.stderr,
+                    )
+                    return
+                try:
+                    one = outcome(detector, scenario, seed)
+                except NoDataError as reason:
+                    print(f"{scenario.name}: skipped, {reason}", file=sys.stderr, flush=True)
+                    break
+                except NotInstalledError as reason:
+                    print(f"{detector.name}: not installed, {reason}", file=sys.stderr, flush=True)
+                    absent.add(detector.name)
+                    break
+                print(_line(one), file=sys.stderr, flush=True)
+                yield one
+
+
+def _line(one: Outcome) -> str:
+    if one.requests is not None:
+        said = (
+            f"{one.kind} after {one.requests} requests, {one.calls} calls, {one.days:.1f} days ({one.about})"
+        )
+    else:
+        said = "MISSED" if one.changes else "quiet"
+    false = f"; false: {one.false_suspected} suspected, {one.false_found} found"
+    return (
+        f"{one.scenario}, {one.detector}, seed {one.seed}: {said}"
+        f"{false if one.false_found or one.false_suspected else ''} [{one.seconds:.1f} s]"
+    )
+
+
+def _wanted(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch(name, f"*{pattern}*") for pattern in patterns)
+
+
+def _read(path: Path | None) -> list[Outcome]:
+    if path is None or not path.is_file():
+        return []
+    return [Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.upgrades", description=__doc__)
+    parser.add_argument("--scenario", action="append", default=[], help="part of a name, wildcards allowed")
+    parser.add_argument("--detector", action="append", default=[], help="likewise")
+    parser.add_argument("--runs", type=int, default=3, help="plays of each scenario")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no further play is begun after that")
+    parser.add_argument(
+        "--rival",
+        action="append",
+        default=[],
+        metavar="NAME=PYTHON",
+        help="interpreter that has another tool",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every outcome, a line each")
+    parser.add_argument(
+        "--add", action="store_true", help="count the outcomes that the file holds already, too"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
