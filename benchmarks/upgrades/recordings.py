@@ -99,7 +99,7 @@ def _stability(pattern: str, version_from: VersionFrom) -> list[Recording]:
 
 @cache
 def conditions() -> Collection:
-    """GPT-4o with ten prompt conditions, each served as a version that answers the plain prompt; real reruns."""
+    """GPT-4o with ten prompt conditions, each served as a version that answers the plain prompt."""
     return _collected(_stability("gpt4o_math_10_prompt_conditions.jsonl.gz", "condition"))
 
 

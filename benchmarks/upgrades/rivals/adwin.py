@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from benchmarks.upgrades.scenes import Scene
 
-_SCRIPT: Final = '''
+_SCRIPT: Final = """
 import json
 import math
 import sys
@@ -28,7 +28,7 @@ for number, length in enumerate(json.load(sys.stdin)):
     test.update(math.log1p(length))
     if test.drift_detected:
         print(number)
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)

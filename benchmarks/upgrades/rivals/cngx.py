@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks.upgrades.scenes import Scene
 
-_SCRIPT: Final = '''
+_SCRIPT: Final = """
 import json
 import sys
 
@@ -36,7 +36,7 @@ first = int(sys.argv[1])
 monitor, seeds = None, []
 for number, line in enumerate(sys.stdin):
     row = json.loads(line)
-    trace = ReasoningTrace(id=str(number), task_id="route", model="recorded", prompt=row["prompt"], output=row["answer"])
+    trace = ReasoningTrace(id=str(number), task_id="route", model="recorded", **row)
     fingerprint = extractor.extract(trace)
     if monitor is None:
         seeds.append(fingerprint)
@@ -48,7 +48,7 @@ for number, line in enumerate(sys.stdin):
     if alert:
         print(json.dumps([number, [one["metric"] for one in details]]))
         monitor, seeds = None, []
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Cngx:
         """Alarms of the monitor."""
         tool = Environment("cngx", self.python)
         lines = "\n".join(
-            json.dumps({"prompt": scene.prompt(one.place).text, "answer": one.answer}) for one in scene.requests
+            json.dumps({"prompt": scene.prompt(one.place).text, "output": one.answer})
+            for one in scene.requests
         )
         first = sum(request.at < START + DAY_S for request in scene.requests)
         with TemporaryDirectory() as home:

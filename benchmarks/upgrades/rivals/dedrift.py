@@ -2,8 +2,8 @@
 
 Driven by its commands `init`, `embedder pin hash`, `canary run`, `baseline set` and `check`, with its default
 configuration: seven repetitions of twelve canaries a cycle, a cycle a day, the first three cycles frozen as
-the golden baseline. Latency is given as constant. An alarm is exit code 2 of `check`; after it a new project is
-begun, as its baselines are never updated by themselves.
+the golden baseline. Latency is given as constant. An alarm is exit code 2 of `check`; after it a new project
+is begun, as its baselines are never updated by themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DRIFT: Final = 2
 _INCOMPLETE: Final = 3
 _GOLDEN: Final = 3
 """Cycles of the golden baseline."""
-_AGENT: Final = '''
+_AGENT: Final = """
 import json
 import urllib.request
 
@@ -47,7 +47,7 @@ def ask(given):
         "tokens_in": usage["prompt_tokens"],
         "tokens_out": usage["completion_tokens"],
     }
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """driftbase: runs of an agent, compared version by version along twelve dimensions.
 
 It reads traces of Langfuse. They are put where its connector puts them, by its own classes, because what its
-`import` writes is not read by its `diff` (0.15.1: "Not enough runs"); the comparison is its command
-`diff --ci` with its default threshold. Every day's traffic is a version of its own and the first three days are
-the version compared with, for nobody announces one. An alarm is exit code 1; the day then becomes the version
-compared with. Of an answer it is given the text, the tokens and a constant latency.
+`import` writes is not read by its `diff` (0.15.1: "Not enough runs"; it also needs sqlmodel 0.0.24, as later
+ones refuse its dates). The comparison is its command `diff` with its default thresholds. Every day's traffic is a
+version of its own and the first three days are the version compared with, for nobody announces one. An alarm
+is the verdict REVIEW or BLOCK, MONITOR a suspicion; after an alarm the day becomes the version compared with.
+Of an answer it is given the text, the tokens and a constant latency.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.upgrades.detectors import Alarm
+from benchmarks.upgrades.detectors import Alarm, Kind
 from benchmarks.upgrades.rivals.environment import Environment
 from benchmarks.upgrades.scenes import DAY_S, DAYS, START
 from evenkeel.llm.price import estimate_tokens
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from benchmarks.upgrades.scenes import Request, Scene
 
 _FIRST_DAYS: Final = 3
+_KINDS: Final[dict[str, Kind]] = {"MONITOR": "suspected", "REVIEW": "found", "BLOCK": "found"}
+"""What its verdicts are; the other one is SHIP."""
 _SCRIPT: Final = """
 import json
 import sys
@@ -80,10 +83,13 @@ class Driftbase:
             for day in range(_FIRST_DAYS, DAYS):
                 version = f"day-{day}"
                 self._import(tool, folder, scene, day, day + 1, version)
-                done = tool.run([*diff, baseline, version, "--ci"], folder, fine=(0, 1))
-                report = _report(done.stdout)
-                if done.returncode == 1:
-                    yield Alarm(START + (day + 1) * DAY_S, about=f"score {report.get('drift_score')}")
+                done = tool.run([*diff, baseline, version, "--format", "json"], folder, fine=(0, 1))
+                report = json.loads(done.stdout)
+                kind = _KINDS.get(report["verdict"])
+                if kind:
+                    score = f"score {report['composite_score']}"
+                    yield Alarm(START + (day + 1) * DAY_S, kind, f"{report['verdict']}, {score}")
+                if kind == "found":
                     baseline = version
 
     def _import(
@@ -97,15 +103,6 @@ class Driftbase:
         source = folder / "traces.py"
         source.write_text(_SCRIPT, encoding="utf-8")
         tool.run(tool.script(source, version), folder, stdin=json.dumps(runs))
-
-
-def _report(said: str) -> dict[str, Any]:
-    begin = said.find("{")
-    try:
-        read = json.loads(said[begin:]) if begin >= 0 else {}
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}
 
 
 def _run(scene: Scene, request: Request) -> dict[str, Any]:
