@@ -20,7 +20,7 @@ from benchmarks.upgrades.outcomes import Outcome, found_table, outcome, quiet_ta
 from benchmarks.upgrades.recordings import NoDataError
 from benchmarks.upgrades.rivals import RIVALS
 from benchmarks.upgrades.simple import FixedProbes
-from benchmarks.upgrades.watches import Goldens, References, Traits
+from benchmarks.upgrades.watches import Goldens, Silent, Traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _OWN: Final[tuple[Detector, ...]] = (
     Traits(),
-    References(with_traits=False),
-    References(with_traits=True),
+    Silent(with_traits=False),
+    Silent(with_traits=True),
     Goldens(),
     FixedProbes(),
 )

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from random import Random
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.upgrades.answers import likeness, sketch, traits
 from benchmarks.upgrades.detectors import Alarm
+from benchmarks.upgrades.kept import MODEL, ROUTE, KeptReferences
 from benchmarks.upgrades.scenes import DAY_S, START
 from benchmarks.upgrades.simple import probes, rounds
-from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered, reference_answer_id
+from evenkeel.core.sightings import AnswerSeen
+from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.changes.goldens import GoldenWatch
-from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
+from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.monitor.detect.traits import TraitTest
+from evenkeel.monitor.fold.settings import MonitorSettings
+from evenkeel.monitor.fold.silent import SilentChanges
+from evenkeel.shadow.references.pace import (
+    Found,
+    Pace,
+    Suspicion,
+    counted,
+    next_round,
+    of_day,
+    responded,
+)
 from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.references import AskedToday
+from evenkeel.stores.verdict_log import LoggedSighting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from benchmarks.upgrades.scenes import Request, Scene
-    from evenkeel.core.sightings import Asked
-
-_ROUTE: Final = "route"
-_MODEL: Final = "recorded"
+    from evenkeel.core.sightings import ReferenceAnswered
 
 
 def seen(scene: Scene, number: int, request: Request) -> AnswerSeen:
@@ -31,9 +42,9 @@ def seen(scene: Scene, number: int, request: Request) -> AnswerSeen:
     return AnswerSeen(
         exchange_id=f"{number:016x}",
         at=request.at,
-        route=_ROUTE,
-        model=_MODEL,
-        requested_model=_MODEL,
+        route=ROUTE,
+        model=MODEL,
+        requested_model=MODEL,
         prompt_version=request.stated,
         parameters="",
         cluster=str(request.place),
@@ -59,119 +70,18 @@ class Traits:
                 yield Alarm(request.at, "suspected", f"{evidence.pairs} pairs: {moved}")
 
 
-_REFERENCES: Final = 24
-_ANSWERS: Final = 4
-"""Of a reference before it counts as complete."""
-_MOST_ANSWERS: Final = 16
-"""At which a reference is retired."""
-
-
-@dataclass(slots=True)
-class _Reference:
-    """A prompt of the traffic and its answers while nothing had changed."""
-
-    place: int
-    version: str
-    answers: list[str]
-
-
-@dataclass(slots=True)
-class _Keeper:
-    """The references of a route, asked again as evenkeel does with its default settings."""
-
-    scene: Scene
-    test: ReferenceTest
-    chance: Random
-    kept: list[_Reference] = field(default_factory=list)
-    waiting: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Requests of the traffic that may become references, each with its answer."""
-    turn: int = 0
-    asked: int = 0
-
-    def offer(self, request: Request) -> None:
-        """Take a request of the traffic as a candidate."""
-        self.waiting.setdefault((request.stated, request.place), request.answer)
-        while len(self.waiting) > _WAITING:
-            del self.waiting[next(iter(self.waiting))]
-
-    def ask(self, at: float, why: Asked) -> Alarm | None:
-        """One call: to the next reference in turn, which becomes complete first."""
-        reference = self._next()
-        if reference is None:
-            return None
-        answer = self.scene.endpoint.ask(reference.place, at)
-        earlier = reference.answers
-        bag = [*earlier, answer]
-        reference.answers = bag
-        if len(earlier) < _ANSWERS:
-            return None
-        if len(bag) >= _MOST_ANSWERS:
-            self.kept.remove(reference)
-        return self._weigh(reference, bag, at, why)
-
-    def forget(self) -> None:
-        """Begin anew after a finding: what comes next is the new normal."""
-        self.kept.clear()
-        self.waiting.clear()
-
-    def _weigh(self, reference: _Reference, bag: Sequence[str], at: float, why: Asked) -> Alarm | None:
-        means = [_mean_likeness(bag, place) for place in range(len(bag))]
-        new = means[-1]
-        earlier = bag[:-1]
-        self.asked += 1
-        name = f"{reference.version}/{reference.place}"
-        evidence = self.test.add(
-            ReferenceAnswered(
-                id=reference_answer_id(f"{self.scene.seed}/{name}/{self.asked}", at),
-                at=at,
-                route=_ROUTE,
-                model=_MODEL,
-                requested_model=_MODEL,
-                prompt_version=reference.version,
-                reference=name,
-                asked=why,
-                compared=len(bag),
-                below=sum(one < new - _EQUAL for one in means),
-                ties=sum(abs(one - new) <= _EQUAL for one in means),
-                likeness=new,
-                own=sum(_mean_likeness(earlier, place) for place in range(len(earlier))) / len(earlier),
-            )
-        )
-        if evidence is None:
-            return None
-        self.forget()
-        about = f"{evidence.calls} calls: likeness {evidence.likeness:.2f}, was {evidence.own:.2f}"
-        return Alarm(at, "found", about)
-
-    def _next(self) -> _Reference | None:
-        while len(self.kept) < _REFERENCES and self.waiting:
-            name = self.chance.choice(sorted(self.waiting))
-            self.kept.append(_Reference(name[1], name[0], [self.waiting.pop(name)]))
-        incomplete = [one for one in self.kept if len(one.answers) < _ANSWERS]
-        if incomplete:
-            return incomplete[0]
-        if not self.kept:
-            return None
-        self.turn += 1
-        return self.kept[self.turn % len(self.kept)]
-
-
-_WAITING: Final = 200
-_EQUAL: Final = 1e-9
-
-
-def _mean_likeness(bag: Sequence[str], place: int) -> float:
-    others = [likeness(bag[place], one) for other, one in enumerate(bag) if other != place]
-    return sum(others) / len(others)
-
-
 @dataclass(frozen=True, slots=True)
-class References:
-    """Reference prompts, asked again all day; with traits, more of them at once on suspicion."""
+class Silent:
+    """The live fold: reference prompts asked again all day and, with traits, at once where those suspect.
+
+    What is asked when, how answers are ranked and what becomes of them is evenkeel's own, with default
+    settings; the references are kept in memory, and a request that becomes one has been resent once.
+    """
 
     with_traits: bool
     calls_per_day: int = 96
     burst_calls: int = 60
+    usd_per_day: float = 0.5
     false_alarms_per_year: float = 0.5
     only_suspects: bool = False
 
@@ -181,26 +91,93 @@ class References:
         return "evenkeel: traits and references" if self.with_traits else "evenkeel: references"
 
     def watch(self, scene: Scene) -> Iterator[Alarm]:
-        """Findings, and suspicions before them."""
+        """Findings, and suspicions that the references could not settle."""
         level = alarm_level(self.calls_per_day, self.burst_calls, self.false_alarms_per_year)
-        keeper = _Keeper(scene, ReferenceTest(level), Random(f"references/{scene.seed}"))
-        traits_test = TraitTest()
-        every = DAY_S / self.calls_per_day
-        due = START + every
+        pace = Pace(self.calls_per_day, self.burst_calls, self.usd_per_day)
+        route = _Route(scene, MonitorSettings(reference_level=level), pace)
+        due = START
         for number, request in enumerate(scene.requests):
             while due <= request.at:
-                alarm = keeper.ask(due, "round")
-                if alarm:
-                    yield alarm
-                due += every
-            keeper.offer(request)
-            if self.with_traits and (suspicion := traits_test.add(seen(scene, number, request))):
-                yield Alarm(request.at, "suspected", f"{suspicion.pairs} pairs")
-                for _ in range(self.burst_calls):
-                    alarm = keeper.ask(request.at, "suspicion")
-                    if alarm:
-                        yield alarm
-                        break
+                yield from route.ask(due)
+                due += _LOOK_EVERY_S
+            route.offer(number, request)
+            if self.with_traits:
+                yield from route.note(seen(scene, number, request))
+
+
+_LOOK_EVERY_S: Final = 300.0
+_CALL_S: Final = 3.0
+"""From one call of a burst to the next."""
+
+
+class _Route:
+    """A route of the monitor's fold, and what is asked of its references."""
+
+    def __init__(self, scene: Scene, settings: MonitorSettings, pace: Pace) -> None:
+        self.references = KeptReferences()
+        """Those of the route."""
+        self._scene = scene
+        self._routes: dict[str, RouteWatch] = {ROUTE: RouteWatch(ROUTE)}
+        self._fold = SilentChanges(settings, self._routes)
+        self._pace = pace
+        self._asked = AskedToday(ROUTE, "")
+        self._offset = 0
+        self._call_usd = 0.0
+        self._seen: dict[tuple[str, str], float] = {}
+        self._entered = 0
+        self._suspected: list[Suspicion] = []
+        self._found: list[Found] = []
+
+    def offer(self, number: int, request: Request) -> None:
+        """Take a sampled request as a reference, if it says something new."""
+        self._seen[MODEL, request.stated] = request.at
+        self.references.offer(self._scene, number, request)
+
+    def note(self, sighting: AnswerSeen | ReferenceAnswered) -> Iterator[Alarm]:
+        """Fold what was seen; the alarms that it gives rise to."""
+        self._offset += 1
+        events = self._fold.observe(LoggedSighting(self._offset, sighting), sighting.at)
+        for event in (*events, *self._fold.expire(self._offset, sighting.at)):
+            if event.kind == "raised":
+                yield Alarm(
+                    event.at, "found" if event.measure == "references" else "suspected", event.summary
+                )
+
+    def ask(self, at: float) -> Iterator[Alarm]:
+        """Make the calls that are due."""
+        now = at
+        while True:
+            suspected, found = self._noticed()
+            for one in found:
+                self.references.renew(one)
+            before = of_day(self._asked, ROUTE, now)
+            self._asked = responded(before, suspected, found, self._pace, now)
+            due = next_round(
+                self.references.states(), self._asked, self._seen, self._pace, now, call_usd=self._call_usd
+            )
+            if due is None:
+                return
+            self._asked = counted(self._asked, due, now)
+            for name in due.references:
+                spent = self._scene.endpoint.usd
+                answered = self.references.ask(self._scene, name, due.asked, now)
+                self._call_usd = self._scene.endpoint.usd - spent
+                self._asked = replace(self._asked, usd=self._asked.usd + self._call_usd)
+                yield from self.note(answered)
+            now += _CALL_S
+
+    def _noticed(self) -> tuple[list[Suspicion], list[Found]]:
+        """What the fold says that concerns the references."""
+        watch = self._routes[ROUTE]
+        entered = sum(watch.counts.get(kind, 0) for kind in kinds.SILENT)
+        if entered != self._entered:
+            self._entered = entered
+            found = [record.silent for record in watch.records() if record.silent]
+            self._suspected = [Suspicion(ROUTE, MODEL, one.traits.at) for one in found if one.traits]
+            self._found = [
+                Found(ROUTE, MODEL, one.references.at, one.references.since) for one in found if one.references
+            ]
+        return self._suspected, self._found
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +204,12 @@ class Goldens:
             )
             run = GoldenRun(
                 id=str(at),
-                route=_ROUTE,
+                route=ROUTE,
                 at=at,
                 trigger="canary",
                 change="",
                 asked="goldens",
-                model=_MODEL,
+                model=MODEL,
                 deciding=("likeness",),
                 scorer="likeness",
                 judged=False,
