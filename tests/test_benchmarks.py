@@ -27,6 +27,9 @@ BENCHMARKS = (
     "templates --edits 1 --requests 20",
     "tracing",
     "traffic --show 2 --runs 1 --trials 300",
+    pytest.param(
+        "upgrades --scenario grice --detector evenkeel --detector fixed --runs 1", marks=PUBLIC_DATA
+    ),
     "worker --exchanges 5",
 )
 

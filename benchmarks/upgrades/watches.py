@@ -175,7 +175,9 @@ class _Route:
             found = [record.silent for record in watch.records() if record.silent]
             self._suspected = [Suspicion(ROUTE, MODEL, one.traits.at) for one in found if one.traits]
             self._found = [
-                Found(ROUTE, MODEL, one.references.at, one.references.since) for one in found if one.references
+                Found(ROUTE, MODEL, one.references.at, one.references.since)
+                for one in found
+                if one.references
             ]
         return self._suspected, self._found
 

@@ -2,10 +2,10 @@
 
 It reads traces of Langfuse. They are put where its connector puts them, by its own classes, because what its
 `import` writes is not read by its `diff` (0.15.1: "Not enough runs"; it also needs sqlmodel 0.0.24, as later
-ones refuse its dates). The comparison is its command `diff` with its default thresholds. Every day's traffic
-is a version of its own and the first three days are the version compared with, for nobody announces one. An alarm
-is the verdict REVIEW or BLOCK, MONITOR a suspicion; after an alarm the day becomes the version compared with.
-Of an answer it is given the text, the tokens and a constant latency.
+ones refuse its dates). The comparison is its command `diff` with its default thresholds. The traffic of each
+day is a version of its own and the first three days are the version compared with, for nobody announces one.
+An alarm is the verdict REVIEW or BLOCK, MONITOR a suspicion; after an alarm the day becomes the version
+compared with. Of an answer it is given the text, the tokens and a constant latency.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """stillsane: probes asked on a schedule, each with a band learnt from its own baseline.
 
 Driven by its commands `baseline` and `check` against an endpoint, with its default of five baseline samples
-and three a check, twenty probes (its default for probes from logs), a check a day. Its embedding model comes from a
-hub on first use; offline its own `hashing` embedder is used. A drift of any probe is an alarm, what it
-calls a warning a suspicion. After an alarm it captures a new baseline, as its manual says.
+and three a check, twenty probes (its default for probes from logs), a check a day. Its embedding model comes
+from a hub on first use; offline its own `hashing` embedder is used. A drift of any probe is an alarm, what it
+calls a warning a suspicion; drifts of latency, which is this machine's own, do not count. After an alarm it
+captures a new baseline, as its manual says.
 """
 
 from __future__ import annotations
