@@ -192,7 +192,7 @@ class _Case:
                 if cause is Cause.PROVIDER:
                     self._by_provider.add(kind)
             evidence.append(_sentence(kind, own, explained, denied_by))
-        if self._goldens_moved is None:
+        if self._goldens_moved is None and kinds.REFERENCES not in self._kinds:
             evidence.append(
                 "No goldens were replayed, so whether answers changed rests on the traffic alone."
             )

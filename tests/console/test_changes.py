@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.console.whole_scene import references, silent_change
+from tests.docs.documentation import ROOT
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
@@ -233,3 +235,23 @@ def test_reference_prompts_are_deleted_on_record(console_client, make_scene, sou
     assert [one.route for one in sources.store.states()] == ["case-summaries"]
     assert (log.latest(1)[0].by, log.latest(1)[0].what) == ("ann", "references_forgotten")
     assert served.post("/references", data={"forget": "chat", "by": "ann"}).status_code == 403
+
+
+def test_every_member_of_a_silent_change_is_documented(console_client, make_scene, sources):
+    """The page of the documentation names the members of the JSON, and no others in its table."""
+    reports = (silent_change(NOW),)
+    served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
+    body = served.get("/api/changes/s-1").json()
+    text = (ROOT / "docs" / "silent-changes.md").read_text(encoding="utf-8").partition("## As data")[2]
+    in_table = [
+        cell
+        for line in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for cell in re.findall(r"`(\w+)`", line)
+    ]
+    silent = body["change"]["silent"]
+    assert sorted(in_table) == sorted(silent)
+    said = set(re.findall(r"`(\w+)`", text))
+    (route, _), (example, *_), (phrase, *_) = silent["routes"], body["examples"], body["phrases"]
+    members = [route, route["traits"], route["traits"]["moved"][0], route["references"], example, phrase]
+    members += [route["references"]["versions"][0], silent["scores"], silent["scores"]["results"][0]]
+    assert {name for one in members for name in one} <= said
