@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 
 import pytest
+from click.testing import CliRunner
 
+from evenkeel.cli.main import main
 from evenkeel.simulate import (
     JUDGE_MODEL,
     ModelState,
@@ -26,6 +26,13 @@ MODEL = "simulated-1"
 def ask(running, numbers, task="case_summary", *, version="p1", **more):
     """Put cases to the proxy under a version of the prompt."""
     running.ask(numbers, task, x_evenkeel_prompt_version=version, **more)
+
+
+def command(*arguments):
+    """What a command prints that ends well."""
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def noticed(running):
@@ -71,9 +78,8 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
     with start("--config", config(tmp_path, upstream, sampling_rate=0.6)) as running:
         ask(running, range(60))
         running.settle()
-        goldens = ("goldens", "approve", "--sample", "30", "--yes", "--by", "ann")
         data = ("--data-dir", str(tmp_path / "data"))
-        subprocess.run([sys.executable, "-m", "evenkeel", *goldens, *data], check=True, timeout=60)
+        command("goldens", "approve", "--sample", "30", "--yes", "--by", "ann", *data)
         ask(running, range(100, 132), model="simulated-2")
         running.settle()
         (report,) = noticed(running)
@@ -98,13 +104,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         assert running.metric("evenkeel_golden_score", model="simulated-2", metric="similarity") < 30
         page = running.page(f"/changes/{report['id']}")
         assert "another model" in page
-        shown = subprocess.run(
-            [sys.executable, "-m", "evenkeel", "changes", "show", report["id"], *data],
-            check=True,
-            capture_output=True,
-            timeout=60,
-        ).stdout.decode()
-        assert "Coincided with: **another model**" in shown
+        assert "Coincided with: **another model**" in command("changes", "show", report["id"], *data)
 
 
 def test_an_edited_prompt_is_named(start, upstream, tmp_path):

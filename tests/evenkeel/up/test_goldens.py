@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+from click.testing import CliRunner
 
+from evenkeel.cli.main import main
 from evenkeel.experiments.goldens.files import read_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
@@ -23,12 +23,9 @@ def goldens(tmp_path):
     """Runs `evenkeel goldens` on the store of `up`."""
 
     def run(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "evenkeel", "goldens", *arguments, "--data-dir", str(tmp_path / "data")],
-            capture_output=True,
-            check=True,
-            timeout=60,
-        ).stdout.decode()
+        done = CliRunner().invoke(main, ["goldens", *arguments, "--data-dir", str(tmp_path / "data")])
+        assert done.exit_code == 0, done.output
+        return done.stdout
 
     return run
 
