@@ -124,7 +124,9 @@ def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
 
 def _changes(matchers: Sequence[str]) -> AnnotationQuery:
     # The value of the series is the time of the change: the mark stands there, not at the scrape.
-    expr = f"{highest('evenkeel_last_change_timestamp_seconds', *matchers, by='job, route, kind')} * 1000"
+    # A suspicion changes nothing until it is found.
+    kinds = (*matchers, 'kind!="traits"')
+    expr = f"{highest('evenkeel_last_change_timestamp_seconds', *kinds, by='job, route, kind')} * 1000"
     return (
         AnnotationQuery()
         .name("Changes")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _WORDS: Final = words_of("route")
 
-_HERE: Final = ('route="$route"', 'model="$model"')
+_ROUTE: Final = 'route="$route"'
+_HERE: Final = (_ROUTE, 'model="$model"')
 _WINDOW: Final = 'window="$window"'
 _CELL_LINK: Final = (
     "/?route=${route:percentencode}&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
@@ -63,6 +64,19 @@ DRIFT: Final = lines(
     "none",
 )
 
+_BY_TEST: Final = "requested_model, detector"
+
+SILENT: Final = lines(
+    _WORDS["evidence_of_a_silent_change"],
+    Query(
+        f"{highest('evenkeel_silent_evidence_log10', _ROUTE, by=_BY_TEST)}"
+        f" / {highest('evenkeel_silent_alarm_log10', _ROUTE, by=_BY_TEST)}",
+        "{{requested_model}}: {{detector}}",
+    ),
+    "percentunit",
+    limit=scales.EVIDENCE,
+)
+
 FAILURES: Final = areas(
     _WORDS["trials_without_a_rating"],
     "none",
@@ -84,7 +98,6 @@ RATINGS: Final = areas(
 )
 
 
-_ROUTE: Final = 'route="$route"'
 _BY_ROUTE: Final = 'level="route"'
 _MEASURES: Final = {
     "robustness_score": "Robustness",
@@ -239,7 +252,7 @@ ROUTE: Final = Board(
                 shelf(9, _WORDING, _FORMATS, _LANGUAGES),
             )
         ),
-        Section((Shelf(8, ((12, BEFORE_AFTER), (6, KINDS), (6, GOLDENS))),), "Changes"),
+        Section((Shelf(8, ((12, BEFORE_AFTER), (6, KINDS), (6, GOLDENS))), shelf(7, SILENT)), "Changes"),
         Section(
             (shelf(14, CELLS), shelf(8, RATINGS, FAILURES, DRIFT)),
             "All perturbations, ratings and drift",
