@@ -14,7 +14,8 @@ from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.stores.verdict_log import LoggedVerdict
+from evenkeel.stores.verdict_log import Logged, LoggedVerdict
+from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
@@ -68,7 +69,7 @@ def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
     ]
 
 
-def folded(verdicts: list[LoggedVerdict], state: MonitorState | None = None) -> MonitorState:
+def folded(verdicts: list[Logged], state: MonitorState | None = None) -> MonitorState:
     state = state or MonitorState(SETTINGS)
     for logged in verdicts:
         state.apply(logged)
@@ -76,7 +77,7 @@ def folded(verdicts: list[LoggedVerdict], state: MonitorState | None = None) -> 
 
 
 def said(state: MonitorState):
-    return state.reports(), state.rollups(), state.changes()
+    return state.reports(), state.rollups(), state.changes(), state.silent()
 
 
 def test_a_cell_reports_its_windows():
@@ -230,8 +231,8 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 5), cuts=st.lists(st.integers(0, 900), max_size=4))
 def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
-    """Cells, roll-ups, changes and bytes are those of a fold that was never cut."""
-    verdicts = traffic(300, seed)
+    """Cells, roll-ups, changes, tests and bytes are those of a fold that was never cut."""
+    verdicts = interleaved(traffic(300, seed), sightings(240, seed))
     whole = folded(verdicts)
     state, done = MonitorState(SETTINGS), 0
     for cut in sorted(cuts):

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.answer_traits import TRAITS
-from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS, NEEDED, PATIENCE_S
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
 from tests.monitor.changes.silent_evidence import references, traits
+from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, seen, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
 WITHOUT = replace(SETTINGS, asks_references=False)
-MINUTE_S = 60.0
-NOON = 1_800_000_000.0
-
-
-def seen(at, *, marker=0.0, route="chat", model="m"):
-    """An answer, of which the scripted test suspects a change if its first trait is 9."""
-    vector = (marker, *(0.0,) * (len(TRAITS) - 1))
-    return AnswerSeen(f"e{route}{at!r}", at, route, "m1", model, "v1", "", "c", vector, (0,) * 32)
-
-
-def answered(at, *, below=2, route="chat", model="m", reference="r1", compared=5, former=None, **changes):
-    """An answer to a reference; the real test takes ranks, the scripted one finds a change at likeness 0."""
-    one = ReferenceAnswered(
-        f"reference/{route}{reference}{at!r}", at, route, "m1", model, "v1", reference, "round",
-        compared, below, 1, 0.8, 0.83, former,
-    )  # fmt: skip
-    return replace(one, **changes)
 
 
 class ScriptedTraits:
@@ -332,31 +313,6 @@ def test_a_sighting_that_was_counted_changes_nothing():
     assert fold.state.to_bytes() == before
 
 
-def sightings(count, seed):
-    """Answers on two routes, whose vectors move halfway, and references that are answered otherwise then."""
-    choice = random.Random(seed)
-    found = []
-    for number in range(count):
-        at = NOON + number * MINUTE_S
-        route = choice.choice(["chat", "billing"])
-        moved = number > count / 2
-        if choice.random() < 0.3:
-            below = 0 if moved else choice.randrange(5)
-            reference = f"r{choice.randrange(4)}"
-            likeness = 0.3 if moved else 0.8
-            found.append(
-                answered(at, route=route, reference=reference, below=below, likeness=likeness, former=0.5)
-            )
-            continue
-        vector = tuple(
-            round(choice.gauss(2.0 if moved and place < 8 else 1.0, 0.3) * 1000) / 1000
-            for place in range(len(TRAITS))
-        )
-        sketch = tuple(choice.randrange(-90, 90) for _ in range(32))
-        found.append(replace(seen(at, route=route), traits=vector, prompt=sketch, exchange_id=f"e{number}"))
-    return [LoggedSighting(place, one) for place, one in enumerate(found, 1)]
-
-
 def folded(log, state=None):
     state = state or MonitorState(SETTINGS)
     return state, [event for logged in log for event in state.apply(logged).events]
@@ -364,7 +320,7 @@ def folded(log, state=None):
 
 def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equally():
     """One incident on two routes; whatever the place, the state read back ends as the whole fold does."""
-    log = sightings(600, 1)
+    log = logged(sightings(600, 1))
     whole, events = folded(log)
     raised = [one for one in events if one.kind == "raised"]
     assert sorted(one.route for one in raised) == ["billing", "chat"]
@@ -378,7 +334,7 @@ def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equall
 
 def test_checkpoints_of_parts_hold_all_of_it():
     """What changed since the last one is written, and together they are the state."""
-    log = sightings(600, 2)
+    log = logged(sightings(600, 2))
     whole, _ = folded(log)
     state = MonitorState(SETTINGS)
     stored = {}
@@ -391,7 +347,5 @@ def test_checkpoints_of_parts_hold_all_of_it():
 
 def test_nothing_is_found_where_nothing_changes():
     """Ranks that chance draws and answers of one kind."""
-    log = [replace(one) for one in sightings(500, 3)]
-    quiet = [one for one in log if one.offset <= 250]
-    _, events = folded(quiet)
+    _, events = folded(logged(sightings(500, 3)[:250]))
     assert events == []

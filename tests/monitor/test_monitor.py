@@ -17,6 +17,7 @@ from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
 )
 def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(seed, restarts, faults, batch):
     """State, events and trend are those of a fold that was never interrupted."""
-    verdicts = traffic(250, seed)
+    verdicts = interleaved(traffic(250, seed), sightings(20, seed))
     clean = MemoryStore()
     monitor = monitor_of(verdicts, clean, batch=1000)
     drain(monitor)
