@@ -56,7 +56,7 @@ _TINY: Final = np.float32(1e-6)
 
 def packed(values: NDArray[Any]) -> str:
     """An array as text."""
-    return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
+    return base64.b64encode(zlib.compress(values.tobytes())).decode()
 
 
 def unpacked(written: str, kind: type[Any]) -> NDArray[Any]:
@@ -72,13 +72,17 @@ class Sketch(NamedTuple):
     """The same of length one; zeros for an empty one."""
 
     @classmethod
-    def of(cls, numbers: Sequence[int] | NDArray[np.int8]) -> Sketch:
-        """From so many numbers in [-127, 127]. Raises: ValueError if they are others."""
-        found = np.array(numbers, dtype=np.float32)
-        if found.shape != (DIMENSIONS,) or not max(numbers) <= _LARGEST >= -min(numbers):
-            raise ValueError(f"a sketch is {DIMENSIONS} numbers in [-{_LARGEST}, {_LARGEST}]")
-        length = math.sqrt(float(found @ found))
-        return cls(found.astype(np.int8), found / np.float32(length or 1.0))
+    def of(cls, numbers: Sequence[int]) -> Sketch | None:
+        """From so many numbers in [-127, 127]; None from others."""
+        if len(numbers) != DIMENSIONS or not max(numbers) <= _LARGEST >= -min(numbers):
+            return None
+        written = np.array(numbers, dtype=np.int8)
+        return cls(written, _direction(written))
+
+
+def _direction(written: NDArray[np.int8]) -> Floats:
+    found = written.astype(np.float32)
+    return found / np.float32(math.sqrt(float(found @ found)) or 1.0)
 
 
 class Sketches:
@@ -120,7 +124,7 @@ class Sketches:
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote."""
         self._written = unpacked(raw[0], np.int8).reshape(self._written.shape)
-        self.directions = np.array([Sketch.of(one).direction for one in self._written])
+        self.directions = np.array([_direction(one) for one in self._written])
         self.owners = np.array(raw[1], dtype=np.int64)
 
 

@@ -58,8 +58,8 @@ class MovedTrait:
     after: float
     """Mean over the new ones, likewise."""
     distance: float
-    """Difference of the means in standard deviations of the earlier answers; of hashed traits the root of
-    the sum of squares."""
+    """Difference of the means in standard deviations of an answer, the mean over before and after; of hashed
+    traits the root of the sum of squares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class TraitEvidence:
     at: float
     """Unix time in seconds of the answer that decided it."""
     since: float
-    """Unix time in seconds of the first answer of the run that decided it: the change came about then."""
+    """Unix time in seconds of the first answer that looks like those after it: the change came about then."""
     pairs: int
-    """Of that run."""
+    """Of the run that decided it."""
     evidence_log10: float
     moved: tuple[MovedTrait, ...]
     """The ones that moved furthest, at most eight."""
@@ -104,6 +104,9 @@ _SCALE: Final = 0.5
 _AFTER: Final = 20
 _SPAN: Final = 400
 """Pairs that standard deviations are told from."""
+_LAST_PAIRS: Final = 256
+_SIDE: Final = 8
+"""Fewest pairs before a change and after it."""
 _MOVED: Final = 8
 _LEAST_MOVED: Final = 0.2
 _LEAST_SPREAD: Final = 0.05
@@ -175,6 +178,50 @@ class _Pair(NamedTuple):
     new_id: str
 
 
+class _LastPairs:
+    """How the answers of the last pairs differed: from which of them on they differ is told afterwards."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._differences = np.zeros((_LAST_PAIRS, _DIMENSIONS), dtype=np.int8)
+        """In double steps."""
+        self._at = np.zeros(_LAST_PAIRS)
+
+    def add(self, at: float, difference: Floats) -> None:
+        """Take a pair by its difference in steps."""
+        place = self.count % _LAST_PAIRS
+        self._differences[place] = np.rint(difference / 2)
+        self._at[place] = at
+        self.count += 1
+
+    def since(self, weights: Floats) -> float | None:
+        """When a pair was first told as those after it are, by what was learnt; None if too few are.
+
+        The split into two runs of pairs that differ most in how plainly the newer answer is told.
+        """
+        held = min(self.count, _LAST_PAIRS)
+        order = (np.arange(held) + (self.count - held)) % _LAST_PAIRS
+        scores = np.tanh(self._differences[order] @ weights * (2 * STEP))
+        if held < 2 * _SIDE:
+            return None
+        before = np.arange(1, held)
+        sums = np.cumsum(scores)[:-1]
+        gaps = (sums[-1] + scores[-1] - sums) / (held - before) - sums / before
+        split = gaps * np.sqrt(before * (held - before))
+        place = int(split[_SIDE - 1 : held - _SIDE].argmax()) + _SIDE
+        return float(self._at[order[place]])
+
+    def to_json(self) -> list[Any]:
+        """As JSON values."""
+        return [self.count, packed(self._differences), self._at.tolist()]
+
+    def read(self, raw: list[Any]) -> None:
+        """Take what `to_json` wrote."""
+        self.count, differences, at = raw
+        self._differences = unpacked(differences, np.int8).reshape(_LAST_PAIRS, _DIMENSIONS)
+        self._at = np.array(at, dtype=np.float64)
+
+
 class _Run:
     """Pairs since the wagers' product was lowest: what answers looked like before and after."""
 
@@ -185,8 +232,8 @@ class _Run:
         self.since = 0.0
         self.wealth = 0.0
         """Nats."""
-        self.sums: Floats = np.zeros((3, _DIMENSIONS))
-        """Of the older answers, of their squares, of the new ones."""
+        self.sums: Floats = np.zeros((4, _DIMENSIONS))
+        """Of the older answers, of the new ones, and of the squares of both, in steps."""
         self.examples: list[tuple[float, str, str]] = []
         """The pairs that were told best."""
 
@@ -197,7 +244,7 @@ class _Run:
             self.sums[:] = 0
         self.wealth += math.log(wager)
         self.pairs += 1
-        self.sums += (pair.old, pair.old**2, pair.new)
+        self.sums += (pair.old, pair.new, pair.old**2, pair.new**2)
         self.examples = sorted((*self.examples, (wager, pair.old_id, pair.new_id)), reverse=True)[:_EXAMPLES]
 
     def to_json(self) -> list[Any]:
@@ -212,10 +259,9 @@ class _Run:
 
     def moved(self) -> tuple[MovedTrait, ...]:
         """The traits that moved furthest."""
-        n = max(self.pairs, 1)
-        old, squares, new = self.sums * (STEP / n)
-        spread = np.sqrt(np.maximum(squares * STEP - old**2, 0)) + _LEAST_SPREAD
-        distances = (new - old) / spread
+        old, new, old_squares, new_squares = self.sums * (STEP / max(self.pairs, 1))
+        variances = (old_squares + new_squares) * STEP - old**2 - new**2
+        distances = (new - old) / (np.sqrt(np.maximum(variances / 2, 0)) + _LEAST_SPREAD)
         found = [
             _plain_move(trait, old[place], new[place], distances[place])
             for place, trait in enumerate(TRAITS)
@@ -272,6 +318,7 @@ class TraitTest:
     def _begin(self) -> None:
         self._evidence = -math.inf
         self._run = _Run()
+        self._last = _LastPairs()
         self._pairs = 0
         self._variances: Floats = np.full(_DIMENSIONS, _FIRST_VARIANCE, dtype=np.float32)
         self._by_answers = _Learner(_DIMENSIONS)
@@ -288,13 +335,15 @@ class TraitTest:
         return self._reserve.count
 
     def add(self, seen: AnswerSeen) -> TraitEvidence | None:
-        """Take one answer. Returns: evidence if it makes a change suspected; the test begins anew then.
+        """Take one answer; one that cannot be compared with others is passed over.
 
-        Raises: ValueError if the sketch of the prompt is none.
+        Returns: evidence if it makes a change suspected. The test begins anew then, with what came since.
         """
         if seen.traits_version != VERSION or len(seen.traits) != _DIMENSIONS:
             return None
         sketch = Sketch.of(seen.prompt)
+        if sketch is None:
+            return None
         self._clock += 1
         group = self._group((seen.prompt_version, seen.parameters))
         if self._cells.is_repeat(sketch, group):
@@ -356,31 +405,38 @@ class TraitTest:
     def _pair(self, seen: AnswerSeen, place: int, sketch: Sketch) -> TraitEvidence | None:
         old, new = self._answers[place].astype(np.float32), _steps(seen).astype(np.float32)
         difference = (new - old) * np.float32(STEP)
-        scaled = difference * (np.float32(_SCALE) / np.sqrt(self._variances + np.float32(_LEAST_VARIANCE)))
-        told = self._by_answers.bet(scaled)
+        told = self._by_answers.bet(difference * self._scales())
         given = self._by_prompts.bet(sketch.direction - self._reserve.directions[place])
         wager = told / max(0.5, given)
         self._pairs += 1
         rate = np.float32(1 / min(self._pairs + _AFTER, _SPAN))
         self._variances += (difference**2 - self._variances) * rate
         self._reserve.free(place)
+        self._last.add(seen.at, new - old)
         self._run.add(_Pair(seen.at, old, new, self._ids[place], seen.exchange_id), wager)
         self._evidence = _log1pexp(self._evidence) + math.log(wager)
         return self._alarm(seen) if self._evidence >= self._level else None
 
+    def _scales(self) -> Floats:
+        """What the differences of traits are multiplied with for the classifier."""
+        scales: Floats = np.float32(_SCALE) / np.sqrt(self._variances + np.float32(_LEAST_VARIANCE))
+        return scales
+
     def _alarm(self, seen: AnswerSeen) -> TraitEvidence:
         run = self._run
+        since = self._last.since(self._by_answers.weights * self._scales())
+        since = run.since if since is None else since
         evidence = TraitEvidence(
             seen.requested_model,
             seen.at,
-            run.since,
+            since,
             run.pairs,
             self.evidence_log10,
             run.moved(),
             tuple(old for _, old, _ in run.examples),
             tuple(new for _, _, new in run.examples),
         )
-        self._reserve.owners[self._at < run.since] = -1
+        self._reserve.owners[self._at < since] = -1
         self._begin()
         return evidence
 
@@ -400,6 +456,7 @@ class TraitTest:
             "at": self._at.tolist(),
             "ids": self._ids,
             "run": self._run.to_json(),
+            "last": self._last.to_json(),
             "pairs": self._pairs,
             "variances": packed(self._variances),
             "learners": [self._by_answers.to_json(), self._by_prompts.to_json()],
@@ -424,6 +481,7 @@ class TraitTest:
         test._at = np.array(raw["at"], dtype=np.float64)
         test._ids = list(raw["ids"])
         test._run.read(raw["run"])
+        test._last.read(raw["last"])
         test._pairs = raw["pairs"]
         test._variances = unpacked(raw["variances"], np.float32)
         test._by_answers.read(raw["learners"][0])
