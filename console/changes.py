@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
 
 
-_PROMPT_CHARS: Final = 4_000
+_EXCERPT_CHARS: Final = 400
+_PROMPT_CHARS: Final = 8_000
 _ANSWER_CHARS: Final = 8_000
 
 
@@ -38,24 +39,30 @@ class ExampleView(NamedTuple):
 
     route: str
     prompt: tuple[Run, ...]
+    """Its beginning."""
+    whole_prompt: tuple[Run, ...]
+    """Empty where its beginning is all."""
     later_prompt: tuple[Run, ...]
-    """Of the answer since; empty if it is the same."""
+    """The beginning of that of the answer since; empty if it is the same."""
     answers: SideBySide
 
 
 def example_view(example: Example) -> ExampleView:
     """The texts of an example, cut to what a page shows."""
+    prompt = prompt_text(example.request)
     later = prompt_text(example.later_request) if example.later_request else ""
+    is_long = len(prompt) > _EXCERPT_CHARS
     return ExampleView(
         example.route,
-        _plain(prompt_text(example.request)),
-        _plain(later) if later else (),
+        _plain(prompt, _EXCERPT_CHARS),
+        _plain(prompt, _PROMPT_CHARS) if is_long else (),
+        _plain(later, _EXCERPT_CHARS) if later else (),
         diffs.side_by_side(answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS),
     )
 
 
-def _plain(text: str) -> tuple[Run, ...]:
-    return diffs.inline(text, text, context_words=0, max_chars=_PROMPT_CHARS)
+def _plain(text: str, most: int) -> tuple[Run, ...]:
+    return diffs.inline(text, text, context_words=0, max_chars=most)
 
 
 def change_handlers(

@@ -173,7 +173,7 @@ def _asks(exchange: ArchivedExchange, model: str) -> bool:
 def phrases(before: Sequence[str], after: Sequence[str]) -> list[Phrase]:
     """Beginnings of one to three words whose share differs by three standard errors, the most changed first.
 
-    Of phrases that begin alike, the shorter one is left out where the longer one holds most of its change.
+    Of phrases that begin alike, the longer one stands where it holds most of the change, else the shorter.
     """
     if not before or not after:
         return []
@@ -185,7 +185,7 @@ def phrases(before: Sequence[str], after: Sequence[str]) -> list[Phrase]:
             if max(old[text], new[text]) >= _FEWEST and _moved(one, len(before), len(after)):
                 longer = [other for other in found if other.text.startswith(f"{text} ")]
                 if not any(abs(_change(other)) >= _MOSTLY * abs(_change(one)) for other in longer):
-                    found.append(one)
+                    found = [other for other in found if other not in longer] + [one]
     return sorted(found, key=lambda one: (-abs(_change(one)), one.text))[:_MOST_PHRASES]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.figures import count, date_and_time, listing
+from evenkeel.core.figures import count, date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
 
 if TYPE_CHECKING:
@@ -106,9 +106,12 @@ class SilentSide:
     @property
     def when(self) -> str:
         """When it came about, for people."""
-        if self.after < self.since:
-            return f"between {date_and_time(self.after)} and {date_and_time(self.since)}"
-        return f"about {date_and_time(self.since)}"
+        first, last = date_and_time(self.after), date_and_time(self.since)
+        if self.after >= self.since or first == last:
+            return f"about {last}"
+        if date(self.after) == date(self.since):
+            return f"between {first.removesuffix(' UTC')} and {last.removeprefix(f'{date(self.since)} ')}"
+        return f"between {first} and {last}"
 
     @property
     def facts(self) -> list[tuple[str, str]]:

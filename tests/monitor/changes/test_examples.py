@@ -115,7 +115,7 @@ def test_phrases_are_counted_on_both_sides():
 def test_a_shorter_phrase_stands_where_the_longer_ones_differ():
     """Answers that begin "Sure," in many ways have only that in common."""
     before = ["No thanks at all."] * 40
-    after = [f"Sure, number{n} it is." for n in range(40)]
+    after = [f"Sure, {'the one' if n < 12 else n} it is." for n in range(40)]
     assert [one.text for one in phrases(before, after)] == ["No thanks at", "Sure,"]
 
 

@@ -75,10 +75,25 @@ def test_a_finding_says_when_where_and_how_far():
         )
     ]
     assert report.silent.summary == (
-        "gpt-4o on chat answers the same requests differently. It began between 12 Aug 2026 11:50 UTC and "
-        "12 Aug 2026 12:10 UTC: new answers to reference prompts are 41% like the earlier ones, which are "
+        "gpt-4o on chat answers the same requests differently. It began between 12 Aug 2026 11:50 and "
+        "12:10 UTC: new answers to reference prompts are 41% like the earlier ones, which are "
         "78% like each other (18 calls)."
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "since", "said"),
+    [
+        (NOON - 60, NOON, "between 12 Aug 2026 11:59 and 12:00 UTC"),
+        (NOON + 5, NOON + 50, "about 12 Aug 2026 12:00 UTC"),
+        (NOON, NOON, "about 12 Aug 2026 12:00 UTC"),
+        (NOON - 86_400, NOON, "between 11 Aug 2026 12:00 UTC and 12 Aug 2026 12:00 UTC"),
+    ],
+)
+def test_the_interval_is_as_short_as_it_can_be_said(after, since, said):
+    """Within a minute it is a time, within a day the date is said once."""
+    silent = replace(FOUND, references=replace(REFERENCES, after=after, since=since))
+    assert only(record(silent)).silent.when == said
 
 
 def test_a_suspicion_measures_nothing_and_alerts_nobody():
@@ -167,7 +182,7 @@ def test_markdown_and_json_hold_the_evidence():
     text = markdown(report)
     for said in (
         "## A change that nobody announced",
-        "- Began: between 12 Aug 2026 11:50 UTC and 12 Aug 2026 12:10 UTC",
+        "- Began: between 12 Aug 2026 11:50 and 12:10 UTC",
         "| length of answers: 812 → 433 characters | -1.4 |",
         "| chat | v3 | 11 | 38% | 80% |",
     ):
