@@ -161,6 +161,8 @@ class AskedToday:
     fills: int = 0
     """Those to fill among them."""
     bursts: int = 0
+    burst_calls: int = 0
+    """Of all bursts, with those to fill that one left over."""
     usd: float = 0.0
     asked_at: float = 0.0
     """Unix time in seconds of the last call, of any day."""

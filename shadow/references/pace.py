@@ -79,7 +79,9 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
     if asked is None:
         return AskedToday(route, day)
     return (
-        asked if asked.day == day else replace(asked, day=day, calls=0, fills=0, bursts=0, usd=0.0, spare=0)
+        asked
+        if asked.day == day
+        else replace(asked, day=day, calls=0, fills=0, bursts=0, burst_calls=0, usd=0.0, spare=0)
     )
 
 
@@ -195,9 +197,10 @@ def _of_next_version(states: Iterable[ReferenceState]) -> list[ReferenceState]:
 def counted(asked: AskedToday, due: Round, now: float) -> AskedToday:
     """What has been asked once a round is asked; noted before it is, so that no stop can lose it."""
     count = len(due.references)
+    further = asked.burst_calls + count
     if due.asked == "suspicion":
-        return replace(asked, asked_at=now, burst_left=max(0, asked.burst_left - count))
+        return replace(asked, asked_at=now, burst_calls=further, burst_left=max(0, asked.burst_left - count))
     if due.asked == "fill" and asked.spare > 0:
-        return replace(asked, asked_at=now, spare=max(0, asked.spare - count))
+        return replace(asked, asked_at=now, burst_calls=further, spare=max(0, asked.spare - count))
     fills = asked.fills + (count if due.asked == "fill" else 0)
     return replace(asked, asked_at=now, calls=asked.calls + count, fills=fills)

@@ -152,7 +152,7 @@ def test_what_was_asked_today_is_remembered(store, reopen):
     """By route, the last that was noted."""
     assert store.asked("shop") is None
     store.put_asked(AskedToday("shop", "2026-11-23", calls=3))
-    noted = AskedToday("shop", "2026-11-23", 4, 1, 1, 0.25, 99.5, 98.5, "m", 98.75, 60, 5)
+    noted = AskedToday("shop", "2026-11-23", 4, 1, 1, 8, 0.25, 99.5, 98.5, "m", 98.75, 60, 5)
     store.put_asked(noted)
     assert reopen().asked("shop") == noted
     assert store.asked("forms") is None

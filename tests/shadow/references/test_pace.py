@@ -80,10 +80,11 @@ def test_prompt_versions_take_turns_and_within_one_the_longest_unasked():
 
 def test_the_calls_of_a_day_are_a_ceiling():
     """Another day begins with nothing asked, and remembers what was looked into."""
-    asked = AskedToday("shop", TODAY.day, 96, 10, 2, 0.3, NOON, 7.0, "m", 6.0, 5, 3)
+    asked = AskedToday("shop", TODAY.day, 96, 10, 2, 60, 0.3, NOON, 7.0, "m", 6.0, 5, 3)
     assert due([state("a")], AskedToday("shop", TODAY.day, calls=96)) is None
     tomorrow = of_day(asked, "shop", NOON + DAY_S)
     assert (tomorrow.calls, tomorrow.fills, tomorrow.bursts, tomorrow.usd, tomorrow.spare) == (0, 0, 0, 0, 0)
+    assert tomorrow.burst_calls == 0
     assert (tomorrow.suspected_at, tomorrow.burst_left) == (7.0, 5)
     assert of_day(asked, "shop", NOON + 1) == asked
 
@@ -121,7 +122,7 @@ def test_a_suspicion_asks_many_at_once():
     first = due(states, asked)
     assert first == Round("suspicion", ("g", "f", "e", "d"))
     asked = counted(asked, first, NOON)
-    assert (asked.burst_left, asked.calls) == (56, 0)
+    assert (asked.burst_left, asked.burst_calls, asked.calls) == (56, 4, 0)
     states = [one._replace(asked_at=NOON) if one.id in "gfed" else one for one in states]
     # Those with fewer than two answers have nothing to be ranked among.
     assert due(states, asked, now=NOON + 1) == Round("suspicion", ("c", "g", "f", "e"))
@@ -158,7 +159,7 @@ def test_a_burst_ends_when_the_change_is_found():
     found = due([state("a", 0)], spent)
     assert found == Round("fill", ("a",))
     after = counted(spent, found, NOON)
-    assert (after.calls, after.spare) == (96, 0)
+    assert (after.calls, after.burst_calls, after.spare) == (96, 1, 0)
 
 
 def test_without_calls_nothing_is_asked():
