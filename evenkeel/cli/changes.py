@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from evenkeel.cli.options import json_option, table_console, with_stores
+from evenkeel.cli.options import by_option, json_option, table_console, with_stores
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
@@ -20,6 +20,7 @@ from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.settings import SettingsError
+from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ def changes() -> None:
       evenkeel changes list
       evenkeel changes show 3f9c0b2a771e
       evenkeel changes show 3f9c0b2a771e --json
+      evenkeel changes forget-references --route shop --by ann
     """
 
 
@@ -86,6 +88,27 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         click.echo(markdown(report), nl=False)
         if examples:
             click.echo("\n".join(_exhibited(shown)))
+
+
+@changes.command("forget-references")
+@click.option("--route", metavar="NAME", help="Only those of this route.  [all]")
+@by_option
+@with_stores
+def forget_references(stores: Stores, route: str | None, by: str | None) -> None:
+    """Delete reference prompts with their answers; which route's, and who did it, is on record.
+
+    `evenkeel up` keeps new ones from the traffic unless `references.calls_per_day` is 0.
+    """
+    if not by or not by.strip():
+        raise SettingsError("it must be on record who deletes them: say your name with --by")
+    names = [route] if route is not None else sorted({one.route for one in stores.references.states()})
+    forgotten = 0
+    for name in names:
+        dropped = stores.references.drop(name)
+        forgotten += dropped
+        at, detail = round(time.time(), 3), f"{dropped} reference prompts"
+        stores.actions.record(Action(at, by.strip(), "command", "references_forgotten", name, detail))
+    click.echo(f"{forgotten} reference prompt(s) deleted")
 
 
 def _exhibited(shown: Exhibits) -> Iterator[str]:

@@ -11,6 +11,7 @@ from evenkeel.cli.options import settings_options, settings_source
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notifications import unknown_services
 from evenkeel.runtime.preflight import missing_keys, notes, unreachable_upstreams, unusable_redis
+from evenkeel.runtime.references import cost_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,4 +40,7 @@ def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
         sys.exit(1)
     for line in limit_lines(settings):
         click.echo(line)
+    if role != "proxy":
+        for line in cost_lines(settings):
+            click.echo(line)
     click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")

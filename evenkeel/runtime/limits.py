@@ -49,7 +49,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         drift_tolerance=alert.drift_tolerance,
         provisional_after=alert.provisional_after,
         trend_interval_s=settings.console.trend_interval_s,
-        asks_references=asked.calls_per_day > 0,
+        asks_references=settings.asks_references,
         reference_level=alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year),
         limits={"": stated, **calibrated},
         tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,

@@ -272,7 +272,7 @@ def reference_keeper(
     settings: Settings, store: ReferenceStore, tally: Tally
 ) -> Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None:
     """Keeps reference prompts; None if none are asked, or if no exchange may be kept."""
-    if settings.references.calls_per_day == 0 or settings.archive.exchanges_per_route == 0:
+    if not settings.asks_references:
         return None
     return ReferenceKeeper(store, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
 

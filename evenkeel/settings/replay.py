@@ -95,7 +95,7 @@ class References(Section):
     """Prompts of the traffic that are asked again, so that a change nobody announced is found."""
 
     calls_per_day: Annotated[int, Field(ge=0, le=100_000)] = 96
-    """Of a route, spread over the day; 0 asks none, and keeps none."""
+    """Of a route, spread over the day; 0 asks none and keeps none, as an archive of 0 exchanges does."""
     burst_calls: Annotated[int, Field(ge=0, le=1000)] = 60
     """Further calls at once where the answers' traits make a change suspected; twice a day at most."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5

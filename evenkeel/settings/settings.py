@@ -77,6 +77,11 @@ class Settings(BaseSettings):
         route_table(self.routes, injecting=False)
         return self
 
+    @property
+    def asks_references(self) -> bool:
+        """Whether reference prompts are kept and asked: not where no exchange may be kept."""
+        return self.references.calls_per_day > 0 and self.archive.exchanges_per_route > 0
+
     def base_url(self, route: Route) -> str:
         """What an application sets as its base URL to use a route."""
         return f"http://{self.listen.address}{route.prefix}/v1"

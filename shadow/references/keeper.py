@@ -45,6 +45,9 @@ _LIKE_ONES: Final = 8
 """References of a set among which there may be such, where the traffic has no others."""
 _IDLE_S: Final = 86_400.0
 """After which a reference that is not asked any more makes room for another prompt version."""
+_TURNOVER_S: Final = 4 * 3_600.0
+"""Between two that take the place of a ripe one: all answers that new ones are compared with are not given up
+at once."""
 _READ_EVERY_S: Final = 30.0
 
 
@@ -142,7 +145,7 @@ class ReferenceKeeper:
         if any(one.id == original.exchange.id for one in own):
             return False
         most = _most(of_route, own)
-        return len(own) < most or any(one.ripe or _is_idle(one, now) for one in own)
+        return len(own) < most or bool(_done(own, now))
 
     def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
         """The place that the exchange gets; None if it says too little that others do not."""
@@ -157,7 +160,7 @@ class ReferenceKeeper:
             if len(of_route) < A_ROUTE:
                 return _Place(None)
             return _Place(_leaving(of_route, now))
-        leaving = [one for one in own if one.ripe or _is_idle(one, now)]
+        leaving = _done(own, now)
         if leaving and (new or len(own) <= _LIKE_ONES):
             return _Place(min(leaving, key=lambda one: (one.taken_at, one.id)).id)
         return None
@@ -192,6 +195,12 @@ def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
         return not _is_idle(one, now), -size, not one.ripe, one.taken_at, one.id
 
     return min(of_route, key=rank).id
+
+
+def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
+    """Those of a set that another prompt may take the place of now."""
+    settled = all(one.taken_at <= now - _TURNOVER_S for one in own)
+    return [one for one in own if (one.ripe and settled) or _is_idle(one, now)]
 
 
 def _is_idle(state: ReferenceState, now: float) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.metrics.similarity.likeness import likeness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Answer
 
@@ -26,13 +26,19 @@ class Ranking(NamedTuple):
     former: float | None
 
 
-def ranked(earlier: Sequence[Answer], new: Answer, before: Sequence[Answer] = ()) -> Ranking:
+def ranked(
+    earlier: Sequence[Answer],
+    new: Answer,
+    before: Sequence[Answer] = (),
+    alike: Callable[[str, str], float] = likeness,
+) -> Ranking:
     """Rank an answer by its mean likeness to the others, among the same figures of each of those.
 
     Args:
         earlier: answers that it is compared with; without any, nothing is said of it.
         new: the answer.
         before: answers from before the last change.
+        alike: how like two texts are, in [0, 1]; symmetric.
     """
     texts = [text_of(answer) for answer in (*earlier, new)]
     count = len(texts)
@@ -40,13 +46,13 @@ def ranked(earlier: Sequence[Answer], new: Answer, before: Sequence[Answer] = ()
     within = 0.0
     for one in range(count):
         for other in range(one):
-            alike = likeness(texts[other], texts[one])
-            sums[one] += alike
-            sums[other] += alike
-            within += alike if one < count - 1 else 0.0
+            found = alike(texts[other], texts[one])
+            sums[one] += found
+            sums[other] += found
+            within += found if one < count - 1 else 0.0
     mine = sums[-1]
     pairs = (count - 1) * (count - 2) / 2
-    former = [likeness(text_of(answer), texts[-1]) for answer in before]
+    former = [alike(text_of(answer), texts[-1]) for answer in before]
     return Ranking(
         compared=count,
         below=sum(one < mine - _SAME for one in sums[:-1]),

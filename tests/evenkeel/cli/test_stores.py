@@ -15,6 +15,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
+from evenkeel.stores.references import Reference
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.experiments.calibrate.planted_goldens import write_goldens
@@ -164,6 +165,27 @@ def test_the_folder_of_the_environment_does_not_hide_the_redis(config, run, monk
     assert json.loads(run("goldens", "list", "--json")) == []
     assert config.is_file()
     assert not (tmp_path / "other").exists()
+
+
+def test_reference_prompts_are_forgotten_by_command(stores, run):
+    """Of one route or all; who did it is on record, as of the page."""
+    kept = Reference(
+        id="x", route="shop", requested_model="m", prompt_version="", path="/v1/chat/completions",
+        request="{}", taken_at=1.0, answers=(),
+    )  # fmt: skip
+    for name, route in (("a", "shop"), ("b", "shop"), ("c", "forms")):
+        stores.references.add(replace(kept, id=name, route=route))
+    said = run("changes", "forget-references", "--route", "shop", "--by", "ann")
+    assert said.strip() == "2 reference prompt(s) deleted"
+    assert [one.id for one in stores.references.states()] == ["c"]
+    run("changes", "forget-references", "--by", "bob")
+    assert stores.references.states() == []
+    latest = stores.actions.latest(2)
+    assert [(one.by, one.what, one.subject) for one in latest] == [
+        ("bob", "references_forgotten", "forms"),
+        ("ann", "references_forgotten", "shop"),
+    ]
+    run("changes", "forget-references", "--by", " ", code=2)
 
 
 def test_the_command_says_what_is_not_there(tmp_path):

@@ -142,7 +142,7 @@ def test_a_set_is_diverse(keeping):
 
 
 def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
-    """Until then a full set stays as it is."""
+    """Until then a full set stays as it is, and for four hours after the last was taken."""
     for number in range(A_SET + 1):
         keeping.keep(original(number))
     first, *others = keeping.ids
@@ -150,6 +150,9 @@ def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
     more = tuple(KeptAnswer(Answer("x"), 1.0, "m-1", "asked") for _ in range(RIPE))
     keeping.store.update(others[4], lambda one: dataclasses.replace(one, answers=more))
     keeping.now += 60
+    keeping.keep(original(98))
+    assert keeping.ids == [first, *others]
+    keeping.now += 4 * 3600
     keeping.keep(original(99))
     assert set(keeping.ids) == {first, *others, original(99).exchange.id} - {others[4]}
 

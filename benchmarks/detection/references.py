@@ -1,0 +1,310 @@
+"""Reference prompts alone: calls until a change is found, and false alarms while there is none.
+
+Run from the root of the repository:
+python -m benchmarks.detection.references [--seed 1] [--runs 20] [--years 200]
+
+Reads ../shared/data beside the repository; says so and counts only false alarms where it is absent. The
+changes are recorded: LLMDrift's upgrades of two models under one name, with noise planted where there is one
+answer a question; GPT-4o's answers under other instructions, with its real noise at temperature 0; and
+answers to the same intents in 30 wordings and temperatures, taken for reruns, which is more noise than a
+temperature of 0.7 makes. False alarms are counted over simulated years of the default calls, in which answers
+are drawn anew and ranked as in production.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.stats import chi2
+
+from benchmarks.kit import DOCS, Table
+from evenkeel.core.pair import Answer
+from evenkeel.core.sightings import ReferenceAnswered
+from evenkeel.metrics.similarity.likeness import likeness
+from evenkeel.monitor.detect.references import BETS, ReferenceTest, alarm_level
+from evenkeel.settings.replay import References
+from evenkeel.shadow.references.keeper import A_SET
+from evenkeel.shadow.references.ranking import ranked
+from evenkeel.simulate.recorded import RecordedAnswers, altered
+from evenkeel.stores.references import RIPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+DATA: Final = DOCS.parents[1] / "shared" / "data"
+USUAL: Final = References()
+LEVEL: Final = alarm_level(USUAL.calls_per_day, USUAL.burst_calls, USUAL.false_alarms_per_year)
+MOST: Final = 400
+"""Calls after a change until it counts as not found."""
+PLANTED: Final = 0.3
+"""Share of the answers that are altered where one was recorded."""
+_SAME: Final = 1e-9
+_TESTED: Final = 100_000
+"""P-values that are tested for being uniform."""
+NOISE: Final = (0.0, 0.3, 0.84)
+"""Shares of resends that are worded otherwise: none, a usual one, and GPT-4o's."""
+
+_known: dict[tuple[str, str], float] = {}
+
+
+def _alike(one: str, other: str) -> float:
+    if one == other:
+        return 1.0
+    key = (one, other) if one < other else (other, one)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = likeness(*key)
+    return found
+
+
+class Reruns:
+    """Answers to one prompt, drawn without return as far as there are several; a single one is altered."""
+
+    def __init__(self, samples: Sequence[str], others: Sequence[str], rng: random.Random) -> None:
+        self._samples = rng.sample(samples, len(samples))
+        self._others = others
+        self._rng = rng
+        self._next = 0
+
+    def draw(self) -> str:
+        """One more answer."""
+        rng = self._rng
+        if len(self._samples) == 1:
+            given = self._samples[0]
+            return altered(given, rng.choice(self._others), rng) if rng.random() < PLANTED else given
+        if self._next == len(self._samples):
+            rng.shuffle(self._samples)
+            self._next = 0
+        self._next += 1
+        return self._samples[self._next - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A recorded change: by prompt the answers of before and after."""
+
+    name: str
+    prompts: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    others: tuple[tuple[str, ...], tuple[str, ...]]
+    """Answers of before and of after that planted noise takes sentences from."""
+
+    @property
+    def noise(self) -> float:
+        """How unlike two recorded answers of before are, on average; 0 where there is one each."""
+        several = [before for before, _ in self.prompts if len(before) > 1]
+        return 1 - statistics.fmean(_alike(*one[:2]) for one in several) if several else 0.0
+
+
+def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int | None:
+    """Calls after a change until it is found; None if that takes more than 400.
+
+    Args:
+        upgrade: what changes.
+        first: answers of before that each reference has.
+        rng: chooses references and answers.
+    """
+    chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
+    old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
+    new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
+    bags = [[Answer(reruns.draw()) for _ in range(first)] for reruns in old]
+    test = ReferenceTest(LEVEL)
+    for number in range(MOST):
+        place = number % len(chosen)
+        answer = Answer(new[place].draw())
+        if test.add(_answered(number, place, bags[place], answer, rng)) is not None:
+            return number + 1
+        bags[place].append(answer)
+    return None
+
+
+def _answered(
+    number: int, place: int, bag: Sequence[Answer], answer: Answer, rng: random.Random
+) -> ReferenceAnswered:
+    said = ranked(bag, answer, alike=_alike)
+    name = f"reference/{rng.random()}"
+    return ReferenceAnswered(name, float(number), "r", "m", "m", "p", f"{place}", "suspicion", *said[:5])
+
+
+def upgrades() -> Iterator[Upgrade]:
+    """The recorded changes."""
+    drift = RecordedAnswers.load(DATA / "llm_drift")
+    for before, after in (("gpt-4-0314", "gpt-4-0613"), ("gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613")):
+        yield _upgrade(f"{before} → {after.rpartition('-')[2]}, five tasks", drift, before, after)
+    stability = DATA / "llm_stability"
+    conditions = RecordedAnswers.load(
+        stability / "gpt4o_math_10_prompt_conditions.jsonl.gz", version_from="condition"
+    )
+    for before, after in (
+        ("0", "grice"), ("schema", "str_chomsky"), ("0", "answ_schema"), ("grice", "gricean_long"),
+        ("no_ling", "chomsky"), ("no_grice", "no_ling"),
+    ):  # fmt: skip
+        yield _upgrade(f"GPT-4o, instructions {before} → {after}", conditions, before, after, 8)
+    yield from _wordings()
+
+
+def _upgrade(name: str, recorded: RecordedAnswers, before: str, after: str, needed: int = 1) -> Upgrade:
+    def texts(place: int, version: str) -> tuple[str, ...]:
+        return tuple(one.text for one in recorded.samples(place, version))
+
+    pairs = [(texts(place, before), texts(place, after)) for place in range(len(recorded.prompts))]
+    found = tuple(pair for pair in pairs if min(map(len, pair)) >= needed)
+    others = tuple(tuple(one for pair in found for one in pair[side]) for side in (0, 1))
+    return Upgrade(name, found, (others[0], others[1]))
+
+
+def _wordings() -> Iterator[Upgrade]:
+    """The same intents in 15 wordings at two temperatures, as if they were reruns of one prompt."""
+    recorded = RecordedAnswers.load(DATA / "pbss")
+    by_intent: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for place, prompt in enumerate(recorded.prompts):
+        for version in recorded.versions:
+            said = (one.text for one in recorded.samples(place, version))
+            by_intent[prompt.task or prompt.text][version].extend(said)
+    gpt, mistral, openchat = recorded.versions
+    for before, after in ((gpt, openchat), (gpt, mistral), (openchat, mistral)):
+        pairs = tuple((tuple(one[before]), tuple(one[after])) for one in by_intent.values())
+        names = " → ".join(name.partition("_")[0].removesuffix("ai") for name in (before, after))
+        yield Upgrade(f"{names}, wordings as reruns", pairs, ((), ()))
+
+
+def found_table(runs: int, seed: int) -> Table:
+    """Calls until each change is found, with two first answers and with four."""
+    rows = []
+    for upgrade in upgrades():
+        cells: list[str | float | None] = [upgrade.name, upgrade.noise]
+        for first in (2, 4):
+            calls = sorted(
+                calls_until_found(upgrade, first, random.Random(f"{seed} {run}")) or MOST + 1
+                for run in range(runs)
+            )
+            slowest = calls[max(0, round(0.9 * runs) - 1)]
+            cells += [statistics.median(calls), slowest if slowest <= MOST else None]
+            cells.append(sum(one <= MOST for one in calls) / runs)
+        rows.append(tuple(cells))
+    return Table(
+        "references-found",
+        (
+            "change", "1 − likeness of reruns", "calls, two answers", "in 9 of 10", "found",
+            "calls, four answers", "in 9 of 10 ", "found ",
+        ),
+        tuple(rows),
+        notes=(f"{A_SET} references; medians of {runs} runs; evidence {LEVEL:,.0f}; at most {MOST} calls.",),
+    )  # fmt: skip
+
+
+def _weights(noise: float, kinds: int) -> NDArray[np.float64]:
+    """Chances of some answers, so that two differ in that share of all pairs."""
+    # One frequent answer with chance a, the others alike: 1 − a² − (1 − a)²/(k − 1) = noise.
+    most = 1 - 1 / kinds
+    spread = float(np.sqrt(max(0.0, 1 - min(noise, most) / most)))
+    first = 1 / kinds + (1 - 1 / kinds) * spread
+    return np.array([first, *[(1 - first) / (kinds - 1)] * (kinds - 1)])
+
+
+class Years:
+    """Many routes at once on which nothing changes: answers drawn by chance, ranked by their likeness."""
+
+    def __init__(self, noise: float, texts: Sequence[Sequence[str]], routes: int, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._alike = np.array([[[_alike(a, b) for b in one] for a in one] for one in texts])
+        self._weights = _weights(noise, len(texts[0]))
+        self._bags = np.zeros((len(texts), routes, len(texts[0])), dtype=np.int64)
+        self._routes = routes
+        self._wealth = np.zeros((len(BETS), routes))
+        self.alarms = 0
+        self.p_values: list[NDArray[np.float64]] = []
+
+    def _draw(self) -> NDArray[np.int64]:
+        chances = np.cumsum(self._weights)
+        return np.searchsorted(chances, self._rng.random(self._routes) * chances[-1]).astype(np.int64)
+
+    def ask(self, place: int) -> None:
+        """One call of every route, about the same reference; one with 16 answers begins with two new ones."""
+        bags = self._bags[place]
+        every = np.arange(self._routes)
+        if not bags[0].sum() or bags[0].sum() >= RIPE:
+            bags[:] = 0
+            for _ in range(2):
+                bags[every, self._draw()] += 1
+        new = self._draw()
+        bags[every, new] += 1
+        count = int(bags[0].sum())
+        sums = bags @ self._alike[place] - np.diag(self._alike[place])
+        mine = sums[every, new][:, None]
+        below = (bags * (sums < mine - _SAME)).sum(axis=1)
+        ties = (bags * (np.abs(sums - mine) <= _SAME)).sum(axis=1)
+        lots = self._rng.random(self._routes)
+        rank = below + 1 + (lots * ties).astype(np.int64)
+        self.p_values.append((below + (1 - lots) * ties) / count)
+        k = np.array(BETS)[:, None]
+        bets = count * ((rank / count) ** k - ((rank - 1) / count) ** k)
+        self._wealth = (self._wealth + 1 / len(BETS)) * bets
+        alarmed = self._wealth.sum(axis=0) >= LEVEL
+        self.alarms += int(alarmed.sum())
+        self._wealth[:, alarmed] = 0.0
+
+
+def alarms_table(years: int, seed: int, texts: Sequence[Sequence[str]]) -> Table:
+    """False alarms a year, and whether ranks are uniform, by the noise."""
+    calls = 365 * USUAL.calls_per_day
+    rows = []
+    for noise in NOISE:
+        simulated = Years(noise, texts, years, seed)
+        for number in range(calls):
+            simulated.ask(number % len(texts))
+            if len(simulated.p_values) * years > _TESTED:
+                simulated.p_values.pop(0)
+        first = np.concatenate(simulated.p_values)[:_TESTED]
+        counts, _ = np.histogram(first, bins=20, range=(0.0, 1.0))
+        expected = len(first) / 20
+        uniform = float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 19))
+        rows.append((noise, simulated.alarms, simulated.alarms / years, uniform))
+    stated = USUAL.false_alarms_per_year
+    return Table(
+        "references-alarms",
+        ("resends worded otherwise", f"alarms in {years} years", "a year", "p of uniform ranks"),
+        tuple(rows),
+        digits=3,
+        notes=(
+            f"At most {stated:g} a year are stated. {calls:,} calls a year; the last {_TESTED:,} p-values.",
+        ),
+    )
+
+
+_WORDED: Final = (
+    "It takes four days.", "Four days.", "Delivery takes four working days.", "About four days, usually.",
+    "You will have it in four days.", "Four days, or five at Christmas!",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=20, help="runs of each change")
+    parser.add_argument("--years", type=int, default=200, help="years of one route without a change")
+    options = parser.parse_args()
+    tables: list[Callable[[], Table]] = [
+        partial(alarms_table, options.years, options.seed, [_WORDED] * A_SET)
+    ]
+    if DATA.is_dir():
+        tables.append(partial(found_table, options.runs, options.seed))
+    else:
+        print("no data beside the repository (../shared/data): false alarms only", file=sys.stderr)
+    for table in tables:
+        measured = table()
+        print(f"## {measured.name}\n\n{measured.markdown()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Reference prompts in a process: what is noticed of changes, and what is said of costs beforehand."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.core.cells import ChangeMark, RouteChanges
+from evenkeel.core.pair import Answer
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.record import ChangeRecord, Tally
+from evenkeel.monitor.changes.silent import Silent
+from evenkeel.runtime.references import Noticing, cost_lines, pace_of
+from evenkeel.runtime.replays import reference_target
+from evenkeel.runtime.stores import connect
+from evenkeel.settings import Settings
+from evenkeel.shadow.references.asker import Noticed, Renamed
+from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.references import Reference
+from tests.monitor.changes.silent_evidence import references, traits
+
+NOW = 10 * DAY_S
+
+
+def settings(tmp_path, **given):
+    routes = [{"name": "shop", "upstream": "http://h/v1", "fallbacks": ["http://b/base"]}]
+    return Settings(**{"routes": routes, "data_dir": tmp_path, **given})
+
+
+def mark(kind, at, after="m-2"):
+    return ChangeMark(kind, "m-1", after, at, 1)
+
+
+def noticed(marks, silent=None, reads=None):
+    def records():
+        if reads is not None:
+            reads.append(1)
+        return [ChangeRecord("c", "shop", tuple(marks), Tally(), Tally(), 0, silent)]
+
+    return Noticing(lambda: [RouteChanges("shop", {}, tuple(marks))], records, lambda: NOW)()
+
+
+def test_another_model_name_is_noticed_for_a_day():
+    """Without reading the records, which costs more."""
+    reads = []
+    marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.PROMPT, NOW)]
+    assert noticed(marks, reads=reads) == Noticed(renamed=(Renamed("shop", "m-2", NOW - 5),))
+    assert reads == []
+
+
+def test_suspicions_and_findings_are_noticed_with_their_model():
+    """As the evidence says."""
+    suspected, found = traits(at=NOW - 60), references(at=NOW - 30)
+    seen = noticed([mark(kinds.TRAITS, NOW - 60)], Silent(suspected, found))
+    assert seen.suspected == (Suspicion("shop", suspected.requested_model, NOW - 60),)
+    assert seen.found == (Found("shop", found.requested_model, NOW - 30, found.since),)
+    old = Silent(traits(at=NOW - 2 * DAY_S), None)
+    assert noticed([mark(kinds.TRAITS, NOW - 60)], old) == Noticed()
+
+
+def test_without_an_archive_nothing_is_asked(tmp_path):
+    """Who keeps no exchanges keeps no references either."""
+    assert pace_of(settings(tmp_path)) == Pace(96, 60, 0.5)
+    assert pace_of(settings(tmp_path, archive={"exchanges_per_route": 0})).calls_per_day == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "upstream", "url"),
+    [
+        ("/v1/chat/completions?v=7", 0, "http://h/v1/chat/completions?v=7"),
+        ("/v1/chat/completions", 1, "http://b/base/chat/completions"),
+        ("/v1/chat/completions", 2, "http://h/v1/chat/completions"),
+    ],
+)
+def test_a_reference_goes_where_it_was_answered(tmp_path, monkeypatch, path, upstream, url):
+    """With the credential of replays; an upstream that is gone is the first."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "k")
+    kept = Reference(
+        id="x", route="shop", requested_model="m", prompt_version="", path=path, request="{}",
+        taken_at=0.0, answers=(), upstream=upstream,
+    )  # fmt: skip
+    target = reference_target(settings(tmp_path))(kept)
+    assert (target.url, target.headers) == (url, (("authorization", "Bearer k"),))
+
+
+def test_costs_are_said_beforehand(tmp_path):
+    """96 calls of 1,000 and 400 tokens cost 96 · (0.0004 + 0.00064) = 0.10 dollars; with bursts 0.22."""
+    said, promise, head, *rows = cost_lines(settings(tmp_path))
+    assert "96 calls, 134,400 tokens, 0.10 dollars a day" in said
+    assert "216 calls and 0.22 dollars on a day with two suspicions; limit 0.50 dollars" in said
+    assert "0.5 false alarms a year" in promise
+    assert head.split() == ["calls", "a", "day", "clear", "moderate", "subtle"]
+    assert [row.split()[0] for row in rows] == ["24", "48", "96", "192", "384"]
+    # log10(76,320) = 4.88, at 0.54 a call: ten calls, which are 2.5 hours of 96 a day.
+    assert rows[2].split()[:6] == ["96", "(set)", "10", "calls,", "2", "h"]
+
+
+def test_costs_are_those_of_the_traffic_where_some_was_kept(tmp_path):
+    """By the model and the tokens of the archived exchanges."""
+    given = settings(tmp_path, prices={"own": {"input_usd": 1.0, "output_usd": 10.0}})
+    stores = connect(given)
+    for number in range(3):
+        stores.archive.put(
+            ArchivedExchange(
+                id=f"e{number}",
+                route="shop",
+                path="/v1/chat/completions",
+                request="{}",
+                model="own",
+                answer=Answer("a", prompt_tokens=2000, completion_tokens=100),
+                received_at=1.0,
+            )
+        )
+    stores.close()
+    said = next(cost_lines(given))
+    # 96 · (0.002 + 0.001)
+    assert "96 calls, 201,600 tokens, 0.29 dollars a day" in said
+    assert "as in 3 archived exchanges, at own" in said
+
+
+def test_who_asks_none_is_told(tmp_path):
+    """A change can then only be suspected."""
+    (said,) = cost_lines(settings(tmp_path, references={"calls_per_day": 0}))
+    assert "none are asked" in said
