@@ -362,6 +362,8 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     Returns: as many as the event's run holds. Fewer once the log no longer has them. The run is chosen in
     hindsight, so its mean errs towards the change.
     """
+    if event.what == "change":
+        return []  # it rests on answers and references, which are in the report on the change
     wanted = min(most, event.run_trials or most)
     narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
     found: list[LoggedVerdict] = []
