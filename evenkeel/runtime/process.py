@@ -35,6 +35,8 @@ _JOIN_S = 5.0
 _NICENESS = 10
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
+_COLLECT_AFTER = (20_000, 20, 50)
+"""New objects of which the collector looks through the youngest, and how often through older ones."""
 
 
 def stay_responsive() -> None:
@@ -43,10 +45,12 @@ def stay_responsive() -> None:
     To be called once everything is loaded and before anything is served. A full collection holds up every
     thread until it is done: about 100 ms for the modules and the tables of languages and prices alone, and
     more with an encoder. What exists by now is left out of all later ones. `python -m benchmarks.worker`
-    measures the lag of the event loop.
+    measures the lag of the event loop. What comes later is looked through less often than usual: that takes
+    a tenth of the monitor's time otherwise (`python -m benchmarks.monitor`).
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
 
 
 def take_short_turns() -> None:
