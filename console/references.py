@@ -61,8 +61,8 @@ class RouteReferences(NamedTuple):
 
     @property
     def calls(self) -> int:
-        """Calls of this UTC day, without those at once on a suspicion."""
-        return self.asked.calls if self.asked else 0
+        """Calls of this UTC day, those at once on a suspicion included."""
+        return self.asked.calls + self.asked.burst_calls if self.asked else 0
 
 
 def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:

@@ -12,6 +12,8 @@ import click
 from rich.table import Table
 
 from evenkeel.cli.options import by_option, json_option, table_console, with_stores
+from evenkeel.core.text import markdown as in_markdown
+from evenkeel.core.text import visible
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
@@ -122,10 +124,11 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
         for name in ("prompt", "before", "later_prompt", "after"):
             if one[name] is not None:
                 yield f"\n{name.replace('_', ' ').capitalize()}:\n"
-                yield from (f"    {line}" for line in one[name].splitlines())
+                yield from (f"    {visible(line)}" for line in one[name].splitlines())
     if shown.phrases:
         yield "\n| answers begin | before | since |\n|---|---:|---:|"
-        yield from (f"| `{one.text}` | {one.before:.0%} | {one.after:.0%} |" for one in shown.phrases)
+        for one in shown.phrases:
+            yield f"| {in_markdown(one.text)} | {one.before:.0%} | {one.after:.0%} |"
 
 
 def _book(stores: Stores) -> ChangeBook:

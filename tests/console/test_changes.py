@@ -202,7 +202,7 @@ def test_reference_prompts_are_listed_by_route_and_version(console_client, make_
     page = served.get("/references").text
     for said in (
         "4 reference prompts",
-        "53 calls in turn and 1 burst of 60 at most",
+        "53 calls, $0.08; 22 of them",
         "version not known",
         "None yet.",
     ):
