@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from evenkeel.simulate.model import Message
 from evenkeel.simulate.requests import (
@@ -18,6 +18,7 @@ from evenkeel.simulate.requests import (
     read_form,
     read_messages,
     read_model,
+    read_temperature,
     read_text,
     read_tools,
     wants_usage,
@@ -48,6 +49,8 @@ class Completion:
     """"" where a tool is called."""
     tool_call: ToolCall | None
     prompt_tokens: int
+    finish_reason: str = "stop"
+    """Why a text ended, as chat completions name it; a call of a tool has its own reason."""
 
     @property
     def tokens(self) -> int:
@@ -176,6 +179,7 @@ class ChatApi(Api):
         )
         return ModelRequest(
             model=model,
+            temperature=read_temperature(raw),
             messages=read_messages(raw.get("messages")),
             stream=bool(raw.get("stream")),
             include_usage=include_usage,
@@ -237,7 +241,7 @@ def _flat(response_format: object) -> object:
 
 
 def _finish_reason(completion: Completion) -> str:
-    return "tool_calls" if completion.tool_call else "stop"
+    return "tool_calls" if completion.tool_call else completion.finish_reason
 
 
 def _tool_call(completion: Completion, call: ToolCall) -> dict[str, Any]:
@@ -267,6 +271,7 @@ class CompletionsApi(Api):
             )
         return ModelRequest(
             model=model,
+            temperature=read_temperature(raw),
             messages=(Message("user", prompt),),
             stream=bool(raw.get("stream")),
             include_usage=include_usage,
@@ -276,7 +281,7 @@ class CompletionsApi(Api):
 
     def body(self, completion: Completion) -> bytes:
         """One choice with the text."""
-        return _answer(completion, "text_completion", _choice(completion.text, "stop"))
+        return _answer(completion, "text_completion", _choice(completion.text, completion.finish_reason))
 
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
@@ -286,7 +291,7 @@ class CompletionsApi(Api):
         usage: dict[str, Any] = {"usage": None} if include_usage else {}
         for piece in bundles(completion.text, tokens_per_event):
             yield data_event({**head, "choices": [_choice(piece, None)], **usage})
-        yield data_event({**head, "choices": [_choice("", "stop")], **usage})
+        yield data_event({**head, "choices": [_choice("", completion.finish_reason)], **usage})
         yield from _end(completion, head, include_usage=include_usage)
 
 
@@ -325,6 +330,7 @@ class MessagesApi(Api):
         own = [_function(tool) for tool in tools if _is_own(tool)] if isinstance(tools, list) else None
         return ModelRequest(
             model=model,
+            temperature=read_temperature(raw),
             messages=((Message("system", system), *messages) if system else messages),
             stream=bool(raw.get("stream")),
             include_usage=True,
@@ -396,8 +402,11 @@ def _block(completion: Completion) -> dict[str, Any]:
     return {"type": "text", "text": completion.text}
 
 
+_STOP_REASONS: Final = {"length": "max_tokens", "content_filter": "refusal"}
+
+
 def _stop_reason(completion: Completion) -> str:
-    return "tool_use" if completion.tool_call else "end_turn"
+    return "tool_use" if completion.tool_call else _STOP_REASONS.get(completion.finish_reason, "end_turn")
 
 
 def _is_tool_result(message: dict[str, Any]) -> bool:
@@ -449,6 +458,7 @@ class ResponsesApi(Api):
         head = (Message("system", instructions),) if instructions else ()
         return ModelRequest(
             model=model,
+            temperature=read_temperature(raw),
             messages=(*head, *_read_input(raw.get("input"))),
             stream=bool(raw.get("stream")),
             include_usage=True,
@@ -459,7 +469,7 @@ class ResponsesApi(Api):
 
     def body(self, completion: Completion) -> bytes:
         """The whole response with its one output item."""
-        return json.dumps(_response(completion, "completed", [_item(completion)])).encode()
+        return json.dumps(_response(completion, _ended(completion), [_item(completion)])).encode()
 
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
@@ -497,7 +507,17 @@ def _events(completion: Completion, tokens_per_event: int) -> Iterator[dict[str,
         yield {"type": "response.output_text.done", **place, "text": completion.text, "logprobs": []}
         yield {"type": "response.content_part.done", **place, "part": _part(completion.text)}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
-    yield {"type": "response.completed", "response": _response(completion, "completed", [item])}
+    status = _ended(completion)
+    yield {"type": f"response.{status}", "response": _response(completion, status, [item])}
+
+
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Why a response was cut, by the reason in the words of chat completions."""
+
+
+def _ended(completion: Completion) -> Literal["completed", "incomplete"]:
+    """The status of a response that is over."""
+    return "incomplete" if completion.finish_reason in _INCOMPLETE else "completed"
 
 
 def _response(completion: Completion, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
@@ -514,7 +534,9 @@ def _response(completion: Completion, status: str, output: list[dict[str, Any]])
         "created_at": completion.created,
         "status": status,
         "error": None,
-        "incomplete_details": None,
+        "incomplete_details": {"reason": _INCOMPLETE[completion.finish_reason]}
+        if status == "incomplete"
+        else None,
         "instructions": None,
         "metadata": {},
         "model": completion.model,
@@ -525,7 +547,7 @@ def _response(completion: Completion, status: str, output: list[dict[str, Any]])
         "tools": [],
         "top_p": None,
         "store": False,
-        "usage": usage if status == "completed" else None,
+        "usage": None if status == "in_progress" else usage,
     }
 
 

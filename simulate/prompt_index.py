@@ -17,13 +17,14 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,29 +32,31 @@ if TYPE_CHECKING:
 
 How = Literal["exact", "near", "nearest"]
 
-_LEAST_LIKENESS: Final = 0.55
-"""Of the weight of a known prompt's words, the share that a request must have."""
-_CANDIDATES: Final = 24
-"""Prompts that are looked at closely."""
-_TIE: Final = 0.1
-"""Likeness by words within which the characters decide."""
-_COMMON: Final = 0.1
-"""Words in more than this share of the prompts tell little and nominate none, ..."""
-_FEW: Final = 200
-"""... unless they are in fewer prompts than this."""
-_LONG_WORD: Final = 5
-_END: Final = 3
+_CANDIDATES: Final = 200
+"""Prompts nominated by their words."""
+_LOOKS: Final = 8
+"""Of them, those with the right numbers that are looked at closely; as many are compared with these."""
+_COMMON: Final = 1 / 16
+"""Share of the prompts from which on it is faster to add a word's weight to all, be it nothing."""
+_LEAST_LIKENESS: Final = 0.5
+"""Of what tells a known prompt from others like it, the share that a request must have."""
+_ALIKE: Final = 0.5
+"""Share of a prompt's words and pairs from which on another one is of the same template."""
 _COPIED: Final = 85.0
 """Likeness, of 100, from which on a sentence is one of the known prompt, not an added one."""
+_LONG_WORD: Final = 5
+_END: Final = 3
 
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Scripts without spaces between words."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[-+*/=<>^]")
+"""What is compared closely: words, single characters of scripts without spaces, and signs of formulas."""
 _IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 _SPACE: Final = re.compile(r"\s+")
 _NUMBER: Final = re.compile(r"\d+")
 _LIST_MARK: Final = re.compile(r"^\s*\(?\d{1,2}[.)]\s", re.MULTILINE)
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - other scripts' stops
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 
 
 class Found(NamedTuple):
@@ -65,16 +68,52 @@ class Found(NamedTuple):
     """`exact`: equal but for case, white space and roles; `near`: worded differently; `nearest`: the
     best there is, on demand."""
     likeness: float
-    """Share of the weight of its words that the request has, in [0, 1]."""
+    """Share of what tells it from others like it that the request has, in [0, 1]."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    words: frozenset[str]
-    weight: float
+class _Sentence(NamedTuple):
+    """A sentence with numbers, and without them."""
+
+    masked: str
+    numbers: frozenset[str]
+
+
+class _Asked(NamedTuple):
+    """A prompt as it is compared: the users' words, and apart from them what others said."""
+
+    raw: str
     text: str
-    full_text: str
+    others: str
+    features: frozenset[str]
+    tokens: list[str]
     numbers: Counter[str]
+    counted: tuple[_Sentence, ...]
+    """Sentences with numbers."""
+
+    @classmethod
+    def read(cls, messages: Sequence[Message]) -> _Asked:
+        raw = _user_text(messages)
+        text = _plain(raw)
+        others = _plain(_text(message for message in messages if message.role != "user"))
+        numbers = Counter(_NUMBER.findall(text))
+        sentences = tuple(
+            _Sentence(_NUMBER.sub("0", sentence), found)
+            for sentence in map(_plain, _SENTENCE_END.split(raw))
+            if (found := frozenset(_NUMBER.findall(sentence))) and len(_WORD.findall(sentence)) > len(found)
+        )
+        return cls(raw, text, others, _features(text), _TOKEN.findall(text), numbers, sentences)
+
+
+@dataclass(slots=True)
+class _Known:
+    text: str
+    others: str
+    tokens: list[str]
+    numbers: Counter[str]
+    needed: Counter[str]
+    """The numbers that no list was numbered with; those come and go with the layout."""
+    units: frozenset[str] | None = None
+    """Tokens and pairs of them, once somebody asked."""
 
 
 class PromptIndex:
@@ -91,28 +130,32 @@ class PromptIndex:
             alike = key is not _user_key
             self._exact.append({text: found[0] for text, found in places.items() if alike or len(found) == 1})
         postings: defaultdict[str, list[int]] = defaultdict(list)
-        words = [_features(_user_text(messages)) for messages in prompts]
-        for place, features in enumerate(words):
-            for feature in features:
+        read = [_Asked.read(messages) for messages in prompts]
+        for place, asked in enumerate(read):
+            for feature in asked.features:
                 postings[feature].append(place)
         self._weights = {name: _weight(name, len(places), len(prompts)) for name, places in postings.items()}
         self._unheard = _weight("", 1, len(prompts))
-        self._postings = {
-            name: np.array(places, dtype=np.int32)
-            for name, places in postings.items()
-            if len(places) <= max(_FEW, _COMMON * len(prompts))
-        }
+        self._sums: NDArray[np.float32] = np.zeros(len(prompts), dtype=np.float32)
+        self._rare: dict[str, NDArray[np.int32]] = {}
+        self._common: dict[str, NDArray[np.float32]] = {}
+        for name, found_in in postings.items():
+            self._sums[found_in] += self._weights[name]
+            if len(found_in) < _COMMON * len(prompts):
+                self._rare[name] = np.array(found_in, dtype=np.int32)
+            else:
+                self._common[name] = np.zeros(len(prompts), dtype=np.float32)
+                self._common[name][found_in] = self._weights[name]
         self._known = [
             _Known(
-                words=features,
-                weight=sum(map(self._weight, features)) or 1.0,
-                text=_plain(_user_text(messages)),
-                full_text=_plain(_text(messages)),
-                numbers=_numbers(_user_text(messages)),
+                asked.text,
+                asked.others,
+                asked.tokens,
+                asked.numbers,
+                Counter(_NUMBER.findall(_LIST_MARK.sub(" ", unicodedata.normalize("NFKC", asked.raw)))),
             )
-            for messages, features in zip(prompts, words, strict=True)
+            for asked in read
         ]
-        self._norms: NDArray[np.float64] = np.sqrt(np.array([known.weight for known in self._known]))
 
     def find(self, messages: Sequence[Message], *, nearest: bool = False) -> Found | None:
         """The known prompt that a request asks.
@@ -127,45 +170,69 @@ class PromptIndex:
             place = places.get(key(messages))
             if place is not None:
                 return Found(place, "exact", 1.0)
-        raw = _user_text(messages)
-        ranked = self._ranked(_features(raw), _plain(raw), _plain(_text(messages)))
-        numbers = _numbers(raw)
-        for place, likeness in ranked:
-            if likeness >= _LEAST_LIKENESS and _numbers_agree(self._known[place], numbers, raw):
+        asked = _Asked.read(messages)
+        candidates = self._candidates(asked.features)
+        right = (place for place in candidates if _numbers_agree(self._known[place], asked))
+        agreeing = list(islice(right, _LOOKS))
+        slips = _slips_of(asked.tokens)
+        for place in self._ranked(asked, agreeing, slips):
+            likeness = self._likeness(asked, place, candidates, slips)
+            if likeness >= _LEAST_LIKENESS:
                 return Found(place, "near", likeness)
-        return Found(ranked[0][0], "nearest", ranked[0][1]) if nearest and ranked else None
+        if not nearest:
+            return None
+        best = self._ranked(asked, agreeing or candidates[:_LOOKS], slips)[0]
+        return Found(best, "nearest", self._likeness(asked, best, candidates, slips))
 
-    def _weight(self, feature: str) -> float:
-        return self._weights.get(feature, self._unheard)
+    def _candidates(self, features: frozenset[str]) -> list[int]:
+        """Prompts that share the weightiest words with a request, the best first."""
+        shared: NDArray[np.float32] = np.zeros(len(self._known), dtype=np.float32)
+        heard = self._unheard
+        for feature in sorted(features & self._weights.keys()):
+            heard += self._weights[feature]
+            places = self._rare.get(feature)
+            if places is None:
+                shared += self._common[feature]
+            else:
+                shared[places] += self._weights[feature]
+        overlaps = 2 * shared / (self._sums + heard)
+        count = min(_CANDIDATES, len(overlaps))
+        best = np.argpartition(-overlaps, count - 1)[:count]
+        return [int(place) for place in best[np.argsort(-overlaps[best], kind="stable")]]
 
-    def _ranked(self, features: frozenset[str], text: str, full_text: str) -> list[tuple[int, float]]:
-        """Candidates, the best first, with the share of their words' weight that the request has."""
-        scores = np.zeros(len(self._known))
-        for feature in features:
-            places = self._postings.get(feature)
-            if places is not None:
-                scores[places] += self._weights[feature]
-        if not scores.any():
-            scores[:] = [len(features & known.words) for known in self._known]
-        scores /= self._norms
-        count = min(_CANDIDATES, len(scores))
-        best = np.argpartition(-scores, count - 1)[:count]
-        asked = sum(map(self._weight, features)) or 1.0
-        likenesses = []
-        for place in map(int, best):
+    def _ranked(self, asked: _Asked, candidates: Sequence[int], slips: Mapping[str, str]) -> list[int]:
+        """Candidates by their words and pairs of words, the best first."""
+
+        def rank(place: int) -> tuple[float, float]:
             known = self._known[place]
-            shared = sum(map(self._weight, features & known.words))
-            likenesses.append((place, shared / known.weight, shared / asked))
-        top = max((both for _, one, other in likenesses if (both := one + other)), default=0.0)
+            own = self._units(place)
+            units = _units(_without_slips(asked.tokens, known.tokens, slips))
+            return len(own & units) / (len(own) + len(units) + 1), fuzz.ratio(asked.others, known.others)
 
-        def rank(found: tuple[int, float, float]) -> tuple[float, float]:
-            place, one, other = found
-            if one + other < top - 2 * _TIE:
-                return one + other - 2, 0.0
-            known = self._known[place]
-            return fuzz.ratio(text, known.text), fuzz.ratio(full_text, known.full_text)
+        return sorted(candidates, key=rank, reverse=True)
 
-        return [(place, one) for place, one, _ in sorted(likenesses, key=rank, reverse=True)]
+    def _likeness(
+        self, asked: _Asked, place: int, candidates: Sequence[int], slips: Mapping[str, str]
+    ) -> float:
+        """Share of a known prompt's words and pairs of words that a request has, slips of the pen forgiven.
+
+        Where prompts like it are known, from one template, only what tells it from most of them counts.
+        """
+        known = self._known[place]
+        own = self._units(place)
+        near = [other for other in candidates if self._known[other].text != known.text][:_LOOKS]
+        shared = [self._units(other) & own for other in near]
+        alike = [units for units in shared if len(units) >= _ALIKE * len(own)]
+        held = Counter(unit for units in alike for unit in units)
+        counted = own.difference(unit for unit, times in held.items() if 2 * times > len(alike)) or own
+        units = _units(_without_slips(asked.tokens, known.tokens, slips))
+        return len(units & counted) / max(1, len(counted))
+
+    def _units(self, place: int) -> frozenset[str]:
+        known = self._known[place]
+        if known.units is None:
+            known.units = _units(known.tokens)
+        return known.units
 
 
 def _text(messages: Iterable[Message]) -> str:
@@ -199,7 +266,7 @@ _KEYS: Final = (_raw_key, _plain_key, _user_key)
 def _features(text: str) -> frozenset[str]:
     """Words, and the beginnings and ends of long ones; pairs of characters where a script has no spaces."""
     found: set[str] = set()
-    for word in _WORD.findall(_plain(text)):
+    for word in _WORD.findall(text):
         if _IS_UNSPACED.match(word):
             found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
             continue
@@ -210,26 +277,56 @@ def _features(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def _units(tokens: Sequence[str]) -> frozenset[str]:
+    """Tokens and pairs of neighbours; of those that occur again, each occurrence."""
+    counts: Counter[str] = Counter(tokens)
+    counts.update(map(" ".join, pairwise(tokens)))
+    again = [f"{unit}#{number}" for unit, count in counts.items() for number in range(1, count)]
+    return frozenset((*counts, *again))
+
+
+def _without_slips(tokens: list[str], known: Sequence[str], slips: Mapping[str, str]) -> list[str]:
+    """Tokens of a request, where slips of the pen become the words of a known prompt that were meant."""
+    words = set(known)
+    meant = {}
+    for word in words.difference(tokens):
+        typed = next((slips[slip] for slip in _slips(word) if slip in slips), None)
+        if typed is not None and typed not in words:
+            meant[typed] = word
+    return [meant.get(token, token) for token in tokens] if meant else tokens
+
+
+def _slips_of(tokens: Iterable[str]) -> dict[str, str]:
+    """The words of a request under what they may be slips of."""
+    return {slip: word for word in set(tokens) for slip in _slips(word)}
+
+
+def _slips(word: str) -> Iterator[str]:
+    """A word, and it without one of its letters; words that share one differ by one slip of the pen at most.
+
+    A letter left out, put in, exchanged for another or for its neighbour. Short words and numbers have none.
+    """
+    if len(word) >= _END and word.isalpha():
+        yield word
+        for place in range(len(word)):
+            yield word[:place] + word[place + 1 :]
+
+
 def _weight(feature: str, prompts: int, of: int) -> float:
     """What a shared feature counts: the logarithm of its rarity; the ends of a word count a half."""
     rarity = math.log1p(of / prompts)
     return rarity / 4 if feature.startswith("-") or feature.endswith("-") else rarity / 2
 
 
-def _numbers(text: str) -> Counter[str]:
-    """How often each run of digits occurs; marks of lists, which come and go with the layout, left out."""
-    return Counter(_NUMBER.findall(_LIST_MARK.sub(" ", unicodedata.normalize("NFKC", text))))
-
-
-def _numbers_agree(known: _Known, numbers: Counter[str], raw: str) -> bool:
-    if known.numbers - numbers:
+def _numbers_agree(known: _Known, asked: _Asked) -> bool:
+    if not known.needed <= asked.numbers:
         return False
-    added = numbers - known.numbers
+    added = asked.numbers - known.numbers
     if not added:
         return True
     masked = _NUMBER.sub("0", known.text)
     return not any(
-        fuzz.partial_ratio(_NUMBER.sub("0", sentence), masked) >= _COPIED
-        for sentence in map(_plain, _SENTENCE_END.split(raw))
-        if set(_NUMBER.findall(sentence)) & set(added)
+        fuzz.partial_ratio(sentence.masked, masked) >= _COPIED
+        for sentence in asked.counted
+        if sentence.numbers & added.keys()
     )

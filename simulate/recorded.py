@@ -1,23 +1,27 @@
 """Answers that real models gave, served as if the models were asked now.
 
 `RecordedAnswers` holds prompts, versions and samples, finds the prompt of a request and draws one of its
-answers. Nothing here is a live model.
+answers. `RecordedEndpoint` says which version answers under which name, which can be changed while it runs,
+and counts what it served. Nothing here is a live model.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenkeel.simulate.importers import Sample, Skipped, import_files
 from evenkeel.simulate.model import Message
-from evenkeel.simulate.prompt_index import Found, PromptIndex
+from evenkeel.simulate.prompt_index import Found, How, PromptIndex
+from evenkeel.simulate.requests import WireError
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evenkeel.simulate.importers import Recording, VersionFrom
@@ -25,6 +29,12 @@ if TYPE_CHECKING:
 Asked: TypeAlias = "str | RecordedPrompt | Sequence[Message]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
 
+Fallback = Literal["error", "nearest"]
+"""What becomes of a prompt that is not found."""
+_LAST: Final = 5
+"""Prompts that were not found, and lines that were skipped, that the admin call shows."""
+_SHOWN: Final = 100
+"""Characters of such a prompt."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 
 
@@ -194,3 +204,216 @@ def _near(samples: tuple[Sample, ...], temperature: float | None) -> tuple[Sampl
     gaps = [0.0 if one.temperature is None else abs(one.temperature - temperature) for one in samples]
     least = min(gaps, default=0.0)
     return tuple(one for one, gap in zip(samples, gaps, strict=True) if gap == least)
+
+
+class Deployment(NamedTuple):
+    """A version as it answers."""
+
+    version: str
+    returned_name: str | None = None
+    """Model name in the answers; None = the name that was asked for."""
+    system_fingerprint: str | None = None
+
+
+class Serving(NamedTuple):
+    """What answers requests for one model name."""
+
+    now: Deployment
+    before: Deployment | None = None
+    """What still answers some of the calls while a deployment is rolled out."""
+    share: float = 1.0
+    """Share of the calls that `now` answers, by chance; in [0, 1]."""
+
+
+class RecordedChange(BaseModel):
+    """What answers from now on, as the admin call sends it. Absent fields but `share` stay as they are."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The requested name whose answers change; None = the first one. An unknown one is served from now on."""
+    version: str | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Model name in the answers; null = the name that was asked for."""
+    system_fingerprint: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    share: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Share of the calls that the version gets; the others stay with the one before."""
+
+
+def _read_change(body: bytes) -> RecordedChange:
+    """The change that the JSON body of an admin call asks for.
+
+    Raises: WireError (400) that names every wrong field and what is allowed.
+    """
+    try:
+        return RecordedChange.model_validate_json(body)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
+            for item in error.errors(include_url=False)
+        ]
+        raise WireError(
+            400, f"{'; '.join(problems)}. Known fields: {', '.join(RecordedChange.model_fields)}."
+        ) from error
+
+
+class RecordedReply(NamedTuple):
+    """An answer, and who gives it."""
+
+    sample: Sample
+    deployment: Deployment
+
+
+class RecordedEndpoint:
+    """Recorded answers behind model names, which can be given to other versions. For one event loop."""
+
+    def __init__(
+        self,
+        recorded: RecordedAnswers,
+        models: Mapping[str, str] | None = None,
+        *,
+        fallback: Fallback = "error",
+        noise: float = 0.0,
+    ) -> None:
+        """Serve every version under its own name, and `models` under theirs.
+
+        Args:
+            recorded: what is served.
+            models: versions by the name that requests ask for; the first one answers for unknown names, too.
+                None = the first version, under its own name.
+            fallback: `nearest` answers a prompt that is not found as the nearest one that is.
+            noise: see `RecordedAnswers.draw`.
+
+        Raises: ValueError if a version is unknown or the noise is no share.
+        """
+        if not 0 <= noise <= 1:
+            raise ValueError(f"noise: must be between 0 and 1, got {noise}")
+        self.recorded = recorded
+        named = dict(models or {recorded.versions[0]: recorded.versions[0]})
+        for version in named.values():
+            if version not in recorded.versions:
+                raise ValueError(
+                    f"{version!r} is no recorded version; there are {', '.join(recorded.versions)}"
+                )
+        self._serving = {
+            name: Serving(Deployment(version))
+            for name, version in {
+                **named,
+                **{one: one for one in recorded.versions if one not in named},
+            }.items()
+        }
+        self._fallback = fallback
+        self._noise = noise
+        self._served: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
+        self._unanswered = 0
+        self._unknown = 0
+        self._last_unknown: deque[str] = deque(maxlen=_LAST)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names that can be asked for, the default one first."""
+        return tuple(self._serving)
+
+    def change(self, body: bytes) -> str:
+        """Let another version answer, or the same under another name.
+
+        Args:
+            body: JSON of a `RecordedChange`.
+
+        Returns: the requested name whose answers change.
+        Raises: WireError (400) if a field is wrong or the version is unknown.
+        """
+        change = _read_change(body)
+        name = change.model or self.models[0]
+        old = self._serving.get(name, Serving(Deployment(self._serving[self.models[0]].now.version)))
+        stated = change.model_fields_set
+        version = change.version or old.now.version
+        if version not in self.recorded.versions:
+            known = ", ".join(self.recorded.versions)
+            raise WireError(400, f"version: {version!r} is not recorded; there are {known}.", param="version")
+        new = Deployment(
+            version,
+            change.name if "name" in stated else old.now.returned_name,
+            change.system_fingerprint if "system_fingerprint" in stated else old.now.system_fingerprint,
+        )
+        before = old.now if new != old.now else old.before
+        rolling = change.share < 1 and before is not None
+        self._serving[name] = Serving(new, before, change.share) if rolling else Serving(new)
+        return name
+
+    def reply(
+        self, name: str, messages: Sequence[Message], temperature: float | None, rng: random.Random
+    ) -> RecordedReply:
+        """The answer to a request. Counts it.
+
+        Args:
+            name: one of `models`.
+            messages: the prompt.
+            temperature: that of the request.
+            rng: draws the sample, planted noise, and the version while two are served.
+
+        Raises: WireError (404) if the prompt is not recorded, or not for the version that is served.
+        """
+        found = self.recorded.find(messages, nearest=self._fallback == "nearest")
+        if found is None:
+            begin = messages[-1].text[:_SHOWN]
+            self._unknown += 1
+            self._last_unknown.append(begin)
+            raise WireError(
+                404,
+                f"No recorded prompt is like the one that ends with the message {begin!r}. This endpoint "
+                "answers from recorded answers only; with --fallback nearest it answers as the nearest one.",
+                code="prompt_not_recorded",
+                param="messages",
+            )
+        now, before, share = self._serving[name]
+        deployment = now if before is None or rng.random() < share else before
+        sample = self.recorded.draw(
+            found.place, deployment.version, rng, temperature=temperature, noise=self._noise
+        )
+        if sample is None:
+            self._unanswered += 1
+            raise WireError(
+                404,
+                f"Version {deployment.version!r} has no recorded answer to this prompt.",
+                code="answer_not_recorded",
+                param="messages",
+            )
+        self._found[found.how] += 1
+        self._served[deployment.version] += 1
+        return RecordedReply(sample, deployment)
+
+    def state(self) -> dict[str, Any]:
+        """What is recorded, what is served now, and what was, for the admin call."""
+        recorded = self.recorded
+        places = range(len(recorded.prompts))
+        return {
+            "prompts": len(recorded.prompts),
+            "versions": [
+                {
+                    "version": version,
+                    "prompts": sum(bool(recorded.samples(place, version)) for place in places),
+                    "answers": sum(len(recorded.samples(place, version)) for place in places),
+                    "served": self._served[version],
+                }
+                for version in recorded.versions
+            ],
+            "serving": [
+                {
+                    "model": name,
+                    **serving.now._asdict(),
+                    "share": serving.share,
+                    "before": serving.before and serving.before._asdict(),
+                }
+                for name, serving in self._serving.items()
+            ],
+            "found": {how: self._found[how] for how in get_args(How)},
+            "not_found": self._unknown,
+            "not_found_last": list(self._last_unknown),
+            "not_answered": self._unanswered,
+            "planted_noise": self._noise,
+            "fallback": self._fallback,
+            "skipped": len(recorded.skipped),
+            "skipped_first": [str(one) for one in recorded.skipped[:_LAST]],
+        }

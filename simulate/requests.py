@@ -134,6 +134,8 @@ class ModelRequest:
     """None, "auto", "none", "required" or `{"function": {"name": …}}`."""
     form: Form = NO_FORM
     """The format that the parameters demand."""
+    temperature: float | None = None
+    """None = not stated."""
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -159,6 +161,19 @@ def read_model(raw: dict[str, Any]) -> str:
     if not isinstance(model, str) or not model:
         raise WireError(400, "you must provide a model parameter", param="model")
     return model
+
+
+def read_temperature(raw: dict[str, Any]) -> float | None:
+    """The temperature that a request states, None if it states none.
+
+    Raises: WireError (400) if it is no number.
+    """
+    temperature = raw.get("temperature")
+    if temperature is not None and (
+        isinstance(temperature, bool) or not isinstance(temperature, int | float)
+    ):
+        raise WireError(400, "temperature must be a number.", param="temperature")
+    return temperature
 
 
 def wants_usage(raw: dict[str, Any]) -> bool:

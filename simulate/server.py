@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import socket
 import struct
 import threading
@@ -24,18 +25,19 @@ from evenkeel.simulate.judge import JUDGE_MODEL, judge
 from evenkeel.simulate.model import prompt_digest, read, say, with_closing
 from evenkeel.simulate.requests import ModelRequest, WireError, check_key, on_demand, read_fault, read_object
 from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
-from evenkeel.simulate.simulation import FIXED_TIME, Simulation, read_patch
+from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS, Simulation, read_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from litestar.connection import Request
-    from litestar.handlers import ASGIRouteHandler
+    from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
     from litestar.params import FromPath, FromQuery
     from litestar.types import HTTPScope, Receive, Scope, Send
 
     from evenkeel.simulate.apis import Api
     from evenkeel.simulate.model import Reading
+    from evenkeel.simulate.recorded import RecordedEndpoint
     from evenkeel.simulate.simulation import ModelState
 
 
@@ -280,6 +282,8 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
         text = rewrite(request.messages)
     elif state.name == JUDGE_MODEL:
         text = judge(request.messages, simulation.rng, state.judge_noise, state.judge_strictness)
+    elif simulation.recorded is not None:
+        return _complete_recorded(simulation, simulation.recorded, state, request, id_prefix)
     else:
         condition = simulation.model(state).condition(request.messages, simulation.rng)
         simulation.counts(state).conditions[condition] += 1
@@ -295,8 +299,35 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
         system_fingerprint=state.system_fingerprint,
         text=text,
         tool_call=call_tool(function, reading, condition) if function else None,
-        prompt_tokens=count_prompt_tokens(sum(len(message.text) for message in request.messages)),
+        prompt_tokens=_prompt_tokens(request),
     )
+
+
+def _complete_recorded(
+    simulation: Simulation,
+    recorded: RecordedEndpoint,
+    state: ModelState,
+    request: ModelRequest,
+    id_prefix: str,
+) -> Completion:
+    """A recorded answer to a request; in a deterministic simulation the prompt decides which sample."""
+    digest = prompt_digest(request.messages)
+    rng = random.Random(digest) if simulation.settings.deterministic else simulation.rng
+    sample, deployment = recorded.reply(state.name, request.messages, request.temperature, rng)
+    return Completion(
+        id=simulation.completion_id(digest, id_prefix.replace("simulated", "recorded")),
+        created=simulation.now(),
+        model=deployment.returned_name or request.model,
+        system_fingerprint=deployment.system_fingerprint,
+        text=sample.text,
+        tool_call=None,
+        prompt_tokens=_prompt_tokens(request),
+        finish_reason=sample.finish_reason,
+    )
+
+
+def _prompt_tokens(request: ModelRequest) -> int:
+    return count_prompt_tokens(sum(len(message.text) for message in request.messages))
 
 
 _SHUTDOWN_S: Final = 1
@@ -339,6 +370,7 @@ def create_app(simulation: Simulation) -> Litestar:
     - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
     - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
+    - `GET /simulate/recorded`, `PUT /simulate/recorded` (a JSON `RecordedChange`), where answers are recorded
     - `GET /healthz`
     """
 
@@ -350,12 +382,12 @@ def create_app(simulation: Simulation) -> Litestar:
     @get("/v1/models", sync_to_thread=False)
     def list_models(request: Request[Any, Any, Any]) -> dict[str, Any]:
         check_key(simulation.settings.api_key, request.scope["headers"])
-        return {"object": "list", "data": [_model_card(state) for state in simulation.models]}
+        return {"object": "list", "data": [_model_card(simulation, state) for state in simulation.models]}
 
     @get("/v1/models/{name:path}", sync_to_thread=False)
     def one_model(request: Request[Any, Any, Any], name: FromPath[str]) -> dict[str, Any]:
         check_key(simulation.settings.api_key, request.scope["headers"])
-        return _model_card(simulation.find(name.removeprefix("/")))
+        return _model_card(simulation, simulation.find(name.removeprefix("/")))
 
     @get("/simulate/models", sync_to_thread=False)
     def states() -> list[dict[str, Any]]:
@@ -371,8 +403,7 @@ def create_app(simulation: Simulation) -> Litestar:
 
     @get("/simulate/truth", sync_to_thread=False)
     def truth(model: FromQuery[str | None] = None) -> dict[str, Any]:
-        found = simulation.find(model)
-        return {"model": found.name, **asdict(found.truth)}
+        return _truth(simulation, model)
 
     @get("/simulate/stats", sync_to_thread=False)
     def stats() -> dict[str, Any]:
@@ -395,12 +426,50 @@ def create_app(simulation: Simulation) -> Litestar:
             change,
             truth,
             stats,
+            *_recorded_handlers(simulation),
             healthz,
         ],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
         openapi_config=None,
         logging_config=None,
     )
+
+
+def _recorded_handlers(simulation: Simulation) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
+    @get("/simulate/recorded", sync_to_thread=False)
+    def recorded() -> dict[str, Any]:
+        return _recorded(simulation).state()
+
+    @put("/simulate/recorded")
+    async def change_recorded(request: Request[Any, Any, Any]) -> dict[str, Any]:
+        name = _recorded(simulation).change(await request.body())
+        simulation.change(name, {})
+        return _recorded(simulation).state()
+
+    return recorded, change_recorded
+
+
+def _truth(simulation: Simulation, model: str | None) -> dict[str, Any]:
+    """The planted deltas of a model.
+
+    Raises: WireError (404) if it is not served, or nothing is planted.
+    """
+    if simulation.recorded is not None:
+        raise WireError(404, "Recorded answers have no planted truth.")
+    found = simulation.find(model)
+    return {"model": found.name, **asdict(found.truth)}
+
+
+def _recorded(simulation: Simulation) -> RecordedEndpoint:
+    """The recorded answers that are served.
+
+    Raises: WireError (404) if the models are simulated.
+    """
+    if simulation.recorded is None:
+        raise WireError(
+            404, "The models are simulated; start with --recorded FILE to serve recorded answers."
+        )
+    return simulation.recorded
 
 
 def _call_handler(simulation: Simulation, api: Api) -> ASGIRouteHandler:
@@ -490,8 +559,9 @@ def _server(simulation: Simulation) -> uvicorn.Server:
     )
 
 
-def _model_card(state: ModelState) -> dict[str, Any]:
-    return {"id": state.name, "object": "model", "created": FIXED_TIME, "owned_by": "simulated"}
+def _model_card(simulation: Simulation, state: ModelState) -> dict[str, Any]:
+    owner = "recorded" if simulation.recorded and state.name not in SERVANTS else "simulated"
+    return {"id": state.name, "object": "model", "created": FIXED_TIME, "owned_by": owner}
 
 
 def _wire_error(_: Request[Any, Any, Any], error: WireError) -> Response[bytes]:

@@ -32,6 +32,8 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evenkeel.simulate.recorded import RecordedEndpoint
+
 
 @dataclass(frozen=True, slots=True)
 class Planted:
@@ -211,6 +213,7 @@ class Simulation:
         models: Sequence[ModelState] = (ModelState(DEFAULT_MODEL),),
         settings: SimulationSettings | None = None,
         *,
+        recorded: RecordedEndpoint | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -219,12 +222,14 @@ class Simulation:
         Args:
             models: at least one, each with a name of its own.
             settings: fixed settings; None = the defaults.
+            recorded: answers for all models but the rewriter and the judge; None = they are simulated.
             rng: source of noise, chance errors and ids; None = seeded by the operating system.
             clock: Unix time in seconds for `created`.
 
         Raises: ValueError if there is no model or a name occurs twice.
         """
         self.settings = settings or SimulationSettings()
+        self.recorded = recorded
         self.rng = rng or random.Random()
         self._clock = clock
         self._models = {state.name: state for state in models}

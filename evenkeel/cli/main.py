@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "calibrate": "Find out what a score means, and set thresholds.",
     "judge-audit": "Measure how far a judge can be believed.",
     "feedback": "List and export what people say of verdicts.",
-    "simulate": "Serve a SIMULATED model whose robustness is known exactly.",
+    "simulate": "Serve a SIMULATED model whose robustness is known exactly, or RECORDED answers.",
     "demo": "Watch the whole product work against a simulated model.",
     "fingerprint": "Print the fingerprint of an API key.",
     "child": "",

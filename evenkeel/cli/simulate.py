@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from evenkeel.runtime.supervisor import ListenError
 from evenkeel.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.simulate import Simulation
+    from evenkeel.simulate.recorded import RecordedAnswers
+
+_RECORDED_ONLY = ("version", "name", "form", "version_from", "fallback")
+_SIMULATED_ONLY = ("fragility", "worse_share")
+_FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
 
 
 @click.command()
@@ -18,15 +32,51 @@ from evenkeel.settings import SettingsError
     "models",
     multiple=True,
     metavar="NAME",
-    help="A model to serve; repeat for several.  [simulated-1]",
+    help="A model to serve; repeat for several.  [simulated-1]  With --recorded: NAME=VERSION, a version to "
+    "serve under this name.",
 )
 @click.option("--fragility", default=0.02, help="Share of prompts answered badly, always.")
-@click.option("--noise", default=0.03, help="Share of calls answered badly, by chance.")
+@click.option(
+    "--noise",
+    default=0.03,
+    show_default=False,
+    help="Share of calls answered badly, by chance.  [0.03]  With --recorded: share of answers altered where "
+    "a prompt has one sample only.  [0]",
+)
 @click.option("--worse-share", default=0.5, help="Share of bad answers that are worse.")
 @click.option("--latency", default=0.0, metavar="SECONDS", help="Duration of an answer.")
 @click.option("--deterministic", is_flag=True, help="Same request, same bytes: for comparing wires.")
-def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bool, **planted: float) -> None:
-    """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly.
+@click.option("--seed", type=int, help="Makes chance repeatable.  [the operating system's]")
+@click.option(
+    "--recorded",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE",
+    help="Serve the RECORDED answers of this file or folder; repeat for several.",
+)
+@click.option("--version", metavar="NAME", help="Recorded version to begin with.  [the first]")
+@click.option("--name", help="Model name to serve it under.  [the version's]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="Format of the recorded answers.  [recognized by content]",
+)
+@click.option(
+    "--version-from",
+    type=click.Choice(("model", "condition")),
+    default="model",
+    help="What names the version in llm_stability files.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(("error", "nearest")),
+    default="error",
+    help="What an unknown prompt gets: status 404, or the answer to the nearest recorded prompt.",
+)
+@click.pass_context
+def simulate(context: click.Context, /, host: str, port: int, **options: Any) -> None:
+    """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly, or RECORDED answers.
 
     It answers support-case prompts (summaries, chat notes, questions on documents, slots of a schema) in the
     format and language that they ask for. A hash of the prompt makes it fail on a fixed share of prompts
@@ -44,43 +94,110 @@ def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bo
         --judge-model simulated-judge
       curl -X PUT localhost:8102/simulate/models/simulated-judge -d '{"judge_noise": 0.1}'
 
+    With --recorded it answers what real models once answered to the same prompts, also where these are
+    worded a little differently. Let the next version answer under the same name:
+
+    \b
+      evenkeel simulate --recorded answers.jsonl --version gpt-4-0314 --name gpt-4
+      curl -X PUT localhost:8102/simulate/recorded -d '{"version": "gpt-4-0613"}'
+      curl localhost:8102/simulate/recorded
+
     APIs: /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages.
     """
-    from evenkeel.simulate import (
-        DEFAULT_MODEL,
-        ModelState,
-        Simulation,
-        SimulationSettings,
-        run,
-    )
+    from evenkeel.simulate import run
 
+    stated = {name for name in options if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    recorded: tuple[Path, ...] = options["recorded"]
+    for name in sorted(stated.intersection(_SIMULATED_ONLY if recorded else _RECORDED_ONLY)):
+        flag = "--format" if name == "form" else f"--{name.replace('_', '-')}"
+        raise SettingsError(
+            f"{flag}: plants errors in simulated models, and --recorded serves none; leave it out"
+            if recorded
+            else f"{flag}: is about recorded answers; name their file with --recorded"
+        )
     try:
-        states = [
-            ModelState(
-                name,
-                fragility=planted["fragility"],
-                noise=planted["noise"],
-                worse_share=planted["worse_share"],
-                latency_s=planted["latency"],
-            )
-            for name in models or (DEFAULT_MODEL,)
-        ]
-        for state in states:
-            state.truth  # noqa: B018 - raises for a share outside [0, 1]
+        if recorded:
+            simulation = _recorded(options, noise=options["noise"] if "noise" in stated else 0.0)
+            said = "RECORDED answers, not a live model"
+        else:
+            simulation = _simulated(options)
+            said = "SIMULATED model, not a real one"
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    simulation = Simulation(states, SimulationSettings(deterministic=deterministic))
     try:
-        run(
-            simulation,
-            host,
-            port,
-            on_listening=lambda url: click.echo(f"SIMULATED model, not a real one: {url}/v1"),
-        )
+        run(simulation, host, port, on_listening=lambda url: click.echo(f"{said}: {url}/v1"))
     except OSError as error:
         raise ListenError(
             f"cannot listen on {host}:{port}: {_reason(error)}; choose another with --port"
         ) from error
+
+
+def _simulated(options: dict[str, Any]) -> Simulation:
+    """The simulated models of the command line.
+
+    Raises: ValueError if a share is outside [0, 1] or a model is named twice.
+    """
+    from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
+
+    states = [
+        ModelState(
+            name,
+            fragility=options["fragility"],
+            noise=options["noise"],
+            worse_share=options["worse_share"],
+            latency_s=options["latency"],
+        )
+        for name in options["models"] or (DEFAULT_MODEL,)
+    ]
+    for state in states:
+        state.truth  # noqa: B018 - raises for a share outside [0, 1]
+    settings = SimulationSettings(deterministic=options["deterministic"])
+    return Simulation(states, settings, rng=random.Random(options["seed"]))
+
+
+def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
+    """The recorded answers of the command line, behind the names that they are served under.
+
+    Raises: ValueError if nothing can be read, a version is unknown or the noise is no share.
+    """
+    from evenkeel.simulate import ModelState, Simulation, SimulationSettings
+    from evenkeel.simulate.recorded import RecordedAnswers, RecordedEndpoint
+
+    recorded = RecordedAnswers.load(
+        *options["recorded"], form=options["form"], version_from=options["version_from"]
+    )
+    models = _names(options["models"], options["version"], options["name"], recorded)
+    endpoint = RecordedEndpoint(recorded, models, fallback=options["fallback"], noise=noise)
+    now = " ".join(f"Now {name} is {version}." for name, version in models.items())
+    versions = ", ".join(recorded.versions)
+    click.echo(
+        f"{len(recorded.prompts):,} prompts, {len(recorded.versions):,} versions: {versions}. {now}", err=True
+    )
+    if recorded.skipped:
+        first = recorded.skipped[0]
+        click.echo(f"{len(recorded.skipped):,} lines or files skipped, the first: {first}", err=True)
+    states = [ModelState(name, latency_s=options["latency"]) for name in endpoint.models]
+    settings = SimulationSettings(deterministic=options["deterministic"])
+    return Simulation(states, settings, recorded=endpoint, rng=random.Random(options["seed"]))
+
+
+def _names(
+    pairs: Sequence[str], version: str | None, name: str | None, recorded: RecordedAnswers
+) -> dict[str, str]:
+    """Versions by the names that requests ask for, the default one first.
+
+    Raises: ValueError if a pair is none.
+    """
+    named: dict[str, str] = {}
+    if version or name or not pairs:
+        first = version or recorded.versions[0]
+        named[name or first] = first
+    for pair in pairs:
+        served, equals, meant = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--model {pair}: with --recorded, say which version answers: {pair}=VERSION")
+        named[served] = meant
+    return named
 
 
 def _reason(error: OSError) -> str:
