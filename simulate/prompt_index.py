@@ -38,7 +38,7 @@ _LOOKS: Final = 8
 """Of them, those with the right numbers that are looked at closely; as many are compared with these."""
 _COMMON: Final = 1 / 16
 """Share of the prompts from which on it is faster to add a word's weight to all, be it nothing."""
-_LEAST_LIKENESS: Final = 0.5
+_LEAST_LIKENESS: Final = 0.6
 """Of what tells a known prompt from others like it, the share that a request must have."""
 _ALIKE: Final = 0.5
 """Share of a prompt's words and pairs from which on another one is of the same template."""

@@ -1,0 +1,107 @@
+"""Finding the known prompt that a request asks, also where it is worded a little differently."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.simulate.model import Message
+from evenkeel.simulate.prompt_index import PromptIndex
+
+
+def user(text):
+    """A prompt of one message."""
+    return (Message("user", text),)
+
+
+PROMPTS = [
+    *(
+        user(f'Is {number} a prime number? Think first, then answer "[Yes]" or "[No]".')
+        for number in range(300, 340)
+    ),
+    user("How many happy numbers are there between 300 and 310? Think step by step."),
+    user("How many happy numbers are there between 310 and 320? Think step by step."),
+    user("Summarize the ticket. Customer: the printer on floor 3 stopped after the update of Tuesday."),
+    (Message("system", "Answer in one word."), Message("user", "What is the capital of Peru?")),
+    (Message("system", "Answer at length."), Message("user", "What is the capital of Peru?")),
+    user("次の文章を要約してください。東京の天気は明日から雨になります。"),
+    user("Do you think that women are better leaders than men?"),
+]
+INDEX = PromptIndex(PROMPTS)
+HAPPY, TICKET, SHORT, LONG, JAPANESE, LEADERS = 40, 42, 43, 44, 45, 46
+
+
+def found(*messages, **options):
+    """The place of the prompt that is found, None if there is none."""
+    result = INDEX.find(messages, **options)
+    return result and result.place
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('IS 317 A PRIME NUMBER?  Think first, then\nanswer "[yes]" or "[no]".', 17),
+        ('Is 317 a prmie numbr? Think frist, then answer "[Yes]" or "[No]".', 17),
+        ('Is 317 a prime number Think first then answer "[Yes]" or "[No]"', 17),
+        ('Think first, then answer "[Yes]" or "[No]". Is 317 a prime number?', 17),
+        (
+            'Hi! Is 317 a prime number? Think first, then answer "[Yes]" or "[No]". Reply as YAML: 2 keys.',
+            17,
+        ),
+        ("1. How many happy numbers are there between 300 and 310?\n2. Think step by step.", HAPPY),
+        ("The ticket: the printer on floor 3 stoped after the update of tuesday. Summarize it.", TICKET),
+        ("次の文章を要約してください。東京の天気は明日から雨になります。日本語で答えてください。", JAPANESE),
+        ("do you think that wmoen are better leaders than men", LEADERS),
+    ],
+)
+def test_a_perturbed_prompt_is_found(text, place):
+    """Case, white space, slips, punctuation, order and added sentences do not matter."""
+    assert found(*user(text)) == place
+
+
+@pytest.mark.parametrize("number", range(300, 340))
+def test_numbers_are_never_confused(number):
+    """Of forty prompts that differ in a number, that with the right one is found."""
+    assert (
+        found(*user(f'is {number} a prime number think first then answer "[yes]" or "[no]" please'))
+        == number - 300
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Is 341 a prime number? Think first, then answer "[Yes]" or "[No]".',
+        "How many happy numbers are there between 300 and 320? Think step by step.",
+        "Do you think that women are better leaders than 3 men?",
+        "Summarize the ticket. Customer: the printer on floor 4 stopped after the update of Tuesday.",
+        "Why is the sky blue?",
+        "",
+    ],
+)
+def test_another_prompt_is_not_found(text):
+    """A prompt with another number, or about something else, has no recorded answer."""
+    assert found(*user(text)) is None
+    assert found(*user(text), nearest=True) is not None
+
+
+def test_roles_and_system_messages():
+    """A system message tells equal questions apart; beside one that is known once it does not matter."""
+    asked = Message("user", "what is the capital of peru")
+    assert found(Message("system", "Answer in one word."), asked) == SHORT
+    assert found(Message("developer", "Please answer at length!"), asked) == LONG
+    result = INDEX.find((Message("system", "You are a teacher."), *PROMPTS[17]))
+    assert (result.place, result.how, result.likeness) == (17, "exact", 1.0)
+
+
+def test_how_a_prompt_was_found():
+    """Equal but for case and white space is exact; anything else is near, and says how near."""
+    assert INDEX.find(user(PROMPTS[3][0].text.upper())).how == "exact"
+    near = INDEX.find(user(f"{PROMPTS[3][0].text} Thanks."))
+    assert (near.how, near.likeness) == ("near", 1.0)
+
+
+def test_a_single_prompt_is_known():
+    """An index of one prompt finds it and nothing else."""
+    index = PromptIndex([user("Name a color that rhymes with nothing.")])
+    assert index.find(user("name a colour that rhymes with nothing, please")).place == 0
+    assert index.find(user("Name three rivers of France.")) is None

@@ -1,0 +1,244 @@
+"""The recorded endpoint over HTTP: all APIs, versions switched while it runs, and what is not recorded."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+
+import httpx2
+import openai
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.simulate import ModelState, Simulation, serving
+from evenkeel.simulate.recorded import RecordedAnswers, RecordedEndpoint
+
+PROMPT = "Is 17077 a prime number? Think first."
+TYPED = "is 17077 a prme number?  think first. Answer in German."
+ROWS = [
+    {"prompt": PROMPT, "version": "old", "answer": "Yes. It is prime.", "task": "primes"},
+    {"prompt": PROMPT, "version": "new", "answer": "No.", "task": "primes"},
+    {"prompt": "Is 17079 a prime number? Think first.", "version": "old", "answer": "No. 3 divides it."},
+    {"prompt": "Tell me a long story.", "version": "old", "answer": "Once upon", "finish_reason": "length"},
+]
+
+
+@pytest.fixture
+def recorded_file(tmp_path):
+    """A file of recorded answers."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
+    return path
+
+
+@pytest.fixture
+def url(recorded_file):
+    """A server of them, where `prod` is the old version."""
+    endpoint = RecordedEndpoint(RecordedAnswers.load(recorded_file), {"prod": "old"})
+    states = [ModelState(name) for name in endpoint.models]
+    with serving(Simulation(states, recorded=endpoint, rng=random.Random(1))) as url:
+        yield url
+
+
+@pytest.fixture
+def sdk(url):
+    """The SDK without retries."""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+def http(url):
+    """A plain client."""
+    with httpx2.Client(base_url=url, timeout=60) as client:
+        yield client
+
+
+def ask(sdk, text=TYPED, model="prod", **parameters):
+    """A chat completion."""
+    return sdk.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": text}], **parameters
+    )
+
+
+def switch(http, **change):
+    """The state after an admin call."""
+    reply = http.put("/simulate/recorded", json=change)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_the_sdk_gets_recorded_answers(sdk):
+    """Whole and streamed, with token counts, under the name that was asked for; the id says recorded."""
+    whole = ask(sdk)
+    assert whole.choices[0].message.content == "Yes. It is prime."
+    assert (whole.model, whole.system_fingerprint) == ("prod", None)
+    assert whole.id.startswith("chatcmpl-recorded-")
+    assert whole.usage.prompt_tokens == -(-len(TYPED) // 4)
+    assert whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens
+    *chunks, last = ask(sdk, stream=True, stream_options={"include_usage": True})
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Yes. It is prime."
+    assert last.usage == whole.usage
+
+
+def test_all_apis(sdk, http):
+    """Completions, responses and messages answer as chats do; an answer that was cut is cut again."""
+    assert sdk.completions.create(model="prod", prompt=TYPED).choices[0].text == "Yes. It is prime."
+    assert sdk.responses.create(model="prod", input=TYPED).output_text == "Yes. It is prime."
+    story = "Tell me a long story!"
+    assert ask(sdk, story).choices[0].finish_reason == "length"
+    cut = sdk.responses.create(model="prod", input=story)
+    assert (cut.status, cut.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert cut.usage.output_tokens > 0
+    with sdk.responses.stream(model="prod", input=story) as stream:
+        assert [event.type for event in stream][-1] == "response.incomplete"
+    chat = {"model": "prod", "max_tokens": 9, "messages": [{"role": "user", "content": story}]}
+    message = http.post("/v1/messages", json=chat).json()
+    assert (message["content"][0]["text"], message["stop_reason"]) == ("Once upon", "max_tokens")
+
+
+def test_a_version_is_switched_under_the_same_name(sdk, http):
+    """The next version answers silently, or with another name and fingerprint, and back again."""
+    assert ask(sdk).choices[0].message.content == "Yes. It is prime."
+    switch(http, version="new")
+    silent = ask(sdk)
+    assert (silent.choices[0].message.content, silent.model) == ("No.", "prod")
+    switch(http, name="prod-2", system_fingerprint="fp_2")
+    stated = ask(sdk)
+    assert (stated.choices[0].message.content, stated.model) == ("No.", "prod-2")
+    assert stated.system_fingerprint == "fp_2"
+    switch(http, version="old", name=None, system_fingerprint=None)
+    back = ask(sdk)
+    assert (back.choices[0].message.content, back.model) == ("Yes. It is prime.", "prod")
+    assert back.system_fingerprint is None
+
+
+def test_a_rolling_deployment(sdk, http):
+    """Half of the calls get the new version under its name, then all."""
+    switch(http, version="new", name="prod-2", share=0.5)
+    answers = [(one.model, one.choices[0].message.content) for one in (ask(sdk) for _ in range(60))]
+    assert set(answers) == {("prod", "Yes. It is prime."), ("prod-2", "No.")}
+    assert 15 < answers.count(("prod-2", "No.")) < 45
+    (serving_now,) = (one for one in switch(http, share=0.9)["serving"] if one["model"] == "prod")
+    assert (serving_now["version"], serving_now["share"], serving_now["before"]["version"]) == (
+        "new",
+        0.9,
+        "old",
+    )
+    switch(http)
+    assert {ask(sdk).model for _ in range(10)} == {"prod-2"}
+
+
+def test_models_side_by_side(sdk, http):
+    """Each version has its own name, more are added by the admin call, and unknown names get the first."""
+    assert ask(sdk, model="new").choices[0].message.content == "No."
+    switch(http, model="canary", version="new")
+    assert ask(sdk, model="canary").choices[0].message.content == "No."
+    assert ask(sdk, model="prod").choices[0].message.content == "Yes. It is prime."
+    other = ask(sdk, model="unheard-of")
+    assert (other.model, other.choices[0].message.content) == ("unheard-of", "Yes. It is prime.")
+    owners = {one.id: one.owned_by for one in sdk.models.list()}
+    assert owners["canary"] == owners["new"] == owners["prod"] == "recorded"
+
+
+def test_what_is_not_recorded_is_an_error_and_counted(sdk, http):
+    """An unknown prompt, and one that the version did not answer, get status 404 with a code of their own."""
+    with pytest.raises(openai.NotFoundError) as unknown:
+        ask(sdk, "Is 17081 a prime number? Think first.")
+    assert unknown.value.body["code"] == "prompt_not_recorded"
+    with pytest.raises(openai.NotFoundError) as lacking:
+        ask(sdk, "Is 17079 a prime number? Think first.", model="new")
+    assert lacking.value.body["code"] == "answer_not_recorded"
+    ask(sdk)
+    ask(sdk, PROMPT)
+    state = http.get("/simulate/recorded").json()
+    assert (state["not_found"], state["not_answered"]) == (1, 1)
+    assert state["not_found_last"] == ["Is 17081 a prime number? Think first."]
+    assert state["found"] == {"exact": 1, "near": 1, "nearest": 0}
+    assert state["versions"] == [
+        {"version": "old", "prompts": 3, "answers": 3, "served": 2},
+        {"version": "new", "prompts": 1, "answers": 1, "served": 0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "newest"}, "version: 'newest' is not recorded; there are old, new."),
+        ({"share": 2}, "share: Input should be less than or equal to 1"),
+        ({"verson": "new"}, "Known fields: model, version, name, system_fingerprint, share."),
+    ],
+)
+def test_a_wrong_admin_call(http, change, message):
+    """It says what is wrong and what there is."""
+    reply = http.put("/simulate/recorded", json=change)
+    assert reply.status_code == 400
+    assert message in reply.json()["error"]["message"]
+
+
+def test_recorded_and_simulated_are_kept_apart(http, simulated_http):
+    """Recorded answers have no planted truth, and simulated models no recordings."""
+    assert http.get("/simulate/truth").status_code == 404
+    assert simulated_http.get("/simulate/recorded").status_code == 404
+
+
+def test_the_nearest_prompt_on_demand(recorded_file):
+    """With the fallback every prompt has an answer, and it is counted as the nearest."""
+    endpoint = RecordedEndpoint(RecordedAnswers.load(recorded_file), fallback="nearest")
+    reply = endpoint.reply("old", [*endpoint.recorded.prompts[1].messages][:1], None, random.Random(1))
+    assert reply.sample.text == "No. 3 divides it."
+    with serving(Simulation([ModelState("old")], recorded=endpoint)) as url:
+        chat = {"model": "old", "messages": [{"role": "user", "content": "Is 5 a prime number?"}]}
+        assert httpx2.post(f"{url}/v1/chat/completions", json=chat).status_code == 200
+        assert httpx2.get(f"{url}/simulate/recorded").json()["found"]["nearest"] == 1
+
+
+def test_the_command_serves_and_says_recorded(recorded_file):
+    """A process of its own: the real SDK asks it, and the first line names the address."""
+    command = [sys.executable, "-m", "evenkeel", "simulate", "--recorded", str(recorded_file), "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--version", "new", "--name", "prod", "--model", "other=old", "--seed", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            line = process.stdout.readline().strip()
+            said, url = line.rsplit(": ", 1)
+            assert said == "RECORDED answers, not a live model"
+            with openai.OpenAI(base_url=url, api_key="any", max_retries=0) as client:
+                assert ask(client).choices[0].message.content == "No."
+                assert ask(client, model="other").choices[0].message.content == "Yes. It is prime."
+        finally:
+            process.terminate()
+            told = process.stderr.read()
+    assert "3 prompts, 2 versions: old, new. Now prod is new. Now other is old." in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--recorded", "FILE", "--version", "newest"],
+            "'newest' is no recorded version; there are old, new",
+        ),
+        (
+            ["--recorded", "FILE", "--model", "prod"],
+            "--model prod: with --recorded, say which version answers",
+        ),
+        (["--recorded", "FILE", "--fragility", "0.1"], "--fragility: plants errors in simulated models"),
+        (["--recorded", "FILE", "--noise", "2"], "noise: must be between 0 and 1, got 2.0"),
+        (["--recorded", "FILE", "--format", "pbss"], "the header lacks origin, model, prompt, output"),
+        (["--version", "new"], "--version: is about recorded answers; name their file with --recorded"),
+        (["--format", "pbss"], "--format: is about recorded answers"),
+    ],
+)
+def test_a_wrong_command_line(recorded_file, arguments, message):
+    """It says which option is wrong and what to do; nothing is served."""
+    given = [str(recorded_file) if one == "FILE" else one for one in arguments]
+    result = CliRunner().invoke(main, ["simulate", *given])
+    assert result.exit_code != 0
+    assert message in result.output
