@@ -289,7 +289,7 @@ def _without_slips(tokens: list[str], known: Sequence[str], slips: Mapping[str, 
     """Tokens of a request, where slips of the pen become the words of a known prompt that were meant."""
     words = set(known)
     meant = {}
-    for word in words.difference(tokens):
+    for word in sorted(words.difference(tokens)):
         typed = next((slips[slip] for slip in _slips(word) if slip in slips), None)
         if typed is not None and typed not in words:
             meant[typed] = word
@@ -298,7 +298,7 @@ def _without_slips(tokens: list[str], known: Sequence[str], slips: Mapping[str, 
 
 def _slips_of(tokens: Iterable[str]) -> dict[str, str]:
     """The words of a request under what they may be slips of."""
-    return {slip: word for word in set(tokens) for slip in _slips(word)}
+    return {slip: word for word in dict.fromkeys(tokens) for slip in _slips(word)}
 
 
 def _slips(word: str) -> Iterator[str]:
