@@ -247,7 +247,7 @@ def _change_summary(record: ChangeRecord, silent: Silent, *, asks_references: bo
         since = figures.date_and_time(found.since)
         after = figures.date_and_time(found.after)
         when = f"since {since}" if after == since else f"since some time between {after} and {since}"
-        unchanged = "" if beside else ", and no other model name, fingerprint or setting was noticed"
+        unchanged = "" if beside else ", and no other model name or fingerprint was noticed"
         return (
             f"{where} answers differently {when}: new answers to reference prompts are {found.likeness:.0%} "
             f"like the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls). The "

@@ -247,6 +247,8 @@ class SilentChanges:
             routes: By route its changes, where findings are entered.
         """
         self.tests: dict[tuple[str, str], ModelTests] = {}
+        self.dropped = 0
+        """Tests of models that lost their place, since the start or the last checkpoint that was read."""
         self._settings = settings
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
@@ -328,6 +330,7 @@ class SilentChanges:
         for one in list(tests.open):
             events += self._close(tests, one, "settled" if one.found else "undecided", offset, now)
         del self.tests[route, model]
+        self.dropped += 1
         self._schedule()
         return events
 

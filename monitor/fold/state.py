@@ -202,11 +202,11 @@ class MonitorState:
         """Show how an answer looks, or how a reference was answered, to the tests for silent changes."""
         route = logged.sighting.route
         now = self._seen_clock.add(logged.sighting.at)
-        watch, tests = self._watch(route), len(self._silent.tests)
+        watch, dropped = self._watch(route), self._silent.dropped
         era = watch.era
         events = [*self._silent.expire(logged.offset, now), *self._silent.observe(logged, now)]
         self._changes += watch.era - era
-        if len(self._silent.tests) < tests:
+        if self._silent.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
         return events
 

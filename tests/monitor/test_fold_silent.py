@@ -131,8 +131,8 @@ def test_a_finding_is_one_event_about_the_suspected_change():
     assert event.summary == (
         "m on chat answers differently since 15 Jan 2027 08:10 UTC: new answers to reference prompts are "
         "41% like the earlier ones, which are 83% like each other (20 calls). The very same requests were "
-        "sent, so neither prompt, parameters nor traffic explain it, and no other model name, fingerprint or "
-        "setting was noticed."
+        "sent, so neither prompt, parameters nor traffic explain it, and no other model name or fingerprint "
+        "was noticed."
     )
     assert fold.state.silent()[0].found.change == record.id
     assert fold.state.silent()[0].suspected is None
@@ -298,9 +298,12 @@ def test_a_route_has_tests_for_so_many_requested_models():
     for number in range(1000):
         fold.add(seen(NOON + number, model=f"name-{number}"))
     assert len(fold.state.silent()) == MOST_MODELS
+    fold.state.checkpoint()
     fold.add(*[seen(NOON + 2000 + number, model="real") for number in range(300)])
     assert "real" in {one.requested_model for one in fold.state.silent()}
     assert len(fold.state.silent()) == MOST_MODELS
+    checkpoint = fold.state.checkpoint()
+    assert checkpoint.whole, "the store has a part of what is gone"
 
 
 @pytest.mark.usefixtures("scripted")
