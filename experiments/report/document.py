@@ -195,6 +195,7 @@ def _change(change: ChangeSides) -> Iterator[Section]:
             f"Effect: {found.said}. Coincided with: {found.coincided}. Noticed "
             f"{figures.date_and_time(found.at)}, change {found.id}."
         ),
+        *((Paragraph(found.silent.summary),) if found.silent is not None else ()),
         *_listed("change", marks).blocks,
     )
     for key, lines in (

@@ -277,7 +277,9 @@ def make_report(
         tables=tables,
         judges=_judges(folder, rules),
         alerts=alerts_of(_events(stores), period, route),
-        changes=tuple(one for one in book.reports() if period.covers(one.at) and route in {None, one.route}),
+        changes=tuple(
+            one for one in book.reports() if period.covers(one.at) and (route is None or route in one.routes)
+        ),
         change=None if change is None else change_sides(change, sides, rules),
         gaps=Gaps(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},

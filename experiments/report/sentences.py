@@ -151,7 +151,9 @@ def _template() -> Template:
 
 def change_line(change: ChangeReport, *, dated: bool = True) -> str:
     """A change in a sentence: when, what, and what it did."""
-    text = f"{change.route}: {change.said}; this coincided with {change.coincided}."
+    text = f"{listing(change.routes)}: {change.said}; this coincided with {change.coincided}."
+    if change.silent is not None:
+        text = f"{text} {change.silent.summary}"
     return f"{date_and_time(change.at)}: {text}" if dated else text
 
 

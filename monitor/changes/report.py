@@ -193,12 +193,14 @@ def reports_of(
             record,
             history.gates.get(record.id),
             own,
-            silent_side((record, *others), (scores or {}).get(record.id)),
+            silent_side((record, *others), _scores(record, scores or {})),
             settings or {},
             min_trials,
             judged=record.id in history.judged,
         )
-        found.append(replace(report, also=(*report.also, *(one.id for one in others))))
+        ids = (_incident(record), *(one.id for one in others))
+        also = dict.fromkeys(one for one in (*report.also, *ids) if one not in {"", record.id})
+        found.append(replace(report, also=tuple(also)))
     found += [_of_alarm(alarm) for alarm in alarms]
     return tuple(sorted(found, key=lambda one: (-one.at, one.id)))
 
@@ -207,12 +209,21 @@ def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
     """The records of each change, the newest first; within a silent one the route that was first."""
     groups: dict[str, list[ChangeRecord]] = {}
     for record in sorted(records, key=lambda one: one.at, reverse=True):
-        incident = record.silent.incident if record.silent is not None else ""
-        groups.setdefault(incident or record.id, []).append(record)
+        groups.setdefault(_incident(record) or record.id, []).append(record)
     return [
         sorted(group, key=lambda one: (one.id != incident, one.at, one.id))
         for incident, group in groups.items()
     ]
+
+
+def _incident(record: ChangeRecord) -> str:
+    """Id of the silent change of which this is a part: that of the route that was first; "" without one."""
+    return record.silent.incident if record.silent is not None else ""
+
+
+def _scores(record: ChangeRecord, scores: Mapping[str, AnswerScores]) -> AnswerScores | None:
+    """Those of the incident, also where the route that was first no longer keeps it."""
+    return scores.get(record.id) or scores.get(_incident(record))
 
 
 def _belongs(alarm: GoldenAlarm, record: ChangeRecord) -> bool:

@@ -142,6 +142,8 @@ def test_the_same_model_on_several_routes_is_one_report():
     assert (report.id, report.routes) == ("c1", ("chat", "mail"))
     assert report.is_called("c2")
     assert report.title == "chat and mail: a silent change by the provider"
+    alone = only(second, scores=scores(8, 1))
+    assert (alone.id, alone.is_called("c1"), alone.effect) == ("c2", True, "worse"), "the first is gone"
     apart = record(replace(FOUND, incident="c3"), name="c3", route="mail")
     assert len(reports_of([first, apart], NOTHING)) == 2
 
