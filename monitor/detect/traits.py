@@ -94,7 +94,8 @@ _EARLY: Final = 3
 """Every so many answers a pair is made while the reserve is being filled."""
 _HUNCH: Final = 1.5
 """Nats gained in a run above which all that comes is used as new while the reserve lasts."""
-_PRIOR: Final = 1.0
+_PRIOR: Final = 0.4
+_PROMPT_PRIOR: Final = 0.7
 _FORGETTING: Final = 0.995
 _FLATTEST: Final = 1e-3
 _FIRST_VARIANCE: Final = 0.02
@@ -122,11 +123,13 @@ class _Learner:
     An extended Kalman filter: the weights are normal, and what is learnt of them fades towards the prior.
     """
 
-    __slots__ = ("covariance", "weights")
+    __slots__ = ("_prior", "covariance", "weights")
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, prior: float) -> None:
+        self._prior = prior
+        """Variance of a weight that nothing is known of."""
         self.weights: Floats = np.zeros(dimensions, dtype=np.float32)
-        self.covariance: Floats = np.eye(dimensions, dtype=np.float32) * np.float32(_PRIOR)
+        self.covariance: Floats = np.eye(dimensions, dtype=np.float32) * np.float32(prior)
 
     def bet(self, difference: Floats) -> float:
         """The chance, before it is learnt from, that the newer one is told as such; then learn from it."""
@@ -141,7 +144,7 @@ class _Learner:
         gain *= np.float32(1 / math.sqrt(1 / curvature + variance))
         self.covariance -= np.multiply.outer(gain, gain)  # symmetric to the last bit
         self.covariance *= np.float32(_FORGETTING)
-        self.covariance.flat[:: len(gain) + 1] += np.float32((1 - _FORGETTING) * _PRIOR)
+        self.covariance.flat[:: len(gain) + 1] += np.float32((1 - _FORGETTING) * self._prior)
         return chance
 
     def to_json(self) -> list[str]:
@@ -321,8 +324,8 @@ class TraitTest:
         self._last = _LastPairs()
         self._pairs = 0
         self._variances: Floats = np.full(_DIMENSIONS, _FIRST_VARIANCE, dtype=np.float32)
-        self._by_answers = _Learner(_DIMENSIONS)
-        self._by_prompts = _Learner(DIMENSIONS)
+        self._by_answers = _Learner(_DIMENSIONS, _PRIOR)
+        self._by_prompts = _Learner(DIMENSIONS, _PROMPT_PRIOR)
 
     @property
     def evidence_log10(self) -> float:
