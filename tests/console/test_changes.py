@@ -10,16 +10,20 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
+from evenkeel.console.access import SCOPE_KEY, Visitor
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
 from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.silent_report import Names
 from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.references import KeptAnswer
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.console.whole_scene import references, silent_change
 from tests.docs.documentation import ROOT
@@ -255,3 +259,37 @@ def test_every_member_of_a_silent_change_is_documented(console_client, make_scen
     members = [route, route["traits"], route["traits"]["moved"][0], route["references"], example, phrase]
     members += [route["references"]["versions"][0], silent["scores"], silent["scores"]["results"][0]]
     assert {name for one in members for name in one} <= said
+
+
+def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_client, make_scene, sources):
+    """In names, traits, examples and beginnings, on the page and in Markdown."""
+    report = silent_change(NOW)
+    place = report.silent.routes[0]
+    moved = tuple(replace(one, said=HOSTILE) for one in place.traits.moved)
+    versions = tuple(replace(one, prompt_version=HOSTILE) for one in place.references.versions)
+    traits, asked = replace(place.traits, moved=moved), replace(place.references, versions=versions)
+    place = replace(place, traits=traits, references=asked)
+    silent = replace(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)), routes=(place,))
+    former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
+    sources.store.update("kept-1", lambda one: replace(one, former=former, request=HOSTILE))
+    reports = (replace(report, silent=silent),)
+    served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
+    page = served.get("/changes/s-1")
+    assert page.status_code == 200
+    assert page.text.count("{{ 7*7 }}") >= 5
+    assert "\u202e" not in page.text
+    for text in (page.text, served.get("/api/changes/s-1/markdown").text):
+        assert "<script>" not in text
+
+
+def test_a_viewer_sees_reference_prompts_and_deletes_none(make_scene, sources):
+    """Deleting takes an approver."""
+    made = create_app(replace(make_scene("quiet").sources(), references=sources))
+
+    async def as_viewer(scope, receive, send):
+        await made({**scope, SCOPE_KEY: Visitor("vic", "viewer", "token")}, receive, send)
+
+    with TestClient(as_viewer) as served:
+        assert "Delete the reference prompts" not in served.get("/references").text
+        assert served.post("/api/references", json={"forget": "chat"}).status_code == 403
+    assert len(sources.store.states()) == 5

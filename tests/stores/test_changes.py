@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from evenkeel.stores.bursts import Bursts, Override
-from evenkeel.stores.changes import ChangeStore, GoldenRun
+from evenkeel.stores.changes import AnswerScores, ChangeStore, GoldenRun, QualityTally, ScoredReference
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
 
@@ -30,6 +30,22 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     again = dataclasses.replace(RUN, at=9.0)
     changes.put_run(again)
     assert changes.runs() == [later, again]
+
+
+def test_scores_are_kept_by_change(changes):
+    """Others of the same change replace them; a route keeps a hundred, the newest."""
+    first = ScoredReference("r1", 2, {"tone": "worse"})
+    given = AnswerScores("c1", "shop", 5.0, True, (first, ScoredReference("r2", failure="budget")))
+    changes.put_scores(given)
+    assert changes.scores() == {"c1": given}
+    assert given.tallies == (QualityTally("tone", 1, 0, 0, 1),)
+    again = dataclasses.replace(given, at=6.0)
+    changes.put_scores(again)
+    assert changes.scores() == {"c1": again}
+    for number in range(100):
+        changes.put_scores(dataclasses.replace(given, change=f"d{number}"))
+    assert len(changes.scores()) == 100
+    assert "c1" not in changes.scores()
 
 
 def test_a_change_is_responded_to_once(changes):
