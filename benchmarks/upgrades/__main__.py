@@ -14,9 +14,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.kit import DOCS, filled
 from benchmarks.upgrades import scenes
 from benchmarks.upgrades.detectors import NotInstalledError
-from benchmarks.upgrades.outcomes import Outcome, found_table, outcome, quiet_table, summary_table
+from benchmarks.upgrades.outcomes import (
+    Outcome,
+    changes_table,
+    each_table,
+    outcome,
+    quiet_table,
+    summary_table,
+)
+from benchmarks.upgrades.plots import delays, trade
 from benchmarks.upgrades.recordings import NoDataError
 from benchmarks.upgrades.rivals import RIVALS
 from benchmarks.upgrades.simple import FixedProbes
@@ -25,9 +34,11 @@ from benchmarks.upgrades.watches import Goldens, Silent, Traits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from benchmarks.kit import Table
     from benchmarks.upgrades.detectors import Detector
     from benchmarks.upgrades.scenes import Scenario
 
+PAGE: Final = DOCS / "upgrades.md"
 _OWN: Final[tuple[Detector, ...]] = (
     Traits(),
     Silent(with_traits=False),
@@ -47,21 +58,36 @@ def main() -> None:
     if not detectors or not scenarios:
         known = "\n  ".join((*(one.name for one in every), *(one.name for one in scenes.SCENARIOS)))
         sys.exit(f"benchmarks.upgrades: no such detector or scenario; there are\n  {known}")
-    found = _read(options.json) if options.add else []
+    found = [one for path in options.read for one in _read(path)]
     found += _measured(detectors, scenarios, range(1, options.runs + 1), options.minutes)
     if not found:
         sys.exit("benchmarks.upgrades: nothing measured")
-    tables = (
-        summary_table("summary", found),
-        found_table("changes", found),
-        quiet_table("quiet", found),
-    )
+    found.sort(key=lambda one: _place(one, every))
+    tables = [summary_table(found), changes_table(found), each_table(found), quiet_table(found)]
+    tables = [table for table in tables if table.rows]
     for table in tables:
-        if table.rows:
-            print(f"## {table.name}\n\n{table.markdown()}", flush=True)
+        print(f"## {table.name}\n\n{table.markdown()}", flush=True)
     if options.json:
         text = "\n".join(json.dumps(one.as_json()) for one in found)
         options.json.write_text(f"{text}\n", encoding="utf-8")
+    if options.write:
+        _write(options.write, tables, found)
+
+
+def _place(one: Outcome, every: Sequence[Detector]) -> tuple[int, int, int]:
+    """In the order of the scenarios, detectors and plays."""
+    scenarios = [scenario.name for scenario in scenes.SCENARIOS]
+    detectors = [detector.name for detector in every]
+    return scenarios.index(one.scenario), detectors.index(one.detector), one.seed
+
+
+def _write(page: Path, tables: Sequence[Table], found: Sequence[Outcome]) -> None:
+    """Put the tables on the page and the plots beside it."""
+    page.write_text(filled(page.read_text(encoding="utf-8"), tables, keep=True), encoding="utf-8")
+    pictures = page.parent / "pictures"
+    (pictures / "upgrades-delays.svg").write_text(delays(found), encoding="utf-8")
+    (pictures / "upgrades-trade.svg").write_text(trade(found), encoding="utf-8")
+    print(f"written to {page}", file=sys.stderr)
 
 
 def _measured(
@@ -111,9 +137,7 @@ def _wanted(name: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatch(name, f"*{pattern}*") for pattern in patterns)
 
 
-def _read(path: Path | None) -> list[Outcome]:
-    if path is None or not path.is_file():
-        return []
+def _read(path: Path) -> list[Outcome]:
     return [Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -121,7 +145,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.upgrades", description=__doc__)
     parser.add_argument("--scenario", action="append", default=[], help="part of a name, wildcards allowed")
     parser.add_argument("--detector", action="append", default=[], help="likewise")
-    parser.add_argument("--runs", type=int, default=3, help="plays of each scenario")
+    parser.add_argument("--runs", type=int, default=3, help="plays of each scenario; 0 = none")
     parser.add_argument("--minutes", type=float, default=60.0, help="no further play is begun after that")
     parser.add_argument(
         "--rival",
@@ -132,7 +156,15 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every outcome, a line each")
     parser.add_argument(
-        "--add", action="store_true", help="count the outcomes that the file holds already, too"
+        "--read", type=Path, action="append", default=[], metavar="FILE", help="count what it holds, too"
+    )
+    parser.add_argument(
+        "--write",
+        type=Path,
+        nargs="?",
+        const=PAGE,
+        metavar="PAGE",
+        help=f"write tables and plots ({PAGE.name})",
     )
     return parser.parse_args()
 

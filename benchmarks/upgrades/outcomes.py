@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.kit import Table
+from benchmarks.upgrades.scenes import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -90,64 +91,80 @@ def outcome(detector: Detector, scenario: Scenario, seed: int) -> Outcome:
     )
 
 
-def found_table(name: str, outcomes: Sequence[Outcome], notes: Iterable[str] = ()) -> Table:
-    """How soon each detector found the changes, a row for each scenario and detector."""
-    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
-    for one in outcomes:
-        if one.changes:
-            groups[one.scenario, one.detector].append(one)
+def changes_table(outcomes: Sequence[Outcome]) -> Table:
+    """How soon changes were found, a row for each family of scenarios and each detector."""
     rows = []
-    for (scenario, detector), runs in groups.items():
+    for (family, detector), runs in _grouped(one for one in outcomes if one.changes).items():
         hits = [one for one in runs if one.requests is not None]
         rows.append(
             (
-                scenario,
+                family,
                 detector,
                 f"{len(hits)} of {len(runs)}",
                 _median(one.requests for one in hits),
-                _most(one.requests for one in hits),
+                max((one.requests or 0 for one in hits), default=None),
                 _median(one.calls for one in hits),
-                _most(one.calls for one in hits),
+                max((one.calls or 0 for one in hits), default=None),
                 _median(one.days for one in hits),
             )
         )
     columns = ("change", "detector", "found", "requests", "at most", "calls", "at most", "days")
-    return Table(name, columns, tuple(rows), digits=1, notes=tuple(notes))
+    note = (
+        "Requests, calls and days from the change until it was found (by traits: suspected): the median of "
+        "the plays in which it was, and the most."
+    )
+    return Table("changes", columns, tuple(rows), digits=1, notes=(note,))
 
 
-def quiet_table(name: str, outcomes: Sequence[Outcome], notes: Iterable[str] = ()) -> Table:
-    """False alarms where nothing changed, a row for each scenario and detector."""
-    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+def each_table(outcomes: Sequence[Outcome]) -> Table:
+    """The same for evenkeel, a row for each scenario."""
+    groups: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for one in outcomes:
-        if not one.changes:
-            groups[one.scenario, one.detector].append(one)
+        if one.changes and one.detector in _SHOWN:
+            groups[one.scenario][one.detector].append(one)
+    rows = []
+    for scenario, detectors in groups.items():
+        row: list[float | int | str | None] = [scenario]
+        for name in _SHOWN:
+            runs = detectors.get(name, [])
+            hits = [one for one in runs if one.requests is not None]
+            spent = (one.calls if name != _TRAITS else one.requests for one in hits)
+            row += [f"{len(hits)} of {len(runs)}", max((one or 0 for one in spent), default=None)]
+        rows.append(tuple(row))
+    columns = ("change", "traits", "requests", "references", "calls", "both", "calls")
+    return Table(
+        "each", columns, tuple(rows), digits=0, notes=("Requests and calls: the most of all plays.",)
+    )
+
+
+_TRAITS: Final = "evenkeel: traits"
+_SHOWN: Final = (_TRAITS, "evenkeel: references", "evenkeel: traits and references")
+
+
+def quiet_table(outcomes: Sequence[Outcome]) -> Table:
+    """False alarms where the provider changed nothing, a row for each family and detector."""
     rows = [
         (
-            scenario,
+            family,
             detector,
             len(runs),
             sum(one.watched_requests for one in runs),
             sum(one.false_suspected for one in runs),
             sum(one.false_found for one in runs),
-            sum(bool(one.false_found) for one in runs),
+            f"{sum(bool(one.false_found) for one in runs)} of {len(runs)}",
         )
-        for (scenario, detector), runs in groups.items()
+        for (family, detector), runs in _grouped(one for one in outcomes if not one.changes).items()
     ]
-    columns = ("nothing changed", "detector", "runs", "requests", "suspected", "found", "runs with a finding")
-    return Table(name, columns, tuple(rows), notes=tuple(notes))
+    columns = ("what happens", "detector", "plays", "requests", "suspected", "found", "plays with a finding")
+    return Table("quiet", columns, tuple(rows))
 
 
-def summary_table(name: str, outcomes: Sequence[Outcome], notes: Iterable[str] = ()) -> Table:
+def summary_table(outcomes: Sequence[Outcome]) -> Table:
     """All scenarios together, a row for each detector."""
-    groups: dict[str, list[Outcome]] = defaultdict(list)
-    for one in outcomes:
-        groups[one.detector].append(one)
     rows = []
-    for detector, runs in groups.items():
+    for detector, runs in _by_detector(outcomes).items():
         changed = [one for one in runs if one.changes]
         hits = [one for one in changed if one.requests is not None]
-        quiet_days = sum(one.watched_days for one in runs)
-        false = sum(one.false_found + one.false_suspected for one in runs)
         rows.append(
             (
                 detector,
@@ -155,10 +172,9 @@ def summary_table(name: str, outcomes: Sequence[Outcome], notes: Iterable[str] =
                 _median(one.requests for one in hits),
                 _median(one.days for one in hits),
                 _median(one.calls for one in hits),
-                false,
-                round(quiet_days),
-                round(365 * false / quiet_days, 1) if quiet_days else None,
-                f"{_usd(runs):.3f}",
+                false_alarms_a_year(runs),
+                round(sum(one.watched_days for one in runs)),
+                f"{fmean(one.usd_a_day for one in runs):.3f}",
             )
         )
     columns = (
@@ -167,22 +183,41 @@ def summary_table(name: str, outcomes: Sequence[Outcome], notes: Iterable[str] =
         "requests",
         "days",
         "calls",
-        "false alarms",
-        "days without a change",
         "false alarms a year",
+        "in so many days",
         "dollars a day",
     )
-    return Table(name, columns, tuple(rows), digits=1, notes=tuple(notes))
+    note = (
+        "Requests, days and calls until a change was found, medians. False alarms where nothing changed and "
+        "before a change, suspicions included, in a year of one route; hostile traffic counts."
+    )
+    return Table("summary", columns, tuple(rows), digits=1, notes=(note,))
 
 
-def _usd(runs: Sequence[Outcome]) -> float:
-    return sum(one.usd_a_day for one in runs) / len(runs)
+def false_alarms_a_year(runs: Sequence[Outcome]) -> float | None:
+    """Alarms without a change, of all kinds, in a year of one route; None if no time was without one."""
+    days = sum(one.watched_days for one in runs)
+    return 365 * sum(one.false_found + one.false_suspected for one in runs) / days if days else None
+
+
+def _by_detector(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        groups[one.detector].append(one)
+    return dict(groups)
+
+
+def _grouped(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
+    """By family and detector, families in their order."""
+    families = {one.name: name for name, scenarios in FAMILIES.items() for one in scenarios}
+    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    order = list(FAMILIES)
+    found = [one for one in outcomes if one.scenario in families]
+    for one in sorted(found, key=lambda one: order.index(families[one.scenario])):
+        groups[families[one.scenario], one.detector].append(one)
+    return dict(groups)
 
 
 def _median(values: Iterable[float | int | None]) -> float | int | None:
     found = [value for value in values if value is not None]
     return median(found) if found else None
-
-
-def _most(values: Iterable[float | int | None]) -> float | int | None:
-    return max((value for value in values if value is not None), default=None)

@@ -335,4 +335,13 @@ HOSTILE: Final = (
         for hostile in ("prompt stated", "prompt unstated")
     ),
 )  # fmt: skip
-SCENARIOS: Final = (*UPGRADES, *HOT, *CONDITIONS, *SWAPS, *QUIET, *HOSTILE)
+FAMILIES: Final[dict[str, tuple[Scenario, ...]]] = {
+    "upgrades of GPT-3.5 and GPT-4, and back": UPGRADES,
+    "the same at the noise of temperature 0.7": HOT,
+    "prompt conditions as versions": CONDITIONS,
+    "another model": SWAPS,
+    "nothing changes": QUIET,
+    **{one.name.removeprefix("hostile: "): (one,) for one in HOSTILE},
+}
+"""By what tables call them."""
+SCENARIOS: Final = tuple(one for family in FAMILIES.values() for one in family)
