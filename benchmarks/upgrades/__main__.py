@@ -20,6 +20,7 @@ from benchmarks.upgrades.detectors import NotInstalledError
 from benchmarks.upgrades.outcomes import (
     Outcome,
     changes_table,
+    common,
     each_table,
     outcome,
     quiet_table,
@@ -53,8 +54,10 @@ def main() -> None:
     options = _options()
     interpreters = dict(one.split("=", 1) for one in options.rival)
     every: list[Detector] = [*_OWN, *(rival(interpreters.get(name, "")) for name, rival in RIVALS.items())]
-    detectors = [one for one in every if _wanted(one.name, options.detector)]
-    scenarios = [one for one in scenes.SCENARIOS if _wanted(one.name, options.scenario)]
+    wanted = _wanted([one.name for one in every], options.detector)
+    detectors = [one for one in every if one.name in wanted]
+    wanted = _wanted([one.name for one in scenes.SCENARIOS], options.scenario)
+    scenarios = [one for one in scenes.SCENARIOS if one.name in wanted]
     if not detectors or not scenarios:
         known = "\n  ".join((*(one.name for one in every), *(one.name for one in scenes.SCENARIOS)))
         sys.exit(f"benchmarks.upgrades: no such detector or scenario; there are\n  {known}")
@@ -63,7 +66,8 @@ def main() -> None:
     if not found:
         sys.exit("benchmarks.upgrades: nothing measured")
     found.sort(key=lambda one: _place(one, every))
-    tables = [summary_table(found), changes_table(found), each_table(found), quiet_table(found)]
+    shared = common(found)
+    tables = [summary_table(shared), changes_table(found), each_table(found), quiet_table(found)]
     tables = [table for table in tables if table.rows]
     for table in tables:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
@@ -71,7 +75,7 @@ def main() -> None:
         text = "\n".join(json.dumps(one.as_json()) for one in found)
         options.json.write_text(f"{text}\n", encoding="utf-8")
     if options.write:
-        _write(options.write, tables, found)
+        _write(options.write, tables, shared)
 
 
 def _place(one: Outcome, every: Sequence[Detector]) -> tuple[int, int, int]:
@@ -133,8 +137,14 @@ def _line(one: Outcome) -> str:
     )
 
 
-def _wanted(name: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch(name, f"*{pattern}*") for pattern in patterns)
+def _wanted(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
+    """The names that one of the patterns is, else those that it is a part of; all without a pattern."""
+    if not patterns:
+        return set(names)
+    found: set[str] = set()
+    for pattern in patterns:
+        found |= {pattern} if pattern in names else {name for name in names if fnmatch(name, f"*{pattern}*")}
+    return found
 
 
 def _read(path: Path) -> list[Outcome]:
@@ -143,7 +153,9 @@ def _read(path: Path) -> list[Outcome]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.upgrades", description=__doc__)
-    parser.add_argument("--scenario", action="append", default=[], help="part of a name, wildcards allowed")
+    parser.add_argument(
+        "--scenario", action="append", default=[], help="a name or a part of it, wildcards allowed"
+    )
     parser.add_argument("--detector", action="append", default=[], help="likewise")
     parser.add_argument("--runs", type=int, default=3, help="plays of each scenario; 0 = none")
     parser.add_argument("--minutes", type=float, default=60.0, help="no further play is begun after that")

@@ -160,7 +160,7 @@ def quiet_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def summary_table(outcomes: Sequence[Outcome]) -> Table:
-    """All scenarios together, a row for each detector."""
+    """All plays together, which should be `common`, a row for each detector."""
     rows = []
     for detector, runs in _by_detector(outcomes).items():
         changed = [one for one in runs if one.changes]
@@ -189,7 +189,8 @@ def summary_table(outcomes: Sequence[Outcome]) -> Table:
     )
     note = (
         "Requests, days and calls until a change was found, medians. False alarms where nothing changed and "
-        "before a change, suspicions included, in a year of one route; hostile traffic counts."
+        "before a change, suspicions included, in a year of one route; hostile traffic counts. Only plays "
+        f"that all of them have watched: {', '.join(dict.fromkeys(one.scenario for one in outcomes))}."
     )
     return Table("summary", columns, tuple(rows), digits=1, notes=(note,))
 
@@ -198,6 +199,13 @@ def false_alarms_a_year(runs: Sequence[Outcome]) -> float | None:
     """Alarms without a change, of all kinds, in a year of one route; None if no time was without one."""
     days = sum(one.watched_days for one in runs)
     return 365 * sum(one.false_found + one.false_suspected for one in runs) / days if days else None
+
+
+def common(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The plays that every detector has watched, so that they can be compared; all if there is none."""
+    plays = [{(one.scenario, one.seed) for one in runs} for runs in _by_detector(outcomes).values()]
+    shared = set.intersection(*plays)
+    return [one for one in outcomes if (one.scenario, one.seed) in shared] or list(outcomes)
 
 
 def _by_detector(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
