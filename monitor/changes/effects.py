@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import comb
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from evenkeel.core.figures import listing
 from evenkeel.core.labels import label
 from evenkeel.monitor.changes import kinds
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
     from evenkeel.monitor.detect.references import ReferenceEvidence
-    from evenkeel.stores.changes import AnswerScores
+    from evenkeel.stores.changes import AnswerScores, QualityTally
 
 Found = Literal["worse", "fragile", "better", "different"]
 Effect = Literal["worse", "fragile", "better", "different", "none_seen", "unknown"]
@@ -178,23 +179,48 @@ def of_references(evidence: ReferenceEvidence) -> Finding:
 _CHANCE: Final = 0.05
 
 
-def of_scores(scores: AnswerScores) -> Iterator[Finding]:
-    """Which qualities moved between the earlier and the new answers to reference prompts.
+class Leaning(NamedTuple):
+    """What the new answers to reference prompts are in one quality."""
+
+    tally: QualityTally
+    effect: Found
+
+
+def leanings(scores: AnswerScores) -> list[Leaning]:
+    """Which qualities moved between the earlier and the new answers to reference prompts, and which way.
 
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
-    tallies = [one for one in scores.tallies if one.worse + one.better + one.changed]
-    for one in tallies:
-        rare = _sign_test(one.worse, one.better) * len(tallies) <= _CHANCE
+    moved = [one for one in scores.tallies if one.worse + one.better + one.changed]
+    found = []
+    for one in moved:
         effect: Found = "different"
-        if scores.judged and rare:
+        if scores.judged and _sign_test(one.worse, one.better) * len(moved) <= _CHANCE:
             effect = "worse" if one.worse > one.better else "better"
-        by = "the judge" if scores.judged else "the heuristics"
+        found.append(Leaning(one, effect))
+    return found
+
+
+def of_scores(scores: AnswerScores) -> Iterator[Finding]:
+    """The same as findings."""
+    by = "the judge" if scores.judged else "the heuristics"
+    for one, effect in leanings(scores):
         otherwise = f" and otherwise in {one.changed}" if one.changed else ""
         counted = f"worse in {one.worse} and better in {one.better}{otherwise}"
         text = f"{label(one.metric)}, by {by}: {counted} of {one.n} reference prompts."
         yield Finding(effect, text, rated=True)
+
+
+def judged_words(scores: AnswerScores) -> str:
+    """What a judge says of the new answers in a sentence; "" if nothing leans one way beyond chance."""
+    found = leanings(scores)
+    worse, better = (
+        listing([label(one.tally.metric) for one in found if one.effect == effect])
+        for effect in ("worse", "better")
+    )
+    said = [f"{way} in {names}" for way, names in (("worse", worse), ("better", better)) if names]
+    return f"The judge calls the new answers {listing(said)}." if said else ""
 
 
 def _sign_test(some: int, others: int) -> float:

@@ -17,6 +17,7 @@ from evenkeel.monitor.changes.effects import (
     Finding,
     as_different,
     effect_of,
+    judged_words,
     measured,
     noticed,
     of_goldens,
@@ -255,6 +256,8 @@ def _of_record(
         unconfirmed=silent is not None and silent.state == "not_confirmed",
     )
     if silent is not None:
+        if silent.scores is not None:
+            silent = replace(silent, summary=f"{silent.summary} {judged_words(silent.scores)}".rstrip())
         causes = causes._replace(ruled_out=(*ruled_out(silent, record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or kinds.JUDGE in record.kinds:
         found = as_different(found)

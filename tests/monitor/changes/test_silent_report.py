@@ -166,6 +166,8 @@ def test_a_judge_says_worse_or_better_only_beyond_chance(worse, better, effect):
     report = only(record(FOUND), scores=scores(worse, better))
     found = [one.effect for one in report.findings if "faithfulness" in one.text]
     assert found == ([effect] if worse + better else [])
+    said = f"The judge calls the new answers {effect} in faithfulness."
+    assert report.silent.summary.endswith(said) == (effect != "different")
     assert report.effect == (effect if effect == "worse" else "better" if effect == "better" else "different")
 
 
