@@ -52,6 +52,45 @@ class AnswerSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedVersion:
+    """The references of one prompt version in a comparison."""
+
+    prompt_version: str
+    asked: int
+    """New answers."""
+    likeness: float
+    """Mean likeness of new answers to earlier ones, in [0, 1]."""
+    own: float
+    """Mean likeness of the earlier ones to each other, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledComparison:
+    """The last answers to all references of a requested model on a route, compared with those before."""
+
+    p_value: float
+    """The chance of answers as unlike if nothing changed, in (0, 1]."""
+    calls: int
+    """New answers."""
+    since: float
+    """Unix time in seconds of the first of them."""
+    after: float
+    """Unix time in seconds of an answer before, up to which there was no sign of a change."""
+    likeness: float
+    """Mean likeness of the new answers to the earlier ones, in [0, 1]."""
+    own: float
+    """Mean likeness of the earlier ones to each other, in [0, 1]."""
+    models: tuple[str, ...]
+    """Names that the endpoint returned with the new answers, the most frequent first."""
+    fingerprints: tuple[str, ...]
+    """What it said about its own build, likewise."""
+    versions: tuple[ComparedVersion, ...]
+    """The most moved first, at most eight."""
+    references: tuple[str, ...]
+    """Ids of the references whose answers moved furthest, at most eight, the furthest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceAnswered:
     """A reference prompt was asked again: how its new answer ranks among the others to the same request.
 
@@ -87,6 +126,8 @@ class ReferenceAnswered:
     failure: str = ""
     """Why there is no answer, in snake case; "" if there is one."""
     cost_usd: float = 0.0
+    pooled: PooledComparison | None = None
+    """What a look at all references said after this answer; None if none was due."""
 
     @property
     def p_value(self) -> float | None:

@@ -18,7 +18,7 @@ import random
 import statistics
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -29,17 +29,20 @@ from benchmarks.kit import DOCS, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.metrics.similarity.likeness import likeness
-from evenkeel.monitor.detect.references import BETS, ReferenceTest, alarm_level
+from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
 from evenkeel.settings.replay import References
 from evenkeel.shadow.references.keeper import A_SET
+from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import ranked
 from evenkeel.simulate.recorded import RecordedAnswers, altered
-from evenkeel.stores.references import RIPE
+from evenkeel.stores.references import RIPE, KeptAnswer, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from evenkeel.stores.references import Source
 
 DATA: Final = DOCS.parents[1] / "shared" / "data"
 USUAL: Final = References()
@@ -116,15 +119,33 @@ def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int |
     chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
     old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
     new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
-    bags = [[Answer(reruns.draw()) for _ in range(first)] for reruns in old]
+    kept = [
+        _reference(place, [Answer(reruns.draw()) for _ in range(first)]) for place, reruns in enumerate(old)
+    ]
     test = ReferenceTest(LEVEL)
     for number in range(MOST):
         place = number % len(chosen)
         answer = Answer(new[place].draw())
-        if test.add(_answered(number, place, bags[place], answer, rng)) is not None:
+        noted = _answered(number, place, [one.answer for one in kept[place].answers], answer, rng)
+        kept[place] = kept[place].answered(KeptAnswer(answer, 1e6 + number, "m", "asked"))
+        if (number + 1) % EVERY == 0:
+            noted = replace(noted, pooled=pooled(kept, LEVEL, _alike))
+        if test.add(noted) is not None:
             return number + 1
-        bags[place].append(answer)
     return None
+
+
+def _reference(place: int, answers: Sequence[Answer]) -> Reference:
+    """A reference with answers of before: the original, the resend, and what it was filled with."""
+    sources: tuple[Source, ...] = ("original", "resend")
+    kept = tuple(
+        KeptAnswer(one, 1e3 * number + place, "m", sources[number] if number < len(sources) else "asked")
+        for number, one in enumerate(answers)
+    )
+    return Reference(
+        id=f"{place:03}", route="r", requested_model="m", prompt_version="p", path="", request="",
+        taken_at=0.0, answers=kept,
+    )  # fmt: skip
 
 
 def _answered(
@@ -148,7 +169,7 @@ def upgrades() -> Iterator[Upgrade]:
         ("0", "grice"), ("schema", "str_chomsky"), ("0", "answ_schema"), ("grice", "gricean_long"),
         ("no_ling", "chomsky"), ("no_grice", "no_ling"),
     ):  # fmt: skip
-        yield _upgrade(f"GPT-4o, instructions {before} → {after}", conditions, before, after, 8)
+        yield _upgrade(f"GPT-4o, instructions {before} → {after}", conditions, before, after, 2)
     yield from _wordings()
 
 
@@ -249,7 +270,7 @@ class Years:
         k = np.array(BETS)[:, None]
         bets = count * ((rank / count) ** k - ((rank - 1) / count) ** k)
         self._wealth = (self._wealth + 1 / len(BETS)) * bets
-        alarmed = self._wealth.sum(axis=0) >= LEVEL
+        alarmed = self._wealth.sum(axis=0) >= LEVEL / RANKS_SHARE
         self.alarms += int(alarmed.sum())
         self._wealth[:, alarmed] = 0.0
 

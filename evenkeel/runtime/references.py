@@ -44,6 +44,12 @@ def pace_of(settings: Settings) -> Pace:
     return Pace(calls, given.burst_calls, given.usd_per_day)
 
 
+def reference_level(settings: Settings) -> float:
+    """Evidence at which a change is found."""
+    asked = settings.references
+    return alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year)
+
+
 class Noticing:
     """Reads what concerns references out of the monitor's changes."""
 
@@ -96,6 +102,7 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
         target=replays.reference_target(settings),
         routes=settings.monitor.routes or known,
         known=known,
+        level=reference_level(settings),
         noticed=Noticing(monitor.changes, monitor.change_records, time.time),
         tally=instruments.tally,
         clock=time.time,

@@ -12,6 +12,11 @@ Bets n·((r/n)^k − ((r−1)/n)^k) on rank r have mean 1 and grow where new ans
 is the mean over k of their Shiryaev–Roberts sums (as `evenkeel.monitor.detect.e_detector`): less the number
 of calls it is a martingale, so alarms at evidence A come after A calls or more on average, and n calls hold
 at most n/A of them on average, if the evidence starts again from nothing after each.
+
+Every 24 calls all references are compared at once (`PooledComparison`): that finds what ranks miss where
+answers differ almost as much among themselves. Its p-value is exact at each look, so that looks at 6/A find
+something n/(4·A) times at most in n calls, on average, while nothing changes. The ranks keep three quarters
+of the false alarms: their level is 4/3 of A.
 """
 
 from __future__ import annotations
@@ -29,6 +34,10 @@ if TYPE_CHECKING:
 BETS: Final = (0.1, 0.25, 0.5, 0.75)
 """Exponents k. The small ones win against changes that make every answer the odd one, the large ones against
 changes that merely make it likely."""
+RANKS_SHARE: Final = 0.75
+"""Of the false alarms; the rest is for pooled comparisons."""
+_LOOK_EVERY: Final = 24
+"""Calls between two of those, at least."""
 _RUN_BET: Final = 0.5
 """Exponent of the bet whose sum of logarithms says where a run begins."""
 _LOOKED_BACK: Final = 48
@@ -189,6 +198,35 @@ class ReferenceTest:
 
         A failure says nothing, nor does an answer with fewer than two to compare it with.
         """
+        found = self._ranked(answered) or self._compared(answered)
+        if found is not None:
+            self.forget()
+        return found
+
+    def _compared(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
+        """The evidence of a pooled comparison, if there is one that is extreme enough."""
+        said = answered.pooled
+        if said is None or said.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
+            return None
+        return ReferenceEvidence(
+            requested_model=answered.requested_model,
+            models=said.models,
+            fingerprints=said.fingerprints,
+            at=answered.at,
+            after=said.after,
+            since=said.since,
+            calls=said.calls,
+            evidence_log10=-log10(said.p_value),
+            likeness=said.likeness,
+            own=said.own,
+            versions=tuple(
+                AskedVersion(one.prompt_version, one.asked, one.likeness, one.own) for one in said.versions
+            ),
+            references=said.references,
+        )
+
+    def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
+        """Take the rank of one call; the evidence if it is enough."""
         rank = answered.rank
         if rank is None:
             return None
@@ -206,11 +244,8 @@ class ReferenceTest:
             for k, wealth in zip(BETS, self._wealth, strict=True)
         ]
         # A step up of the evidence is one of the run: it never decides on an empty one.
-        if sum(self._wealth) < self.level or not self._run.all.asked:
-            return None
-        found = self._evidence(answered)
-        self.forget()
-        return found
+        enough = sum(self._wealth) >= self.level / RANKS_SHARE and self._run.all.asked > 0
+        return self._evidence(answered) if enough else None
 
     def forget(self) -> None:
         """Begin anew: after a change that was found, or one that was stated and explains it."""

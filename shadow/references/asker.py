@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,6 +16,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.references.pace import Round, counted, next_round, of_day, responded
+from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import Ranking, ranked
 from evenkeel.stores.references import KeptAnswer
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.pair import Answer
-    from evenkeel.core.sightings import Asked
+    from evenkeel.core.sightings import Asked, PooledComparison
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.references.pace import Found, Group, Pace, Suspicion
     from evenkeel.shadow.replay import Replayer, Target
@@ -115,6 +117,7 @@ class ReferenceAsker:
         routes: Sequence[str],
         known: Sequence[str],
         noticed: Callable[[], Noticed],
+        level: float,
         tally: Tally,
         clock: Callable[[], float],
     ) -> None:
@@ -131,6 +134,7 @@ class ReferenceAsker:
             routes: whose references are asked here.
             known: all routes; references of others are forgotten.
             noticed: what the monitor says. May block.
+            level: evidence at which a change is found, as of `ReferenceTest`.
             tally: counters of this process.
             clock: Unix time in seconds.
         """
@@ -144,10 +148,13 @@ class ReferenceAsker:
         self._standing = {route: _Standing() for route in routes}
         self._known = tuple(known)
         self._noticed = noticed
+        self._level = level
         self._tally = tally
         self._clock = clock
         self._pruned_at = 0.0
         self._renamed_at = 0.0
+        self._unlooked: Counter[tuple[str, str]] = Counter()
+        """Answers since the last look at all references, by route and requested model."""
 
     async def step(self) -> int:
         """Ask what is due on every route; returns how many calls were made."""
@@ -311,9 +318,29 @@ class ReferenceAsker:
         kept = KeptAnswer(answer, now, model, "asked")
         if self._store.update(reference.id, lambda one: one.answered(kept)) is None:
             return
+        look = self._look(reference.route, reference.requested_model)
         fingerprint = named(answer.system_fingerprint or "")
         self._verdicts.note(
-            _noted(reference, why, now, ranking=ranking, model=model, fingerprint=fingerprint, cost_usd=usd)
+            _noted(
+                reference,
+                why,
+                now,
+                ranking=ranking,
+                model=model,
+                fingerprint=fingerprint,
+                cost_usd=usd,
+                look=look,
+            )
+        )
+
+    def _look(self, route: str, model: str) -> PooledComparison | None:
+        """Compare all references of a model at once, if that is due."""
+        self._unlooked[route, model] += 1
+        if self._unlooked[route, model] < EVERY:
+            return None
+        del self._unlooked[route, model]
+        return pooled(
+            [one for one in self._store.of_route(route) if one.requested_model == model], self._level
         )
 
     def _note_failure(self, failed: ReferenceAnswered, now: float) -> None:
@@ -356,6 +383,7 @@ def _noted(
     fingerprint: str = "",
     failure: str = "",
     cost_usd: float = 0.0,
+    look: PooledComparison | None = None,
 ) -> ReferenceAnswered:
     """What the log says of a call."""
     said = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
@@ -372,4 +400,5 @@ def _noted(
         system_fingerprint=fingerprint,
         failure=failure,
         cost_usd=cost_usd,
+        pooled=look,
     )

@@ -28,6 +28,7 @@ from evenkeel.stores.verdict_log import LoggedSighting
 from tests.stores.examples import verdict
 
 START = 20_000 * DAY_S
+LEVEL = alarm_level(96, 60, 0.5)
 PRICES = Prices({"m": ModelPrice(1.0, 2.0)})
 
 
@@ -94,6 +95,7 @@ class Asking:
             routes=["shop", "forms"],
             known=["shop", "forms"],
             noticed=lambda: self.noticed,
+            level=LEVEL,
             tally=self.tally,
             clock=lambda: self.now,
         )
@@ -254,7 +256,7 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
     asking.endpoint.answer = usual
     for _ in range(24):
         asking.step(2.0)
-    test = ReferenceTest(alarm_level(96, 60, 0.5))
+    test = ReferenceTest(LEVEL)
     assert not any(test.add(one) for one in asking.noted())
     asking.endpoint.answer = lambda said: f"I cannot help with {said}; sorry! Ask {chance.random()}"
     changed_at = asking.now

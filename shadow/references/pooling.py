@@ -1,0 +1,189 @@
+"""Whether the last answers to all references together differ from those before: a permutation test.
+
+Ranks of single answers find a change within a few calls or not at all: soon the new answers are as many as
+the old ones among which they are ranked. Here the order decides: of each reference's answers the last ones
+count as new, and if nothing has changed any others of them might as well. So the chance that as many others,
+drawn from each reference, are as unlike the rest as the new ones are is a p-value, whatever the noise. It
+shrinks with every call, also where answers to one prompt differ almost as much among themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from evenkeel.core.sightings import ComparedVersion, PooledComparison
+from evenkeel.metrics.similarity.likeness import likeness
+from evenkeel.shadow.references.ranking import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.stores.references import KeptAnswer, Reference
+
+EVERY: Final = 24
+"""Calls between two looks."""
+WINDOWS: Final = (48, 96, 192)
+"""Calls that count as new, each in a look of its own."""
+_FEWEST: Final = 6
+"""References with old and new answers that a look needs."""
+_FIRST: Final = 1_000
+_PROMISING: Final = 2
+"""As extreme draws among the first at most, or the look ends there."""
+_CHUNK: Final = 20_000
+_MOST_DRAWS: Final = 1_000_000
+_SAME: Final = 1e-9
+_EXAMPLES: Final = 8
+
+
+class _Sides(NamedTuple):
+    """The answers of one reference, the new ones last, and how like each is to each other."""
+
+    reference: Reference
+    answers: tuple[KeptAnswer, ...]
+    new: int
+    alike: NDArray[np.float64]
+
+    @property
+    def old(self) -> int:
+        return len(self.answers) - self.new
+
+    @property
+    def between(self) -> float:
+        """Mean likeness of new answers to old ones."""
+        return float(self.alike[: self.old, self.old :].mean())
+
+    @property
+    def within(self) -> float:
+        """Mean likeness of the old ones to each other, of the new ones too where there is one old."""
+        sums, pairs = 0.0, 0
+        for side in (self.alike[: self.old, : self.old], self.alike[self.old :, self.old :]):
+            sums += float(side.sum() - len(side))
+            pairs += len(side) * (len(side) - 1)
+            if self.old > 1:
+                break
+        return sums / pairs
+
+    def gaps(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much more like their own side answers are than the other, by rows of labels, 1 for new."""
+        old, new = self.old, self.new
+        across = old * new
+        same = old * (old - 1) / 2 + new * (new - 1) / 2
+        between = ((labels @ self.alike) * (1 - labels)).sum(axis=1)
+        every = (self.alike.sum() - len(self.alike)) / 2
+        weight = across / (old + new)
+        gaps: NDArray[np.float64] = weight * ((every - between) / same - between / across)
+        return gaps
+
+
+def pooled(
+    references: Iterable[Reference],
+    level: float,
+    alike: Callable[[str, str], float] = likeness,
+) -> PooledComparison | None:
+    """The most telling of the looks at the references of one requested model; None if none is possible.
+
+    Its p-value is multiplied by the number of windows, for having been chosen among them.
+
+    Args:
+        references: all of the model on a route.
+        level: evidence at which a change is found, which p-values must be fine enough for.
+        alike: how like two texts are, in [0, 1]; symmetric.
+    """
+    kept = list(references)
+    times = sorted(one.at for reference in kept for one in reference.answers if one.source == "asked")
+    found: PooledComparison | None = None
+    done: set[float] = set()
+    for number, window in enumerate(WINDOWS):
+        if len(times) < window // 2:
+            break
+        since = times[max(0, len(times) - window)]
+        if since in done:
+            break
+        done.add(since)
+        sides = [one for reference in kept if (one := _sides(reference, since, alike)) is not None]
+        if len(sides) < _FEWEST:
+            continue
+        p_value = min(1.0, len(WINDOWS) * _p_value(sides, level))
+        if found is None or p_value < found.p_value:
+            larger = WINDOWS[min(number + 1, len(WINDOWS) - 1)]
+            after = times[max(0, len(times) - larger)]
+            found = _said(sides, p_value, since, min(after, since))
+    return found
+
+
+def _sides(reference: Reference, since: float, alike: Callable[[str, str], float]) -> _Sides | None:
+    """Old and new answers; the answer to the application itself is of neither, as it was asked otherwise."""
+    answers = tuple(one for one in reference.answers if one.source != "original")
+    new = sum(one.at >= since and one.source == "asked" for one in answers)
+    if new == 0 or new == len(answers) or len(answers) < 3:  # noqa: PLR2004 - two of one side, one of the other
+        return None
+    texts = [text_of(one.answer) for one in answers]
+    matrix = np.ones((len(texts), len(texts)))
+    for one in range(len(texts)):
+        for other in range(one):
+            matrix[one, other] = matrix[other, one] = alike(texts[other], texts[one])
+    return _Sides(reference, answers, new, matrix)
+
+
+def _p_value(sides: Sequence[_Sides], level: float) -> float:
+    """The chance that drawn answers differ as much as the new ones; 1 where that is plainly not small."""
+    seed = blake2b("\0".join(f"{one.reference.id} {one.answers[-1].at!r}" for one in sides).encode())
+    rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
+    labels = [np.array([[0.0] * one.old + [1.0] * one.new]) for one in sides]
+    seen = sum(float(one.gaps(label)[0]) for one, label in zip(sides, labels, strict=True)) - _SAME
+    if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
+        return 1.0
+    draws = int(min(_MOST_DRAWS, max(_FIRST, 2 * level)))
+    extreme = sum(
+        int((_drawn(sides, min(_CHUNK, draws - begin), rng) >= seen).sum())
+        for begin in range(0, draws, _CHUNK)
+    )
+    return (1 + extreme) / (1 + draws)
+
+
+def _drawn(sides: Sequence[_Sides], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Sums of the gaps where the new answers of each reference are drawn by chance."""
+    sums = np.zeros(draws)
+    for one in sides:
+        order = rng.random((draws, len(one.answers))).argsort(axis=1)
+        sums += one.gaps((order >= one.old).astype(np.float64))
+    return sums
+
+
+def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -> PooledComparison:
+    new = [answer for one in sides for answer in one.answers[one.old :]]
+    by_version: dict[str, list[_Sides]] = defaultdict(list)
+    for one in sides:
+        by_version[one.reference.prompt_version].append(one)
+    versions = [_version(name, own) for name, own in by_version.items()]
+    versions.sort(key=lambda one: (one.likeness - one.own, one.prompt_version))
+    moved = sorted(sides, key=lambda one: (one.between - one.within, one.reference.id))
+    whole = _version("", sides)
+    fingerprints = Counter(one.answer.system_fingerprint for one in new if one.answer.system_fingerprint)
+    return PooledComparison(
+        p_value=p_value,
+        calls=len(new),
+        since=since,
+        after=after,
+        likeness=whole.likeness,
+        own=whole.own,
+        models=tuple(name for name, _ in Counter(one.model for one in new).most_common(_EXAMPLES)),
+        fingerprints=tuple(name for name, _ in fingerprints.most_common(_EXAMPLES)),
+        versions=tuple(versions[:_EXAMPLES]),
+        references=tuple(one.reference.id for one in moved[:_EXAMPLES]),
+    )
+
+
+def _version(name: str, sides: Sequence[_Sides]) -> ComparedVersion:
+    return ComparedVersion(
+        name,
+        sum(one.new for one in sides),
+        float(np.mean([one.between for one in sides])),
+        float(np.mean([one.within for one in sides])),
+    )
