@@ -1,4 +1,4 @@
-"""Traits of an answer that are told without knowing what it should say: names, units, scales.
+"""Traits of an answer, measured without knowing what it should say: names, units, scales.
 
 A trait is written as a multiple of 0.02 in [0, 5.1]. Hashed traits (opening words, vocabulary) have no
 unit of their own: they are said together, by what they are about.
@@ -28,7 +28,7 @@ _LOGARITHM: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """One number that is told of an answer."""
+    """One number measured on an answer."""
 
     name: str
     """Snake case."""

@@ -274,7 +274,7 @@ class Found(NamedTuple):
     delays: list[int | None]
     """Requests from the change to the alarm; None without one."""
     since: list[float]
-    """Requests from the change to when it was told to have come about."""
+    """Requests from the change to the time stated for it."""
     false: int
     """Alarms before the change."""
     again: int
@@ -309,7 +309,7 @@ _FOUND: Final = (
     "found",
     "median requests",
     "most requests",
-    "told to be since, median",
+    "stated time, median requests off",
     "alarms before",
     "alarms again",
 )

@@ -1,4 +1,4 @@
-"""Cells of like prompts: the kinds of question a route is asked, told from sketches of its prompts.
+"""Cells of like prompts: the kinds of question a route is asked, found from sketches of its prompts.
 
 Answers are compared within a cell only, so that other questions are not taken for another model. Cells follow
 the traffic slowly: they are found anew every 150 prompts from a sample of the last thousand or so.
@@ -24,7 +24,7 @@ DIMENSIONS: Final = 32
 """Of a sketch."""
 _LARGEST: Final = 127
 _RECENT: Final = 200
-"""Prompts among which repeats are told."""
+"""Prompts among which repeats are counted."""
 _REPEATS: Final = 3
 """So many near-equal prompts of the last ones are admitted."""
 _NEAR: Final = 0.985

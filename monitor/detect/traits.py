@@ -1,11 +1,12 @@
-"""Whether answers look otherwise than before, told from ordinary traffic: a two-sample test by betting.
+"""Whether the answers of ordinary traffic look different from before: a two-sample test by betting.
 
-Each new answer is paired with an unseen older one to a like prompt, and a classifier that has learnt from
-the pairs before bets on which of the two is the newer. It is told what tells the answers apart and what tells
-the prompts apart; a second one is told of the prompts alone. The wager pays the ratio of what the two gave
-the truth: while answers to like prompts look as they did, nothing about them says more than the prompts do,
-and the wager pays one on average, whatever was seen before. So the Shiryaev–Roberts sum of wagers reaches a
-level on average not before as many pairs.
+Each new answer is paired with an unseen older one to a like prompt (`prompt_cells`), and a classifier that
+has learnt from the pairs before bets on which of the two is the newer, by how their traits differ. A second
+one sees how the prompts differ and nothing else. The wager pays what the first gave the truth, divided
+by even odds or by what the second gave it, whichever is more. While answers to like prompts look as they
+did, the wager pays one at most on average, whatever was seen before, if nothing tells the newer prompt or
+if the second classifier tells it as well as can be. So the Shiryaev–Roberts sum of wagers reaches a level
+on average not before as many pairs.
 
 Every answer is used once, as an older one or as a newer. What is done with one depends on its prompt and on
 answers already used, never on itself.
@@ -101,10 +102,10 @@ _FLATTEST: Final = 1e-3
 _FIRST_VARIANCE: Final = 0.02
 _LEAST_VARIANCE: Final = 0.003
 _SCALE: Final = 0.5
-"""A standard deviation of a pair's difference, as the classifier is told it."""
+"""A standard deviation of a pair's difference, as the classifier gets it."""
 _AFTER: Final = 20
 _SPAN: Final = 400
-"""Pairs that standard deviations are told from."""
+"""Pairs that standard deviations are estimated from."""
 _LAST_PAIRS: Final = 256
 _SIDE: Final = 8
 """Fewest pairs before a change and after it."""
@@ -132,14 +133,14 @@ class _Learner:
         self.covariance: Floats = np.eye(dimensions, dtype=np.float32) * np.float32(prior)
 
     def bet(self, difference: Floats) -> float:
-        """The chance, before it is learnt from, that the newer one is told as such; then learn from it."""
+        """The chance, before learning from the pair, of picking the newer one; then learn from it."""
         mean = float(self.weights @ difference)
         gain: Floats = self.covariance @ difference
         variance = float(difference @ gain)
         chance = _logistic(mean / math.sqrt(1 + math.pi * variance / 8))
-        told = _logistic(mean)
-        curvature = max(_FLATTEST, told * (1 - told))
-        self.weights += gain * np.float32((1 - told) / (1 + curvature * variance))
+        plain = _logistic(mean)
+        curvature = max(_FLATTEST, plain * (1 - plain))
+        self.weights += gain * np.float32((1 - plain) / (1 + curvature * variance))
         self.weights *= np.float32(_FORGETTING)
         gain *= np.float32(1 / math.sqrt(1 / curvature + variance))
         self.covariance -= np.multiply.outer(gain, gain)  # symmetric to the last bit
@@ -182,7 +183,7 @@ class _Pair(NamedTuple):
 
 
 class _LastPairs:
-    """How the answers of the last pairs differed: from which of them on they differ is told afterwards."""
+    """How the answers of the last pairs differed, to find afterwards where the change was."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -198,9 +199,9 @@ class _LastPairs:
         self.count += 1
 
     def since(self, weights: Floats) -> float | None:
-        """When a pair was first told as those after it are, by what was learnt; None if too few are.
+        """Time of the first pair that looks like those after it, by what was learnt; None from too few.
 
-        The split into two runs of pairs that differ most in how plainly the newer answer is told.
+        The split into two runs of pairs that differ most in how plainly the newer answer shows.
         """
         held = min(self.count, _LAST_PAIRS)
         order = (np.arange(held) + (self.count - held)) % _LAST_PAIRS
@@ -238,7 +239,7 @@ class _Run:
         self.sums: Floats = np.zeros((4, _DIMENSIONS))
         """Of the older answers, of the new ones, and of the squares of both, in steps."""
         self.examples: list[tuple[float, str, str]] = []
-        """The pairs that were told best."""
+        """The pairs in which the newer answer shows best."""
 
     def add(self, pair: _Pair, wager: float) -> None:
         """Take a pair; begin again where nothing was gained until now."""
