@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console.alerts import alerts_page, alerts_table, explanation
+from evenkeel.console.alerts import alerts_page, alerts_table, explanation, verdicts_behind
 from evenkeel.core.cells import ChangeMark, DriftReport
 from evenkeel.monitor.changes import ChangeRecord, kinds
 from evenkeel.monitor.changes.record import Tally
@@ -150,3 +150,8 @@ def test_a_suspicion_hides_no_change_that_fires():
     worse = change_report("shop", NOW)
     newer = replace(worse, id="s", at=NOW, effect="unknown", silent=SUSPECTED)
     assert [one.change for one in alerts_page([], [], [newer, worse], NOW).firing] == [worse]
+
+
+def test_an_alert_on_a_silent_change_has_no_verdicts_behind_it():
+    """It rests on answers and references: no log is searched, and none is needed."""
+    assert verdicts_behind(None, changed("raised", NOW)) == []
