@@ -49,6 +49,7 @@ def test_spend_is_told_by_route_with_its_own_limit_and_by_purpose(database):
     assert [(one.name, one.usd) for one in found.purposes] == [
         ("replay", 0.625),
         ("golden", 0.0),
+        ("reference", 0.0),
         ("judge", 0.25),
         ("rewriter", 0.0),
     ]
