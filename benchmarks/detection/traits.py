@@ -2,7 +2,7 @@
 
 Run from the root of the repository: python -m benchmarks.detection.traits [--runs 200] [--write]
 
-Reads ../shared/data beside the repository; says so and stops where it is absent. About six minutes of one
+Reads ../shared/data beside the repository; says so and stops where it is absent. About four minutes of one
 core. Every figure follows from the seeds 0, 1, 2, … of the runs.
 """
 
