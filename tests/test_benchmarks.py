@@ -18,6 +18,7 @@ BENCHMARKS = (
     pytest.param("cascade --most 10", marks=PUBLIC_DATA),
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),
     "detection --runs 20 --nominal 300",
+    "detection.references --runs 0 --years 20 --days 5",
     "gate --runs 1 --goldens 8 --decisions",
     "reload --rounds 2 --live 1",
     "report --verdicts 100",

@@ -275,9 +275,9 @@ class Years:
         self._wealth[:, alarmed] = 0.0
 
 
-def alarms_table(years: int, seed: int, texts: Sequence[Sequence[str]]) -> Table:
+def alarms_table(years: int, days: int, seed: int, texts: Sequence[Sequence[str]]) -> Table:
     """False alarms a year, and whether ranks are uniform, by the noise."""
-    calls = 365 * USUAL.calls_per_day
+    calls = days * USUAL.calls_per_day
     rows = []
     for noise in NOISE:
         simulated = Years(noise, texts, years, seed)
@@ -289,15 +289,15 @@ def alarms_table(years: int, seed: int, texts: Sequence[Sequence[str]]) -> Table
         counts, _ = np.histogram(first, bins=20, range=(0.0, 1.0))
         expected = len(first) / 20
         uniform = float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 19))
-        rows.append((noise, simulated.alarms, simulated.alarms / years, uniform))
+        rows.append((noise, simulated.alarms, 365 * simulated.alarms / (years * days), uniform))
     stated = USUAL.false_alarms_per_year
     return Table(
         "references-alarms",
-        ("resends worded otherwise", f"alarms in {years} years", "a year", "p of uniform ranks"),
+        ("resends worded otherwise", f"alarms in {years} routes", "a year", "p of uniform ranks"),
         tuple(rows),
         digits=3,
         notes=(
-            f"At most {stated:g} a year are stated. {calls:,} calls a year; the last {_TESTED:,} p-values.",
+            f"At most {stated:g} a year are stated. {calls:,} calls each; the last {_TESTED:,} p-values.",
         ),
     )
 
@@ -313,14 +313,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=20, help="runs of each change")
-    parser.add_argument("--years", type=int, default=200, help="years of one route without a change")
+    parser.add_argument("--years", type=int, default=200, help="routes without a change, for a year each")
+    parser.add_argument("--days", type=int, default=365, help="of a year")
     options = parser.parse_args()
     tables: list[Callable[[], Table]] = [
-        partial(alarms_table, options.years, options.seed, [_WORDED] * A_SET)
+        partial(alarms_table, options.years, options.days, options.seed, [_WORDED] * A_SET)
     ]
-    if DATA.is_dir():
+    if DATA.is_dir() and options.runs:
         tables.append(partial(found_table, options.runs, options.seed))
-    else:
+    elif options.runs:
         print("no data beside the repository (../shared/data): false alarms only", file=sys.stderr)
     for table in tables:
         measured = table()
