@@ -13,8 +13,10 @@ from evenkeel.core.exchange import Lag
 from evenkeel.simulate.tasks import CASE_SUMMARY
 from evenkeel.stores.payloads import unpack_exchange as unpack
 from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.references import FULL, ReferenceStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -60,6 +62,7 @@ def config(tmp_path, store, upstream):
             "listen": {"port": 0},
             "admin": {"port": 0},
             "alert": {"min_trials": 5},
+            "references": {"calls_per_day": 0},
             "data_dir": str(tmp_path / "data"),
             **changes,
         }
@@ -160,6 +163,25 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
     assert sum("robustness_score" in name for name in here) > 4
     assert sorted(there.keys() - here.keys()) == sorted(here.keys() - there.keys()) == []
     assert there == pytest.approx(here)
+
+
+def test_one_of_two_monitors_asks_reference_prompts(tmp_path, config, store):
+    """What workers kept is asked again by whichever monitor holds the lease, once for both."""
+    shared = config("asking", redis=place_of(store), references={})
+    roles = [Role(tmp_path, name, shared) for name in ("proxy", "worker")]
+    roles += [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
+    with stopping(roles):
+        monitors = [role.find(r"console +(http://\S+?)/\n") for role in roles[2:]]
+        ask(roles[0].find(r"base URL +(http://\S+?)/v1 "), UNLIKE[:2])
+        references = ReferenceStore(RedisDocuments(store))
+
+        def filled():
+            found = references.of_route("default")
+            return found and all(len(one.answers) >= FULL for one in found)
+
+        wait_for(filled, what="references with four answers")
+        made = sum(len(one.answers) - 2 for one in references.of_route("default"))
+        wait_for(lambda: {total(url, "references_asked_total") for url in monitors} == {0, made})
 
 
 def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, store, simulation):
