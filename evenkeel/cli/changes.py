@@ -127,8 +127,8 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
                 yield from (f"    {visible(line)}" for line in one[name].splitlines())
     if shown.phrases:
         yield "\n| answers begin | before | since |\n|---|---:|---:|"
-        for one in shown.phrases:
-            yield f"| {in_markdown(one.text)} | {one.before:.0%} | {one.after:.0%} |"
+        for phrase in shown.phrases:
+            yield f"| {in_markdown(phrase.text)} | {phrase.before:.0%} | {phrase.after:.0%} |"
 
 
 def _book(stores: Stores) -> ChangeBook:
