@@ -61,8 +61,11 @@ def main() -> None:
     if not detectors or not scenarios:
         known = "\n  ".join((*(one.name for one in every), *(one.name for one in scenes.SCENARIOS)))
         sys.exit(f"benchmarks.upgrades: no such detector or scenario; there are\n  {known}")
-    found = [one for path in options.read for one in _read(path)]
-    found += _measured(detectors, scenarios, range(1, options.runs + 1), options.minutes)
+    found = list({(one.scenario, one.detector, one.seed): one for one in _read(options.read)}.values())
+    for one in _measured(detectors, scenarios, range(1, options.runs + 1), options.minutes):
+        found.append(one)
+        if options.json:
+            _keep(one, options.json)
     if not found:
         sys.exit("benchmarks.upgrades: nothing measured")
     found.sort(key=lambda one: _place(one, every))
@@ -71,9 +74,6 @@ def main() -> None:
     tables = [table for table in tables if table.rows]
     for table in tables:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
-    if options.json:
-        text = "\n".join(json.dumps(one.as_json()) for one in found)
-        options.json.write_text(f"{text}\n", encoding="utf-8")
     if options.write:
         _write(options.write, tables, shared)
 
@@ -147,8 +147,15 @@ def _wanted(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
     return found
 
 
-def _read(path: Path) -> list[Outcome]:
-    return [Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+def _keep(one: Outcome, path: Path) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(one.as_json())}\n")
+
+
+def _read(paths: Sequence[Path]) -> Iterator[Outcome]:
+    for path in paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield Outcome(**json.loads(line))
 
 
 def _options() -> argparse.Namespace:
@@ -166,7 +173,7 @@ def _options() -> argparse.Namespace:
         metavar="NAME=PYTHON",
         help="interpreter that has another tool",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every outcome, a line each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="append every outcome, a line each")
     parser.add_argument(
         "--read", type=Path, action="append", default=[], metavar="FILE", help="count what it holds, too"
     )
