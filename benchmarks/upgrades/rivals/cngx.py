@@ -2,8 +2,9 @@
 
 Driven by its own classes, which its proxy uses for live traffic: `FingerprintExtractor`, and the
 `StreamingDriftMonitor` seeded with the first day's answers. An alarm is what its rule of corroboration lets
-through; the monitor is seeded anew with what follows. Its commands act on single captures of coding sessions
-and need a provider's key to capture; its semantic half needs a model from a hub: both are left out.
+through; the monitor is seeded anew with the sixty answers that follow. Its commands act on single captures of
+coding sessions and need a provider's key to capture; its semantic half needs a model from a hub: both are left
+out.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ for number, line in enumerate(sys.stdin):
     alert, details = monitor.combine_streaming_signals(monitor.update(fingerprint))
     if alert:
         print(json.dumps([number, [one["metric"] for one in details]]))
-        monitor, seeds = None, []
+        monitor, seeds, first = None, [], 60
 """
 
 
