@@ -33,7 +33,7 @@ from benchmarks.upgrades.simple import FixedProbes
 from benchmarks.upgrades.watches import Goldens, Silent, Traits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.kit import Table
     from benchmarks.upgrades.detectors import Detector
@@ -75,7 +75,7 @@ def main() -> None:
     for table in tables:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
     if options.write:
-        _write(options.write, tables, shared)
+        _write(options.write, tables, {"delays": delays(found), "trade": trade(shared)})
 
 
 def _place(one: Outcome, every: Sequence[Detector]) -> tuple[int, int, int]:
@@ -85,12 +85,11 @@ def _place(one: Outcome, every: Sequence[Detector]) -> tuple[int, int, int]:
     return scenarios.index(one.scenario), detectors.index(one.detector), one.seed
 
 
-def _write(page: Path, tables: Sequence[Table], found: Sequence[Outcome]) -> None:
+def _write(page: Path, tables: Sequence[Table], plots: Mapping[str, str]) -> None:
     """Put the tables on the page and the plots beside it."""
     page.write_text(filled(page.read_text(encoding="utf-8"), tables, keep=True), encoding="utf-8")
-    pictures = page.parent / "pictures"
-    (pictures / "upgrades-delays.svg").write_text(delays(found), encoding="utf-8")
-    (pictures / "upgrades-trade.svg").write_text(trade(found), encoding="utf-8")
+    for name, plot in plots.items():
+        (page.parent / "pictures" / f"upgrades-{name}.svg").write_text(plot, encoding="utf-8")
     print(f"written to {page}", file=sys.stderr)
 
 

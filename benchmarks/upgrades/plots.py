@@ -27,6 +27,7 @@ _INK: Final = "#222"
 _LINE: Final = "#ddd"
 _LABEL: Final = 14
 """Height of a line of text."""
+_HALF: Final = 0.5
 _DAYS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -86,17 +87,17 @@ def trade(outcomes: Sequence[Outcome]) -> str:
         parts += [_level(y(share), left, _WIDTH - _RIGHT), label]
     marks = (0, 1, 3, 10, 30, 100, 300)
     parts += (_text(x(alarms), foot + 18, f"{alarms}", "middle") for alarms in marks)
-    labels: list[float] = []
+    labels: list[tuple[float, float]] = []
     for name, runs in groups.items():
         changed = [one for one in runs if one.changes]
         false = false_alarms_a_year(runs)
         if not changed or false is None:
             continue
         share = sum(one.days is not None for one in changed) / len(changed)
-        place = y(share) + 4
-        while any(abs(place - other) < _LABEL for other in labels):
-            place += _LABEL
-        labels.append(place)
+        place, step = (y(share) + 4, _LABEL) if share > _HALF else (y(share) - 8, -_LABEL)
+        while any(abs(place - other) < _LABEL and abs(x(false) - at) < _LEFT for at, other in labels):
+            place += step
+        labels.append((x(false), place))
         parts.append(_dot(x(false), y(share), 6, _colour(name), 0.9))
         parts.append(_text(x(false) + 11, place, name, "start"))
     return _svg(height, parts, "Share of changes found against false alarms a year, by detector")

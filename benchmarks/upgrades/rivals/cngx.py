@@ -3,8 +3,8 @@
 Driven by its own classes, which its proxy uses for live traffic: `FingerprintExtractor`, and the
 `StreamingDriftMonitor` seeded with the first day's answers. An alarm is what its rule of corroboration lets
 through; the monitor is seeded anew with the sixty that follow. Its commands act on single captures of
-coding sessions and need a provider's key to capture; its semantic half needs a model from a hub: both are left
-out.
+coding sessions and need a provider's key to capture; its semantic half needs a model from a hub: both are
+left out.
 """
 
 from __future__ import annotations
