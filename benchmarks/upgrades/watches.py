@@ -82,7 +82,7 @@ class Silent:
     calls_per_day: int = 96
     burst_calls: int = 60
     usd_per_day: float = 0.5
-    false_alarms_per_year: float = 0.5
+    false_alarms_per_year: float = 0.02
     only_suspects: bool = False
 
     @property

@@ -100,5 +100,5 @@ class References(Section):
     """Further calls at once where the answers' traits make a change suspected; twice a day at most."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
     """What they may cost a route on a day, within the budgets; `null` = no limit of their own."""
-    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.5
+    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.02
     """Of a route on which nothing changes, at most on average."""

@@ -36,7 +36,9 @@ _FIRST: Final = 1_000
 _PROMISING: Final = 2
 """As extreme draws among the first at most, or the look ends there."""
 _CHUNK: Final = 20_000
-_MOST_DRAWS: Final = 1_000_000
+_MOST_DRAWS: Final = 2_000_000
+_HOPELESS: Final = 10.0
+"""Above so many times the inverse of the level a p-value finds nothing: the draws end early."""
 _SAME: Final = 1e-9
 _EXAMPLES: Final = 8
 
@@ -140,11 +142,14 @@ def _p_value(sides: Sequence[_Sides], level: float) -> float:
     if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
         return 1.0
     draws = int(min(_MOST_DRAWS, max(_FIRST, 2 * level)))
-    extreme = sum(
-        int((_drawn(sides, min(_CHUNK, draws - begin), rng) >= seen).sum())
-        for begin in range(0, draws, _CHUNK)
-    )
-    return (1 + extreme) / (1 + draws)
+    extreme = done = 0
+    while done < draws:
+        count = min(_CHUNK, draws - done)
+        extreme += int((_drawn(sides, count, rng) >= seen).sum())
+        done += count
+        if (1 + extreme) / (1 + draws) > _HOPELESS / level:
+            break
+    return (1 + extreme) / (1 + done)
 
 
 def _drawn(sides: Sequence[_Sides], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -88,11 +88,11 @@ def test_costs_are_said_beforehand(tmp_path):
     said, promise, head, *rows = cost_lines(settings(tmp_path))
     assert "96 calls, 134,400 tokens, 0.10 dollars a day" in said
     assert "216 calls and 0.22 dollars on a day with two suspicions; limit 0.50 dollars" in said
-    assert "0.5 false alarms a year" in promise
+    assert "0.02 false alarms a year" in promise
     assert head.split() == ["calls", "a", "day", "clear", "moderate", "subtle"]
     assert [row.split()[0] for row in rows] == ["24", "48", "96", "192", "384"]
-    # log10(76,320) = 4.88, at 0.54 a call: ten calls, which are 2.5 hours of 96 a day.
-    assert rows[2].split()[:6] == ["96", "(set)", "10", "calls,", "2", "h"]
+    # log10(1,908,000) = 6.28, at 0.54 a call: twelve calls, which are three hours of 96 a day.
+    assert rows[2].split()[:6] == ["96", "(set)", "12", "calls,", "3", "h"]
 
 
 def test_costs_are_those_of_the_traffic_where_some_was_kept(tmp_path):
