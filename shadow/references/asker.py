@@ -179,7 +179,9 @@ class ReferenceAsker:
             if not own or now < standing.paused_until:
                 continue
             before = self._store.asked(route)
-            asked = responded(of_day(before, route, now), noticed.suspected, noticed.found, self._pace, now)
+            models = {one.requested_model for one in own}
+            suspected = [one for one in noticed.suspected if one.requested_model in models]
+            asked = responded(of_day(before, route, now), suspected, noticed.found, self._pace, now)
             if asked != before:
                 self._store.put_asked(asked)
             seen = self._seen(route, standing, now)
