@@ -1,14 +1,18 @@
 """`python -m evenkeel`, and the `evenkeel` console script."""
 
+import os
 import sys
 import traceback
 
 _COULD_NOT_START = 2
 """Not Python's own 1, which says "regression" where `evenkeel gate` runs."""
+_FOR_THE_OWNER_ONLY = 0o077
+"""Stores, journals and reports hold prompts and answers."""
 
 
 def main() -> None:
     """Run the command line; exit code 2 if it cannot even be loaded."""
+    os.umask(_FOR_THE_OWNER_ONLY)
     try:
         from evenkeel.cli.main import main as run  # noqa: PLC0415 - a broken installation must not look like a verdict
     except Exception:  # noqa: BLE001 - as above

@@ -32,6 +32,7 @@ from evenkeel.stores.counters import merge
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.privacy import LOCK_FILE
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ settings_log = logging.getLogger("evenkeel.settings")
 
 _SOURCE: Final = "supervisor"
 """Under this name a supervisor publishes what it counts."""
-_LOCK_FILE: Final = "lock"
-"""In the data folder; locked by who holds it."""
 _PAUSE_S: Final = 5.0
 """Between two attempts to start a role again whose store is in trouble."""
 
@@ -425,7 +424,7 @@ class DataFolder:
             SettingsError: another evenkeel has taken the folder since.
         """
         self._database.connection()  # Notices a deletion now, and makes the folder again.
-        if not _is_at(self._path / _LOCK_FILE, self._lock):
+        if not _is_at(self._path / LOCK_FILE, self._lock):
             self._lock = self._held.enter_context(_lock(self._path))
         return {"counters": [["store_recreated", {}, self._database.recreated]]}
 
@@ -444,7 +443,7 @@ def _lock(folder: Path) -> TextIO:
     Raises:
         SettingsError: if another process holds it.
     """
-    file = (folder / _LOCK_FILE).open("a+", encoding="ascii")
+    file = (folder / LOCK_FILE).open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

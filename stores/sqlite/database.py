@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import seal_of
+from evenkeel.stores.sqlite.privacy import keep_private, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -67,7 +68,9 @@ class Database:
                 once it is left alone.
             clock: monotonic time in seconds, for the pauses between attempts to open it again.
 
-        Raises: StoreError if it cannot be written, SealError for keys that cannot be used.
+        Raises:
+            StoreError: if it cannot be written, or others can read it and that cannot be mended.
+            SealError: for keys that cannot be used.
         """
         self.seal = seal_of(os.environ) if seal is None else seal
         self.path = path
@@ -96,7 +99,8 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path)
+            keep_private(path)
             self.connection().execute("PRAGMA user_version").fetchone()
             with self.write():
                 pass
@@ -122,7 +126,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         self._notice_deletion()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self.path)
         self._mend()
         opened = self.reopened
         connection = sqlite3.connect(
