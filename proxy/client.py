@@ -228,7 +228,7 @@ class ClientConnection(asyncio.Protocol):
             self._pending = data
             return
         self._pending = b""
-        match = plane.routes.find(head.target, data, head.end)
+        match = plane.routes.find(head.target, head.raw, head.end)
         if match is None:
             path = head.target.partition(b"?")[0].decode("latin-1")
             self._refuse(Fault.NO_ROUTE, repr(path[:200]), bare=head.method == b"HEAD")

@@ -43,7 +43,7 @@ _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
 _ORDINARY_HEAD = re.compile(
     rb"("
     + TOKEN
-    + rb"++) ([\x21-\x7e\x80-\xff]++) HTTP/1\.1(?:\r\n(?:"
+    + rb"++) (/[\x21-\x7e\x80-\xff]*+) HTTP/1\.1(?:\r\n(?:"
     + ORDINARY
     + rb"|"
     + once(3, rb"[Hh][Oo][Ss][Tt]:[ \t]*+([\x20-\x7e\x80-\xff]*+)")
@@ -60,6 +60,11 @@ the grammar below and the search after it do in two; what it does not match is r
 _HEAD = re.compile(
     rb"(" + TOKEN + rb"++) ([\x21-\x7e\x80-\xff]++) HTTP/1\.([01])" + FIELD_LINES + rb"\r\n\r\n"
 )
+_ABSOLUTE = re.compile(
+    rb"https?://(\[[0-9A-Fa-f:.]++\]|[^/?#@:\[\]]++)(:[0-9]*+)?+((?:[/?].*)?+)", re.IGNORECASE
+)
+"""An absolute-form target (RFC 9112, 3.2.2). Groups: host, port, path and query. User and password, which it
+must not have (RFC 9110, 4.2.4), do not match."""
 _REQUEST_LINE = re.compile(TOKEN + rb"+ [^ \r\n]+ (HTTP/[0-9.]{1,9})\r\n")
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _FOLD = re.compile(rb"\r\n[ \t]")
@@ -87,7 +92,7 @@ class RequestHead:
     )
 
     raw: bytes
-    """Received bytes that start with the head; more may follow it."""
+    """Received bytes that start with the head, its target in origin form; more may follow it."""
     end: int
     """Where the body starts in `raw`."""
     line_end: int
@@ -209,6 +214,8 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
         raise MessageError(Fault.MALFORMED, "it has no Host header")
     if head.method == b"CONNECT":
         raise MessageError(Fault.CONNECT_METHOD, "CONNECT")
+    if not head.target.startswith(b"/") and (head.target != b"*" or head.method != b"OPTIONS"):
+        return parse_any_request(_origin_form(head))
     if coding is None and length is not None and length.isdigit() and len(length) <= MAX_LENGTH_DIGITS:
         head.length = number = int(length)
         head.framing = _LENGTH if number else _NONE
@@ -221,6 +228,28 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
         head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
         _apply_options(head, options, upgrade)
     return head
+
+
+def _origin_form(head: RequestHead) -> bytes:
+    """The request in `head.raw` with its absolute-form target turned into a path.
+
+    The target's authority takes the place of `Host`, which does not count beside it (RFC 9112, 3.2.2).
+
+    Raises: MessageError if the target is of no form that a request of this method may have.
+    """
+    found = _ABSOLUTE.fullmatch(head.target)
+    if found is None:
+        raise MessageError(Fault.MALFORMED, "its target is neither a path nor the http:// URL of one")
+    authority = found[1] + (found[2] or b"")
+    path = found[3]
+    if not path.startswith(b"/"):
+        # The request for a server as a whole (RFC 9112, 3.2.4).
+        path = b"*" if head.method == b"OPTIONS" and not path else b"/" + path
+    line = b"%b %b HTTP/1.%d" % (head.method, path, head.minor)
+    if head.host is None:
+        return b"%b\r\nHost: %b%b" % (line, authority, head.raw[head.line_end :])
+    start, end = head.host
+    return b"".join((line, head.raw[head.line_end : start], authority, head.raw[end:]))
 
 
 def _frame(head: RequestHead, length: bytes | None, coding: bytes | None) -> None:

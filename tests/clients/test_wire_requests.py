@@ -41,8 +41,6 @@ TARGETS = [
     b"/a#fragment",
     b"/" + b"long/" * 3000,
     b"*",
-    b"http://api.example/v1/models?x=1",
-    b"HTTPS://user@api.example:8443/v1",
 ]
 HEADERS = {
     "order, case and duplicates": b"X-B: 2\r\nx-a: 1\r\nX-b: 3\r\nAUTHORIZATION: Bearer K\r\nX-B: 2\r\n",

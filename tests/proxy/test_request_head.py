@@ -239,3 +239,14 @@ def test_rendering_twice_changes_nothing_more(fields):
     if not parse_request(raw).upgrade:
         assert rendered(once) == once
     assert parse_request(once).method == b"GET"
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_absolute_target_becomes_a_path_and_its_host_the_host(version):
+    """The target's host and port replace `Host` (RFC 9112, 3.2.2); all else of the request stays."""
+    given = b"POST http://h:81/p?q HTTP/" + version + b"\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
+    head = parse_request(given)
+    assert head.raw == b"POST /p?q HTTP/" + version + b"\r\nHost: h:81\r\nContent-Length: 2\r\n\r\nhi"
+    assert (head.target, head.length, head.raw[head.end :]) == (b"/p?q", 2, b"hi")
+    assert parse_request(b"OPTIONS http://h HTTP/1.1\r\nHost: x\r\n\r\n").target == b"*"
+    assert parse_request(b"GET http://h/p HTTP/1.0\r\n\r\n").raw == b"GET /p HTTP/1.0\r\nHost: h\r\n\r\n"

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from evenkeel.core.exchange import Exchange
+from evenkeel.proxy import Route, Upstream
 from evenkeel.proxy.capture import capturable
 from evenkeel.runtime import replays
 from evenkeel.settings import Settings
@@ -21,16 +22,18 @@ OK = f"HTTP/1.1 200 OK\r\nContent-Length: {len(ANSWER)}\r\n\r\n{ANSWER}".encode(
 PATH = "/v1/chat/completions"
 
 TARGETS = {
-    "absolute": "http://{elsewhere}" + PATH,
+    "two slashes": "//{elsewhere}" + PATH,
+    "backslashes": "/\\\\{elsewhere}" + PATH,
+    "encoded": "/%2f%2f{elsewhere}" + PATH,
+}
+REFUSED = {
     "absolute with credentials": "http://user:pass@{elsewhere}" + PATH,
+    "absolute without a host": "http://" + PATH,
     "another scheme": "gopher://{elsewhere}" + PATH,
     "credentials of the upstream's name": "@{elsewhere}" + PATH,
     "port and credentials": ":80@{elsewhere}" + PATH,
     "a longer port": "0" + PATH,
     "a longer name": ".elsewhere.test" + PATH,
-    "two slashes": "//{elsewhere}" + PATH,
-    "backslashes": "/\\\\{elsewhere}" + PATH,
-    "encoded": "/%2f%2f{elsewhere}" + PATH,
     "asterisk": "*" + PATH,
 }
 FIELDS = (
@@ -72,7 +75,7 @@ def sent(request_of):
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
-    """The settings say where requests go; what could lead a replay elsewhere is not even captured."""
+    """The settings say where requests go; a path passes as it is, whatever it looks like."""
     said = []
 
     def request(elsewhere):
@@ -82,7 +85,59 @@ def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
     line, connected, captured = sent(request)
     assert line == f"POST {said[0]} HTTP/1.1".encode()
     assert connected == 0
-    assert captured == (said if said[0].startswith("/") else [])
+    assert captured == said
+
+
+def test_an_absolute_target_becomes_a_path():
+    """A target of RFC 9112, 3.2.2 reaches the upstream, and a replay, as the path that it names."""
+    line, connected, captured = sent(lambda elsewhere: post(f"http://{elsewhere}{PATH}?a=b", elsewhere))
+    assert line == f"POST {PATH}?a=b HTTP/1.1".encode()
+    assert (connected, captured) == (0, [f"{PATH}?a=b"])
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "route", "forwarded"),
+    [
+        ("http://other/v1/models", "other", "main", "/v1/models"),
+        ("HTTP://other/team/v1/models?x=http://y", "other", "team", "/v1/models?x=http://y"),
+        ("http://other:81/v1/models", "main", "other", "/v1/models"),
+        ("http://main/v1/models", "other.test", "main", "/v1/models"),
+        ("https://other.test?x=1", "main", "other", "/?x=1"),
+        ("http://other/teams", "main", "main", "/teams"),
+    ],
+)
+def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, route, forwarded):
+    """Rules about paths see the path; rules about `Host` see the target's, which counts in its place."""
+    if route == "other":
+        target = target.replace("other:", "other.test:")
+
+    async def main():
+        async with fake_upstream(OK) as upstream:
+            there = Upstream.parse(f"http://127.0.0.1:{upstream.port}")
+            others = (Route("team", there, "/team"), Route("other", there, hosts=("other.test",)))
+            async with relay(OK, others=others) as rig:
+                line = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+                client = await rig.client()
+                client.send(line.encode())
+                assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+                assert rig.counter("proxy_requests", route=route) == 1
+                took = rig.upstream if route == "main" else upstream
+                assert took.received.startswith(f"GET {forwarded} HTTP/1.1\r\n".encode())
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED)
+def test_a_target_of_no_known_form_is_refused(target):
+    """What is neither a path nor an http URL passes no rule about paths, and reaches no upstream."""
+
+    async def main():
+        async with relay(OK) as rig:
+            answer = await rig.exchange(post(target.format(elsewhere="h"), "h"))
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert rig.upstream.wires == []
+
+    asyncio.run(main())
 
 
 def test_no_field_moves_a_request():
