@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -106,7 +107,7 @@ class Monitor:
                     whole=checkpoint.whole,
                 )
                 self._state = state
-            self._folded += len(entries)
+            self._folded += sum(isinstance(one, LoggedVerdict) for one in entries)
         elif not self._store.is_current():
             # A commit would tell as well, but the next verdict may be long in coming.
             _LOG.warning("the checkpoint is no longer the one written last; reading it again")
