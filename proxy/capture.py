@@ -39,13 +39,14 @@ KEPT_HEADERS = selector(
 """The only header fields that leave the data plane: none of them carries a credential."""
 
 CREDENTIAL_PARAMETER = re.compile(
-    rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|code|[a-z]*credentials?|jwt|"
-    rb"pass(?:wd|phrase)?|[a-z]*password|pwd|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
+    rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|bearer|code|[a-z]*credentials?|jwt|"
+    rb"pass(?:wd|phrase)?|[a-z]*password|pat|pwd|sas|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
     rb"[a-z]*tokens?)(?:[^a-z].*)?"
 )
 """Names, in lower case, of query parameters that carry a credential in some API: "api-key", "access_token",
 "x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
 
+_PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
 CAPTURED_STATUS = 200
 
 _CHUNKED = Framing.CHUNKED
@@ -68,12 +69,17 @@ def redacted(target: bytes) -> str:
     """A request target without query parameters that look like credentials; the rest as it was."""
     path, mark, query = target.partition(b"?")
     if mark:
+        # Some servers part parameters by semicolons as well: each one goes with the mark before it.
         kept = [
-            parameter
-            for parameter in query.split(b"&")
+            (separator, parameter)
+            for separator, parameter in _PARAMETER.findall(query)
             if not CREDENTIAL_PARAMETER.fullmatch(unquote_to_bytes(parameter.partition(b"=")[0]).lower())
         ]
-        path += b"?" + b"&".join(kept) if kept else b""
+        path += (
+            b"?" + b"".join(separator + parameter for separator, parameter in kept)[len(kept[0][0]) :]
+            if kept
+            else b""
+        )
     return path.decode("latin-1")
 
 

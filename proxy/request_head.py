@@ -204,7 +204,7 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
             head.replay = True
         else:
             if name == b"upgrade":
-                upgrade = found[2]
+                upgrade = found[2] if upgrade is None else upgrade + b"," + found[2]
             elif name.startswith(PRIVATE_PREFIX):
                 head.notes = head.notes or {}
                 head.notes[name[len(PRIVATE_PREFIX) :]] = found[2].rstrip(b" \t")
@@ -284,7 +284,7 @@ def _apply_options(head: RequestHead, options: set[bytes], upgrade: bytes | None
         or b"upgrade" not in options
         or head.minor == 0
         or head.framing is not Framing.NONE
-        or upgrade.strip(b" \t").lower() == b"h2c"
+        or b"h2c" in {offered.strip(b" \t") for offered in upgrade.lower().split(b",")}
     ):
         return
     head.upgrade = True

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import io
 import json
 import math
 import re
@@ -131,20 +132,32 @@ _ASKED = ("request", "messages", "prompt")
 _OWN = ("id", "version", *_ASKED, "answer", "samples")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
+LARGEST_UNPACKED_BYTES = 256 << 20
+"""A compressed file may hold a thousand times its size."""
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    with gzip.open(io.BytesIO(packed)) as file:
+        data = file.read(LARGEST_UNPACKED_BYTES + 1)
+    if len(data) > LARGEST_UNPACKED_BYTES:
+        raise GoldenError(
+            f"{path}: unpacks to more than {LARGEST_UNPACKED_BYTES >> 20} MiB; split it into smaller files"
+        )
+    return data
+
+
 def load_goldens(path: Path) -> tuple[Golden, ...]:
     """All goldens of a file, compressed by gzip or not; at least one.
 
-    Raises: GoldenError naming file, line and field.
+    Raises: GoldenError naming file, line and field, or the limit if it unpacks to more than 256 MiB.
     """
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+            data = _unpacked(data, path)
         text = data.decode("utf-8-sig")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise GoldenError(f"{path}: is not a complete gzip file; write it again") from error

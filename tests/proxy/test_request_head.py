@@ -118,10 +118,13 @@ def test_private_fields_are_removed_and_remembered():
         b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\nContent-Length: 2\r\n\r\n",
         b"GET / HTTP/1.0\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: foo, H2C\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\t,x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: x\r\n\r\n",
     ],
 )
 def test_upgrade_that_cannot_be_offered_is_left_out(raw):
-    """h2c, upgrades with a body, in HTTP/1.0 or not named by Connection are plain requests."""
+    """h2c, alone or in a list; with a body; in HTTP/1.0; not named by Connection: plain requests."""
     assert not parse_request(raw).upgrade
     assert b"pgrade" not in rendered(raw)
     assert b"HTTP2" not in rendered(raw)

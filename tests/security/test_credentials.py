@@ -130,16 +130,31 @@ def test_no_sink_holds_a_key(traffic):
         *("token", "access_token", "id_token", "X-Amz-Security-Token", "sasToken", "sig", "X-Amz-Signature"),
         *("X-Amz-Credential", "client_secret", "clientSecret", "password", "passwd", "pwd", "passphrase"),
         *("auth", "authorization", "jwt", "code", "session_id", "sid", "%61pi%2Dkey", "user[password]"),
+        *("bearer", "pat", "user_pat", "sas"),
     ],
 )
 def test_query_parameters_that_carry_keys_are_not_kept(name):
-    """By the words that APIs use for them, whatever stands around the word."""
+    """By the words that APIs use for them, whatever stands around the word and parts the parameters."""
     assert redacted(f"/v1/x?a=1&{name}=marker&b=2".encode()) == "/v1/x?a=1&b=2"
+    assert redacted(f"/v1/x?a=1;{name}=marker;b=2".encode()) == "/v1/x?a=1;b=2"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["api-version", "model", "keyword", "author", "design", "n", "stream", "deployment", "coder", "side"],
+    [
+        "api-version",
+        "model",
+        "keyword",
+        "author",
+        "design",
+        "n",
+        "stream",
+        "deployment",
+        "coder",
+        "side",
+        "path",
+        "pattern",
+    ],
 )
 def test_other_query_parameters_are_kept(name):
     """A replay needs them to reach the same place."""

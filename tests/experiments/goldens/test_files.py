@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.experiments.goldens import files
 from evenkeel.experiments.goldens.files import (
     default_id,
     golden_lines,
@@ -127,6 +128,20 @@ def test_files_are_read_compressed_or_not(tmp_path):
     packed.write_bytes(gzip.compress(text))
     assert load_goldens(plain) == load_goldens(packed)
     assert load_goldens(plain)[0].answer.text == "Größe"
+
+
+def test_a_compressed_file_may_not_unpack_to_more_than_its_limit(tmp_path, monkeypatch):
+    """A megabyte of one letter takes a kilobyte; the message names the limit and what to do."""
+    monkeypatch.setattr(files, "LARGEST_UNPACKED_BYTES", 1 << 20)
+    file = tmp_path / "g.jsonl.gz"
+    around = len('{"answer": ""}')
+    for size_bytes, fits in ((1 << 20, True), ((1 << 20) + 1, False)):
+        file.write_bytes(gzip.compress(b'{"answer": "%b"}' % (b"x" * (size_bytes - around))))
+        if fits:
+            assert load_goldens(file)
+        else:
+            with pytest.raises(GoldenError, match="more than 1 MiB; split it into smaller files"):
+                load_goldens(file)
 
 
 @pytest.mark.parametrize(
