@@ -1,19 +1,42 @@
-"""uvicorn as this project uses it: one ASGI application on given sockets, stopped by its owner."""
+"""uvicorn as this project uses it: one ASGI application on given sockets, stopped by its owner.
+
+Whoever reaches the port can open connections, also without a token, and `/healthz` and `/metrics` must answer
+all the same. So a head has to arrive in time and within a size; there are only so many connections, of which
+the one that has waited longest for a head makes room for a new one; and only so many requests are worked on
+at once, the probes' not among them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from litestar.enums import ScopeType
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import socket
     import ssl
     from collections.abc import AsyncIterator, Iterator
 
-    from litestar.types import ASGIApp
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+_HEAD_S: Final = 10.0
+"""How long a head may take to arrive; on a connection that is used again, from its first byte."""
+_BODY_S: Final = 60.0
+"""How long a request may take to arrive after its head."""
+_MOST_HEAD_BYTES: Final = 64 << 10
+_MOST_CONNECTIONS: Final = 256
+_RESERVED_CONNECTIONS: Final = 32
+"""As many more may be open while all others have requests that are worked on: probes get through."""
+_MOST_REQUESTS: Final = 64
+"""Worked on at once, besides the probes'."""
+_PROBES: Final = frozenset({"/healthz", "/metrics", "/readyz"})
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_BUSY: Final = b"Too many requests are worked on at this port. Ask again in a second.\n"
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +52,9 @@ async def serving(
     """
     server = _Server(
         uvicorn.Config(
-            app,
+            _Reserving(app),
+            http=_Connection,
+            backlog=_MOST_CONNECTIONS,  # so many are accepted at once, before any of them can be refused
             log_config=None,
             access_log=False,
             proxy_headers=False,  # else whoever asks from this machine could say to ask from elsewhere
@@ -53,3 +78,107 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone."""
         yield
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection that has to bring its requests in time, and may have to make room."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _waits_since: float = 0.0
+    _head_bytes: int = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has no request that is worked on: it is new, idle, or in the middle of a head."""
+        cycle: Any = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take its place, or that of the one that has waited longest."""
+        crowded = len(self.connections) >= _MOST_CONNECTIONS
+        waiting = [one for one in self.connections if isinstance(one, _Connection) and one.waits]
+        full = len(self.connections) >= _MOST_CONNECTIONS + _RESERVED_CONNECTIONS
+        super().connection_made(transport)
+        if crowded and waiting:
+            min(waiting, key=lambda one: one._waits_since).drop()  # noqa: SLF001 - of this class
+        elif full:
+            self.drop()
+            return
+        self._wait(_HEAD_S)
+
+    def drop(self) -> None:
+        """Close at once."""
+        self.connections.discard(self)  # Now: others may come before the loop says that it is gone.
+        self._stop_waiting()
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Read some of a request, which has to arrive in time."""
+        waited = self.waits
+        if waited and self._deadline is None:
+            self._wait(_HEAD_S)
+        super().data_received(data)
+        if self.waits:
+            self._head_bytes += len(data)
+            if self._head_bytes > _MOST_HEAD_BYTES:
+                self.drop()
+            return
+        self._head_bytes = 0
+        cycle: Any = self.cycle
+        if not cycle.more_body:
+            self._stop_waiting()
+        elif waited:
+            self._wait(_BODY_S)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, which may take as long as it likes to begin."""
+        self._stop_waiting()
+        self._head_bytes = 0
+        self._waits_since = time.monotonic()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self, patience_s: float) -> None:
+        self._stop_waiting()
+        self._waits_since = time.monotonic()
+        self._deadline = self.loop.call_later(patience_s, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            if self.waits:
+                self.transport.write(_TOO_SLOW)
+            self.transport.close()
+
+
+class _Reserving:
+    """An ASGI application with a limit on the requests that are worked on, which does not hold for probes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 503."""
+        if scope["type"] != ScopeType.HTTP or scope["path"] in _PROBES:
+            await self._app(scope, receive, send)
+            return
+        if self._running >= _MOST_REQUESTS:
+            headers = [(b"content-type", b"text/plain"), (b"retry-after", b"1"), (b"connection", b"close")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
+            await send({"type": "http.response.body", "body": _BUSY, "more_body": False})
+            return
+        self._running += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._running -= 1

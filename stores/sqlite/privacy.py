@@ -72,8 +72,8 @@ def _mend(path: Path) -> None:
     except OSError as error:
         raise StoreError(
             f"other users may read {path} (mode {stat.S_IMODE(found.st_mode):04o}) and this process may not "
-            f"change that ({error.strerror}): have its owner (user id {found.st_uid}) run `chmod 600`, or choose "
-            "another folder with --data-dir"
+            f"change that ({error.strerror}): have its owner (user id {found.st_uid}) run `chmod 600`, or "
+            "choose another folder with --data-dir"
         ) from error
     if changed.st_mode & _OTHERS:
         raise StoreError(
