@@ -25,6 +25,7 @@ from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.format.forms import FREE
 from evenkeel.shadow.planner import WHOLE, candidates, control_trial, trial_id
+from evenkeel.shadow.prompt.members import counted
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -194,6 +195,8 @@ class Worker:
                 await self._skip(exchange, original.reason, report)
             return
         report.read(original)
+        for member in counted(original.view.left_out):
+            self._tally.add("replay_members_left_out", route=exchange.route, member=member)
         await asyncio.to_thread(self._note_traits, original)
         if self._keep is not None:
             await asyncio.to_thread(self._keep, original)

@@ -3,7 +3,7 @@
 `body` reads the request body of any API and lists the string literals that carry prompt text, `spans` finds
 where the values of a JSON text stand; `view` cuts those literals into *segments* (template or input) and
 writes variants in which only the literals of changed segments differ; `blocks` types the segments, and
-`refusals` names the requests that must not be replayed.
+`members` says what of a request a replay may carry, `refusals` names the requests that must not be replayed.
 """
 
 from evenkeel.shadow.prompt.body import Api, UnreadablePrompt, api_of

@@ -1,11 +1,14 @@
 """Which requests must not be replayed at all.
 
-A replay has no effect but its answer. `PromptView.for_replay` switches off streams, storing and further
-choices; a request that cannot be made harmless in this way is refused.
+A replay has no effect but its answer. `PromptView.for_replay` sends known members only and switches off
+streams, storing and further choices; a request that cannot be made harmless in this way, or whose answer
+would no longer be comparable, is refused.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +24,8 @@ class Refusal:
     """Why a request is never replayed. Counted by reason."""
 
     reason: str
-    """Short snake_case word, usable as a label: "server_side_tools", "stateful", "background",
-    "audio_output", "stored_prompt", "several_prompts" or "echo"."""
+    """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
+    "stateful", "background", "audio_output", "stored_prompt", "several_prompts" or "echo"."""
     detail: str
     """One sentence for people; holds no prompt text."""
 
@@ -34,20 +37,158 @@ def refusal(view: PromptView) -> Refusal | None:
     never executed. Tools that the provider runs itself are: searching, computing and reaching other
     servers has effects and costs, and its results change by the minute.
     """
-    return next(_REASONS[view.api](view), None)
+    return next(_any_api(view), None) or next(_REASONS[view.api](view), None)
 
 
-def _chat(view: PromptView) -> Iterator[Refusal]:
-    # an empty object switches the search on
-    found = "web_search_options" if view.get("web_search_options") is not None else None
-    # compatible servers' own: plugins and search_parameters search the web, data_sources an index
-    found = found or next(
-        (key for key in ("plugins", "search_parameters", "data_sources") if view.get(key)), None
-    )
-    if found:
-        yield Refusal("server_side_tools", f"'{found}' makes the provider search on its own")
-    yield from _tools(view, _is_function)
-    yield from _audio(view)
+def _any_api(view: PromptView) -> Iterator[Refusal]:
+    if any(count > 1 for count in Counter(view.keys).values()):
+        yield Refusal("ambiguous", "a member occurs twice, and servers differ in which of the two they read")
+    yield from _stateful(view)
+    yield from _searching_members(view)
+    yield from _searching_models(view)
+    yield from _tools(view)
+    if _names_remote_content(view):
+        yield Refusal("remote_content", "the provider would fetch a file or picture from elsewhere again")
+
+
+_STATE: Final = ("previous_response_id", "conversation", "thread_id", "assistant_id", "session_params")
+
+
+def _stateful(view: PromptView) -> Iterator[Refusal]:
+    for key in _STATE:
+        if view.get(key) is not None:
+            yield Refusal("stateful", f"'{key}' continues a conversation that the provider keeps")
+
+
+_ON_ITS_OWN: Final = re.compile(
+    r"""
+      search | brows | grounding | retriev | plugin | connector | mcp | datasource | knowledge | vectorstore
+    | (?:code|python) (?:interpreter|execution|exec) | computeruse | urlcontext | webfetch | builtintool
+    | serversidetool | servertool | toolresources | compound | agentreference
+    | \A (?: agent | container | toolset s? | toolkit s? | tools ) \Z
+    """,
+    re.VERBOSE,
+)
+"""Names of members, without marks and in lower case, that make providers search, compute or call others."""
+_OFF: Final[tuple[Any, ...]] = (None, False, 0.0, "", "none", "off", "false", "disabled", [])
+_NESTED: Final = ("reasoning", "thinking", "chat_template_kwargs", "options", "provider")
+"""Known members whose own members are not."""
+
+
+def _searching_members(view: PromptView) -> Iterator[Refusal]:
+    # A request whose search was left out would be answered, but by another system than the original.
+    waiting = [(key, view.get(key)) for key in view.left_out]
+    for key in _NESTED:
+        held = view.get(key)
+        waiting += held.items() if isinstance(held, dict) else ()
+    while waiting:
+        key, value = waiting.pop()
+        if _is_off(value):
+            continue
+        plain = re.sub("[^a-z]", "", key.lower())
+        if _ON_ITS_OWN.search(plain) and not plain.startswith("disable"):
+            yield Refusal("server_side_tools", "a member lets the provider search, run code or call others")
+        waiting += value.items() if isinstance(value, dict) else ()
+        waiting += [("", one) for one in value] if isinstance(value, list) else ()
+
+
+def _is_off(value: Any) -> bool:
+    return value in _OFF or (isinstance(value, dict) and value.get("mode") in ("off", "none"))
+
+
+_SEARCHING_MODEL: Final = re.compile(
+    r":online\b|-online\Z|search-(?:preview|api)|deep-?research|(?:\A|/)sonar(?:-|\Z)|(?:\A|/)compound(?:-|\Z)",
+    re.IGNORECASE,
+)
+
+
+def _searching_models(view: PromptView) -> Iterator[Refusal]:
+    models = view.get("models")
+    for model in (view.model, *(models if isinstance(models, list) else (models,))):
+        if isinstance(model, str) and _SEARCHING_MODEL.search(model):
+            yield Refusal("server_side_tools", "the model searches the web or runs tools on its own")
+
+
+_FUNCTION_MEMBERS: Final = frozenset({
+    "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
+    "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
+})  # fmt: skip
+_DEFINITIONS: Final = ("function", "custom")
+
+
+def _tools(view: PromptView) -> Iterator[Refusal]:
+    tools = view.get("tools")
+    runs = _is_run_by_an_anthropic_client if view.api == "messages" else _is_function
+    if tools and not (isinstance(tools, list) and all(map(runs, tools))):
+        yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
+
+
+def _is_function(tool: Any) -> bool:
+    """Whether a tool says it is a function, by what it holds too: `{"google_search": {}}` has no type."""
+    if not isinstance(tool, dict) or not tool.keys() <= _FUNCTION_MEMBERS:
+        return False
+    kind = tool.get("type")
+    if kind not in (None, *_DEFINITIONS):
+        return False
+    definitions = [tool[key] for key in _DEFINITIONS if isinstance(tool.get(key), dict)] or [tool]
+    names = [one.get("name") for one in definitions]
+    # Moonshot's own functions, which run at the provider, begin with this sign.
+    named = all(isinstance(name, str) and not name.startswith("$") for name in names)
+    return named or (definitions != [tool] and names == [None])
+
+
+_ANTHROPIC_CLIENT_TOOLS: Final = ("bash_", "text_editor_", "memory_")
+"""What the client runs among the tools that Anthropic defined; each name ends in a date."""
+
+
+def _is_run_by_an_anthropic_client(tool: Any) -> bool:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    return _is_function(tool) or (isinstance(kind, str) and kind.startswith(_ANTHROPIC_CLIENT_TOOLS))
+
+
+_TEXTS: Final = frozenset({
+    "content", "text", "thinking", "refusal", "reasoning", "reasoning_content", "signature", "title",
+    "context", "name", "output", "encrypted_content",
+})  # fmt: skip
+"""Members of messages and their parts that hold words, which nobody fetches."""
+_SAID: Final = ("arguments", "annotations", "citations")
+"""What a model has said of earlier calls and sources."""
+_CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
+_ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)
+_STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")
+
+
+def _names_remote_content(view: PromptView) -> bool:
+    """Whether a part of a message names a file or picture instead of holding it."""
+    waiting: list[tuple[str, Any]] = [("content", view.get(key)) for key in ("messages", "input", "system")]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(key, one) for one in value]
+        elif isinstance(value, dict):
+            waiting += [one for one in value.items() if not _is_text(value, *one)]
+        elif _is_remote(key, value):
+            return True
+    return False
+
+
+def _is_text(part: dict[str, Any], key: str, value: Any) -> bool:
+    """Whether a member of a part holds words, or what a model has called, and is read by nobody else."""
+    if isinstance(value, str):
+        # A search result that the client sends says where its text comes from.
+        source = (part.get("type"), key) in (("search_result", "source"), ("text", "data"))
+        return source or key in _TEXTS
+    return key in _SAID or (key == "input" and part.get("type") in _CALLS)
+
+
+def _is_remote(key: str, value: Any) -> bool:
+    plain = re.sub("[^a-z]", "", key.lower())
+    if plain in _STORED:
+        return bool(value)
+    if not isinstance(value, str) or key in _TEXTS or not value or _INLINE.match(value):
+        return False
+    return plain.endswith(("url", "uri")) or _ADDRESS.match(value) is not None
 
 
 def _completions(view: PromptView) -> Iterator[Refusal]:
@@ -61,10 +202,6 @@ def _completions(view: PromptView) -> Iterator[Refusal]:
 
 
 def _responses(view: PromptView) -> Iterator[Refusal]:
-    yield from _tools(view, _is_function)
-    for key in ("previous_response_id", "conversation"):
-        if view.get(key) is not None:
-            yield Refusal("stateful", f"'{key}' continues a conversation that the provider keeps")
     given = view.get("input")
     items = given if isinstance(given, list) else ()
     if any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items):
@@ -76,42 +213,15 @@ def _responses(view: PromptView) -> Iterator[Refusal]:
     yield from _audio(view)
 
 
-def _messages(view: PromptView) -> Iterator[Refusal]:
-    if view.get("mcp_servers"):
-        yield Refusal("server_side_tools", "'mcp_servers' makes the provider call other servers")
-    if view.get("container") is not None:
-        yield Refusal("server_side_tools", "'container' makes the provider run code")
-    yield from _tools(view, _is_run_by_an_anthropic_client)
-
-
 def _audio(view: PromptView) -> Iterator[Refusal]:
     modalities = view.get("modalities")
     if isinstance(modalities, list) and "audio" in modalities:
         yield Refusal("audio_output", "the answer is speech, which cannot be compared")
 
 
-def _tools(view: PromptView, run_by_client: Callable[[Any], bool]) -> Iterator[Refusal]:
-    tools = view.get("tools")
-    if tools and not (isinstance(tools, list) and all(map(run_by_client, tools))):
-        yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
-
-
-def _is_function(tool: Any) -> bool:
-    return isinstance(tool, dict) and tool.get("type") in (None, "function", "custom")
-
-
-_ANTHROPIC_CLIENT_TOOLS: Final = ("bash_", "text_editor_", "computer_", "memory_")
-"""What the client runs among the tools that Anthropic defined; each name ends in a date."""
-
-
-def _is_run_by_an_anthropic_client(tool: Any) -> bool:
-    kind = tool.get("type") if isinstance(tool, dict) else ""
-    return kind in (None, "custom") or (isinstance(kind, str) and kind.startswith(_ANTHROPIC_CLIENT_TOOLS))
-
-
 _REASONS: Final[dict[Api, Callable[[PromptView], Iterator[Refusal]]]] = {
-    "chat": _chat,
+    "chat": _audio,
     "completions": _completions,
     "responses": _responses,
-    "messages": _messages,
+    "messages": _audio,
 }

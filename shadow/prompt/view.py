@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from evenkeel.core.text import well_formed
 from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
+from evenkeel.shadow.prompt.members import left_out, replay_changes
 from evenkeel.shadow.prompt.segments import TYPED, Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.prompt.body import Api, Body
     from evenkeel.shadow.prompt.segments import Block, Classifier, InputSource
-    from evenkeel.shadow.prompt.spans import Member
-
-_FORCED_FALSE: Final = ("stream", "store", "background")
-_REMOVED: Final = ("stream_options",)
-_CHOICES: Final = "n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +192,16 @@ class PromptView:
         """The same prompt, changes of a user's input to be made in the words of these."""
         return replace(self, inputs=frozenset(inputs))
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The top-level keys in the order the client wrote them, repeated ones included."""
+        return tuple(member.key for member in self._body.members)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The top-level keys that a replay does not carry."""
+        return left_out(self._body.members, self.api)
+
     def get(self, key: str) -> Any:
         """The decoded value of a top-level member as it is now, None if there is none."""
         if key in self._members:
@@ -218,11 +224,13 @@ class PromptView:
         return splice(self._text, edits).encode() if edits else self._source
 
     def for_replay(self) -> bytes:
-        """The body as a replay sends it: no stream, nothing stored, one choice; nothing else touched.
+        """The body as a replay sends it: known members only, no stream, nothing stored, one choice.
 
-        Whether it may be sent at all is `refusal`'s to say.
+        What `with_members` set stays. Whether it may be sent at all is `refusal`'s to say.
         """
-        return self.with_members(_replay_changes(self._body.members, self.api)).body()
+        changes = replay_changes(self._body.members, self.api)
+        kept = self._members.keys() & self.left_out
+        return self.with_members({key: new for key, new in changes.items() if key not in kept}).body()
 
     def _text_edits(self) -> list[Edit]:
         now: dict[tuple[int, int | None], str] = {}
@@ -250,29 +258,3 @@ def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Seg
                 Segment(place, slot.role, block.kind, block.type, block.text, slot.message, slot.part)
             )
     return tuple(segments)
-
-
-def _replay_changes(members: Sequence[Member], api: Api) -> dict[str, str | None]:
-    """The changes of the outermost object that make a body fit for a replay.
-
-    `stream`, `store` and `background` become false where the client sent another value,
-    `stream_options` goes away (servers reject it without a stream), and `n` becomes 1 where it is
-    more, since only the first choice is compared. Keys the client did not send are not added: many
-    compatible servers reject keys they do not know. The exception is `store` of the responses API,
-    which is true unless it is said to be false. Repeated keys are all treated.
-    """
-    changes: dict[str, str | None] = {
-        member.key: "false"
-        for member in members
-        if member.key in _FORCED_FALSE and member.value.decoded is not False
-    }
-    changes.update((member.key, None) for member in members if member.key in _REMOVED)
-    if any(member.key == _CHOICES and _more_than_one(member.value.decoded) for member in members):
-        changes[_CHOICES] = "1"
-    if api == "responses" and all(member.key != "store" for member in members):
-        changes["store"] = "false"
-    return changes
-
-
-def _more_than_one(value: Any) -> bool:
-    return isinstance(value, float) and value > 1  # every number is read as a float, see `spans`

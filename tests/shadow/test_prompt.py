@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.prompt import Api, SlotText
 
+from evenkeel.shadow.prompt.members import counted
 from tests.cases import cases
 from tests.shadow.wild_exchanges import APIS, WildExchanges
 
@@ -186,7 +187,7 @@ def test_a_replay_neither_streams_nor_stores(before: str, after: str) -> None:
 
 @given(st.randoms(use_true_random=False))
 def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
-    """For any body, reading the replay gives the same object but for what a replay must not ask for."""
+    """For any body, the replay holds its known members, and not what a replay must not ask for."""
     text = WildExchanges(rng).request("chat").replace(
         "{", '{"stream": true, "stream_options": {"include_usage": true}, "store": true, ', 1
     )  # fmt: skip
@@ -194,10 +195,12 @@ def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
     if view is None:
         return
     expected = loaded(text)
-    expected.pop("stream_options")
+    expected = {key: one for key, one in expected.items() if key not in view.left_out}
+    assert "stream_options" in view.left_out
     expected |= {key: False for key in ("stream", "store", "background") if key in expected}
-    if isinstance(expected.get("n"), float) and expected["n"] > 1:
-        expected["n"] = 1.0
+    for key in {"n", "best_of"} & expected.keys():
+        if not (expected[key] is None or (isinstance(expected[key], float | bool) and expected[key] <= 1)):
+            expected[key] = 1.0
     assert repr(loaded(view.for_replay())) == repr(expected)
 
 
@@ -316,11 +319,64 @@ def test_nothing_is_added_for_the_other_apis() -> None:
         assert view.for_replay() == view.body()
 
 
-@pytest.mark.parametrize(("sent", "replayed"), [(3, 1), (1.5, 1), (1, 1), (0, 0), (True, True), ("2", "2")])
+@pytest.mark.parametrize(
+    ("sent", "replayed"), [(3, 1), (1.5, 1), (1, 1), (0, 0), (True, True), ("2", 1), ([2], 1)]
+)
 def test_only_one_choice_is_asked_for(sent: object, replayed: object) -> None:
     """Further choices would be paid for and never compared."""
     for api in ("chat", "completions"):
-        assert json.loads(view_of(api, n=sent).for_replay())["n"] == replayed
+        for member in ("n", "best_of"):
+            assert json.loads(view_of(api, **{member: sent}).for_replay())[member] == replayed
+
+
+ORDINARY = CASES["members that ordinary clients send"]
+
+
+@pytest.mark.parametrize("api", ORDINARY)
+def test_members_of_ordinary_clients_are_sent_again(api: Any) -> None:
+    """What OpenAI's and Anthropic's clients, LangChain, vLLM and Ollama send is replayed byte by byte."""
+    view = view_of(api, **ORDINARY[api])
+    assert refusal(view) is None
+    assert view.for_replay() == view.body()
+
+
+@pytest.mark.parametrize("api", ["chat", "completions", "responses", "messages"])
+def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(api: Any) -> None:
+    """A replay names nobody; a made-up member counts as "other", so that clients cannot add labels."""
+    made_up = {f"x_{number}": number for number in range(100)}
+    named = dict.fromkeys(("user", "metadata", "safety_identifier", "prompt_cache_key"), "u-7")
+    view = view_of(api, **made_up, **named, stream_options={})
+    assert "u-7" not in view.for_replay().decode()
+    assert '"x_' not in view.for_replay().decode()
+    assert counted(view.left_out) == ["metadata", "other", "prompt_cache_key", "safety_identifier", "user"]
+
+
+def test_members_that_the_operator_sets_are_sent() -> None:
+    """The allow-list judges what clients wrote, not what a bench adds to a request."""
+    view = view_of("chat", house_option=1).with_members({"house_option": "2", "other_option": "3"})
+    assert json.loads(view.for_replay()) == BARE["chat"] | {"house_option": 2, "other_option": 3}
+
+
+def test_a_member_that_occurs_twice_is_refused() -> None:
+    """Some servers read the first of two members, so that the harmless one says nothing."""
+    body = b'{"tools":[{"type":"web_search"}],"messages":[{"role":"user","content":"a"}],"tools":[]}'
+    refused = refusal(PromptView.parse(body))
+    assert refused is not None
+    assert refused.reason == "ambiguous"
+
+
+@pytest.mark.parametrize("key", ["extra_body", "messages", "reasoning", "tools"])
+def test_deep_members_are_judged(key: str) -> None:
+    """Nesting as deep as a body may have is no way past the filter, nor an exception."""
+    body = f'{{"messages":[{{"role":"user","content":"a"}}],"input":"a","{key}":%s}}'
+    for depth in (100, 400, 900, 940):
+        for api in ("chat", "responses"):
+            try:
+                view = PromptView.parse((body % ("[" * depth + "]" * depth)).encode(), api=api)
+            except UnreadablePrompt:
+                continue
+            refusal(view)
+            assert view.for_replay()
 
 
 @pytest.mark.parametrize(("api", "more"), CASES["requests whose tools run at the client are replayed"])

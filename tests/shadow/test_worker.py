@@ -479,5 +479,5 @@ def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
         (line,) = golden_lines([golden])
         assert read_goldens([line], "f") == (golden,)
     assert tally.value("worker_errors") == 0
-    assert approved > 100
+    assert approved > 80
     assert refused > 0  # answers that say nothing
