@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 _SILENT: Final = frozenset(kinds.SILENT)
+_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS))
+"""What references should settle at once, as a suspicion of the traits."""
+_SAME_S: Final = 3_600.0
+"""So long before and after a change, what else is noticed on the route comes of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
 """Whose prices are shown for a route of which no answers were seen."""
 _LOOKED_AT: Final = 200
@@ -75,8 +79,9 @@ class Noticing:
         begin = self._clock() - DAY_S
         marks = [(one.route, mark) for one in self._changes() for mark in one.latest if mark.at > begin]
         renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
+        noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
         if not any(mark.kind in _SILENT for _, mark in marks):
-            return Noticed(renamed=tuple(renamed))
+            return Noticed(tuple(noticed), renamed=tuple(renamed))
         suspected: list[Suspicion] = []
         found: list[Found] = []
         for record in self._records():
@@ -86,7 +91,14 @@ class Noticing:
             asked = record.silent.references if record.silent else None
             if asked is not None and asked.at > begin:
                 found.append(Found(record.route, asked.requested_model, asked.at, asked.since))
-        return Noticed(tuple(suspected), tuple(found), tuple(renamed))
+        open_questions = [one for one in noticed if not any(_explains(change, one) for change in found)]
+        return Noticed((*suspected, *open_questions), tuple(found), tuple(renamed))
+
+
+def _explains(change: Found, suspicion: Suspicion) -> bool:
+    """Whether what was noticed on a route is a change that was found there."""
+    near = change.since - _SAME_S <= suspicion.at <= change.at + _SAME_S
+    return near and change.route == suspicion.route
 
 
 def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor) -> ReferenceAsker:

@@ -97,7 +97,7 @@ class References(Section):
     calls_per_day: Annotated[int, Field(ge=0, le=100_000)] = 96
     """Of a route, spread over the day; 0 asks none and keeps none, as an archive of 0 exchanges does."""
     burst_calls: Annotated[int, Field(ge=0, le=1000)] = 60
-    """Further calls at once where the answers' traits make a change suspected; twice a day at most."""
+    """Further calls at once where a change is suspected; twice a day at most."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
     """What they may cost a route on a day, within the budgets; `null` = no limit of their own."""
     false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.02

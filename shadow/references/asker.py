@@ -15,7 +15,14 @@ from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
-from evenkeel.shadow.references.pace import Round, counted, next_round, of_day, responded
+from evenkeel.shadow.references.pace import (
+    Round,
+    concerning,
+    counted,
+    next_round,
+    of_day,
+    responded,
+)
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import Ranking, ranked
 from evenkeel.stores.references import KeptAnswer
@@ -179,12 +186,11 @@ class ReferenceAsker:
             if not own or now < standing.paused_until:
                 continue
             before = self._store.asked(route)
-            models = {one.requested_model for one in own}
-            suspected = [one for one in noticed.suspected if one.requested_model in models]
+            seen = self._seen(route, standing, now)
+            suspected = concerning(noticed.suspected, route, own, seen)
             asked = responded(of_day(before, route, now), suspected, noticed.found, self._pace, now)
             if asked != before:
                 self._store.put_asked(asked)
-            seen = self._seen(route, standing, now)
             found = next_round(own, asked, seen, self._pace, now, call_usd=standing.call_usd)
             if found is not None:
                 due.append((asked, found))

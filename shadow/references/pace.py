@@ -43,10 +43,11 @@ class Pace:
 
 
 class Suspicion(NamedTuple):
-    """A change of a model is suspected, by the traits of ordinary answers."""
+    """A change is suspected, by the traits of ordinary answers or by what was noticed on a route."""
 
     route: str
-    requested_model: str
+    requested_model: str | None
+    """None where that is not known: the one that the route's traffic asked last."""
     at: float
     """Unix time in seconds."""
 
@@ -91,15 +92,22 @@ def responded(
     """What is being asked once a burst begins where a change is suspected, and ends where it was found.
 
     What a burst leaves over fills the references anew, so that the next change is found too.
+
+    Args:
+        asked: today, on a route.
+        suspicions: those `concerning` the route.
+        found: on any route.
+        pace: what may be asked.
+        now: Unix time in seconds.
     """
-    new = [one for one in suspicions if _concerns(one, asked.route) and one.at > asked.suspected_at]
+    new = [one for one in suspicions if one.at > asked.suspected_at]
     if new and pace.burst_calls and asked.bursts < _BURSTS_A_DAY:
         latest = max(new, key=lambda one: one.at)
         asked = replace(
             asked,
             bursts=asked.bursts + 1,
             suspected_at=latest.at,
-            burst_model=latest.requested_model,
+            burst_model=latest.requested_model or "",
             burst_at=now,
             burst_left=pace.burst_calls,
         )
@@ -112,9 +120,33 @@ def responded(
     return asked
 
 
-def _concerns(suspicion: Suspicion, route: str) -> bool:
-    """Whether it is about a route: its own, or another one's that asks the same model by name."""
-    return suspicion.route == route or suspicion.requested_model != ""
+def concerning(
+    suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[Group, float]
+) -> list[Suspicion]:
+    """The suspicions that the references of a route can settle, each with its requested model.
+
+    They are about the route, or about another one that asks the same model by name.
+
+    Args:
+        suspicions: of any routes.
+        route: which.
+        states: its references.
+        seen: when its traffic asked last, by requested model and prompt version.
+    """
+    models = {one.requested_model for one in states}
+    asked_at: dict[str, float] = dict.fromkeys(models, 0.0)
+    for (model, _), at in seen.items():
+        if model in models:
+            asked_at[model] = max(asked_at[model], at)
+    latest = max(sorted(models), key=lambda one: asked_at[one], default="")
+    found = []
+    for one in suspicions:
+        named = one.requested_model
+        if one.route == route and named is None:
+            found.append(one._replace(requested_model=latest))
+        elif named is not None and named in models and (one.route == route or named):
+            found.append(one)
+    return found
 
 
 def next_round(

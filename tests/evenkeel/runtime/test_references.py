@@ -58,6 +58,16 @@ def test_suspicions_and_findings_are_noticed_with_their_model():
     assert noticed([mark(kinds.TRAITS, NOW - 60)], old) == Noticed()
 
 
+def test_what_is_noticed_about_answers_is_a_question_for_the_references():
+    """Unless a change that was found within the hour answers it; prompts and settings are none."""
+    moved = [mark(kinds.FINGERPRINT, NOW - 9), mark(kinds.RATINGS, NOW - 8), mark(kinds.PROMPT, NOW - 7)]
+    questions = (Suspicion("shop", None, NOW - 9), Suspicion("shop", None, NOW - 8))
+    assert noticed(moved).suspected == questions
+    known = [*moved, mark(kinds.REFERENCES, NOW - 30)]
+    assert noticed(known, Silent(None, references(at=NOW - 30))).suspected == ()
+    assert noticed(known, Silent(None, references(at=NOW - DAY_S / 2))).suspected == questions
+
+
 def test_without_an_archive_nothing_is_asked(tmp_path):
     """Who keeps no exchanges keeps no references either."""
     assert pace_of(settings(tmp_path)) == Pace(96, 60, 0.5)

@@ -10,6 +10,7 @@ from evenkeel.shadow.references.pace import (
     Pace,
     Round,
     Suspicion,
+    concerning,
     counted,
     next_round,
     of_day,
@@ -140,11 +141,23 @@ def test_a_suspicion_is_looked_into_once_and_twice_a_day_at_most():
     assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 2)
 
 
-@pytest.mark.parametrize(("model", "begins"), [("m", True), ("", False)])
-def test_a_suspicion_on_another_route_counts_for_the_same_model(model, begins):
-    """By name; requests that name none may go anywhere."""
-    asked = responded(TODAY, [Suspicion("forms", model, NOON)], [], PACE, NOON)
-    assert (asked.burst_left > 0) is begins
+@pytest.mark.parametrize(
+    ("suspicion", "model"),
+    [
+        (("shop", "m"), "m"),
+        (("shop", ""), None),
+        (("shop", None), "n"),
+        (("forms", "m"), "m"),
+        (("forms", "x"), None),
+        (("forms", None), None),
+    ],
+)
+def test_which_suspicions_a_route_can_settle(suspicion, model):
+    """Its own, and those of models that it asks by name; where none is known, the model asked last."""
+    states = [state("a"), state("b", model="n")]
+    seen = {("m", "v"): NOON, ("n", "v"): NOON + 1, ("x", "v"): NOON + 2}
+    found = concerning([Suspicion(*suspicion, NOON)], "shop", states, seen)
+    assert [one.requested_model for one in found] == ([] if model is None else [model])
 
 
 def test_a_burst_ends_when_the_change_is_found():
