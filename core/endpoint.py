@@ -86,6 +86,11 @@ class Upstream:
         """Scheme and authority."""
         return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
 
+    def same_origin(self, other: Upstream) -> bool:
+        """Whether both have the same scheme, host and port, or Unix socket: what a credential belongs to."""
+        own = (self.tls, self.host, self.port, self.unix_path)
+        return own == (other.tls, other.host, other.port, other.unix_path)
+
     def target(self, path: bytes) -> bytes:
         """The request target for one that a client of the API sent.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_to_bytes
 
 from evenkeel.core.exchange import Exchange
+from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
 from evenkeel.proxy.headers import selected, selector
 
@@ -38,15 +37,6 @@ KEPT_HEADERS = selector(
 )
 """The only header fields that leave the data plane: none of them carries a credential."""
 
-CREDENTIAL_PARAMETER = re.compile(
-    rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|bearer|code|[a-z]*credentials?|jwt|"
-    rb"pass(?:wd|phrase)?|[a-z]*password|pat|pwd|sas|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
-    rb"[a-z]*tokens?)(?:[^a-z].*)?"
-)
-"""Names, in lower case, of query parameters that carry a credential in some API: "api-key", "access_token",
-"x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
-
-_PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
 CAPTURED_STATUS = 200
 
 _CHUNKED = Framing.CHUNKED
@@ -63,24 +53,6 @@ def capturable(method: bytes, target: bytes) -> bool:
         return False
     path = target.partition(b"?")[0] if b"?" in target else target
     return path.endswith(ENDPOINTS) and STATEFUL not in path
-
-
-def redacted(target: bytes) -> str:
-    """A request target without query parameters that look like credentials; the rest as it was."""
-    path, mark, query = target.partition(b"?")
-    if mark:
-        # Some servers part parameters by semicolons as well: each one goes with the mark before it.
-        kept = [
-            (separator, parameter)
-            for separator, parameter in _PARAMETER.findall(query)
-            if not CREDENTIAL_PARAMETER.fullmatch(unquote_to_bytes(parameter.partition(b"=")[0]).lower())
-        ]
-        path += (
-            b"?" + b"".join(separator + parameter for separator, parameter in kept)[len(kept[0][0]) :]
-            if kept
-            else b""
-        )
-    return path.decode("latin-1")
 
 
 class Capture:

@@ -14,9 +14,10 @@ from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable
 from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
+from evenkeel.proxy.headers import cuts_of, merged
 from evenkeel.proxy.lanes import sampled
 from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
-from evenkeel.proxy.response_head import render_response
+from evenkeel.proxy.response_head import STATUS_END, render_response
 from evenkeel.proxy.retry import may_repeat, request_unread, tcp_info
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class ClientConnection(asyncio.Protocol):
         self._lane = lane = plane.lanes[route.name]
         self._pool = pool = lane.pool
         if pool is not lane.first:
-            target = route.target(head.target, pool.upstream)
+            target = lane.target(head.target, pool)
         self._tried = ()
         counters = lane.counters
         counters.in_flight += 1
@@ -464,6 +465,8 @@ class ClientConnection(asyncio.Protocol):
             and not plane.draining
             and (minor == 1 or head.framing is _NONE or head.framing is _LENGTH)
         )
+        if self._pool is not self._lane.first:
+            self._keep_cookies_apart(head)
         framing = head.framing
         self._chunk_out = chunk_out = minor == 1 and framing is _CLOSE
         if keep_alive and not chunk_out and not head.edits and minor == head.minor == 1:
@@ -494,6 +497,12 @@ class ClientConnection(asyncio.Protocol):
             self.transport.write(start + payload)
         if done:
             self._finish()
+
+    def _keep_cookies_apart(self, head: ResponseHead) -> None:
+        """Remove the cookies that an upstream of another origin sets: the first one would be sent them."""
+        if self._lane.foreign(self._pool):
+            cuts = cuts_of(head.raw, STATUS_END, head.end, {b"set-cookie", b"set-cookie2"})
+            head.edits = merged(head.edits, cuts)
 
     def answer(self, payload: bytes, *, done: bool) -> None:
         """The answer goes on, or with `done` ends."""
@@ -566,9 +575,7 @@ class ClientConnection(asyncio.Protocol):
     def _rendered_for(self, pool: Pool) -> bytes:
         head = self._head
         lane = self._lane
-        return render_request(
-            head, lane.route.target(head.target, pool.upstream), pool.authority, lane.injection
-        )
+        return render_request(head, lane.target(head.target, pool), pool.authority, lane.injections[pool])
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
         """The upstream leaves HTTP as the client asked: from here on bytes pass both ways."""
@@ -577,6 +584,8 @@ class ClientConnection(asyncio.Protocol):
         self._state = State.TUNNEL
         self._answering = True
         self._status = head.status
+        if self._pool is not self._lane.first:
+            self._keep_cookies_apart(head)
         start = render_response(head, minor=1, keep_alive=True) or head.raw[: head.end]
         self.transport.write(start + payload)
         if self._pending:

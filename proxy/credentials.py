@@ -1,10 +1,11 @@
-"""Credentials on their way: recognised by a fingerprint, put in place of the client's, never shown."""
+"""Credentials on their way: recognised by a fingerprint, replaced, kept to their origin, never shown."""
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from evenkeel.proxy.headers import RELAY_OWNED, TOKEN, Edit, selector
 
@@ -17,6 +18,21 @@ _KEYS = re.compile(
     rb"\r\n(?:authorization:[ \t]*+bearer[ \t]++|(?:x-)?api-key:[ \t]*+)([^\r]*+)", re.IGNORECASE
 )
 _NAME = re.compile(TOKEN + rb"+")
+_FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
+CREDENTIAL_PARAMETER = re.compile(
+    rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|bearer|code|[a-z]*credentials?|jwt|"
+    rb"pass(?:wd|phrase)?|[a-z]*password|pat|pwd|sas|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
+    rb"[a-z]*tokens?)(?:[^a-z].*)?"
+)
+"""Names, in lower case, of query parameters that carry a credential in some API: "api-key", "access_token",
+"x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
+_PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
+_FURTHER = re.compile(rb"(?:.*[^a-z])?(?:cookie2?|authentication|dpop)(?:[^a-z].*)?")
+"""Names, in lower case, of fields with a credential that no query parameter is named like."""
+_NO_CREDENTIALS = frozenset({b"idempotency-key", b"sec-websocket-key"})
+_SUBPROTOCOLS = b"sec-websocket-protocol"
+_KEY_AS_SUBPROTOCOL = re.compile(rb"key|token|bearer|auth", re.IGNORECASE)
+"""Browsers can set no field on a WebSocket, so their keys travel as the name of a subprotocol."""
 _VALUE = re.compile(rb"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 
@@ -37,13 +53,52 @@ def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
     return frozenset(fingerprint(found[1].rstrip(b" \t")) for found in _KEYS.finditer(raw, 0, end))
 
 
+def is_credential(name: bytes, value: bytes) -> bool:
+    """Whether a header field, its name in lower case, carries a credential of the client."""
+    if name == _SUBPROTOCOLS:
+        return _KEY_AS_SUBPROTOCOL.search(value) is not None
+    if name in _NO_CREDENTIALS:
+        return False
+    return bool(CREDENTIAL_PARAMETER.fullmatch(name) or _FURTHER.fullmatch(name))
+
+
+def redacted(target: bytes) -> str:
+    """A request target without query parameters that look like credentials; the rest as it was."""
+    path, mark, query = target.partition(b"?")
+    if mark:
+        # Some servers part parameters by semicolons as well: each one goes with the mark before it.
+        kept = [
+            (separator, parameter)
+            for separator, parameter in _PARAMETER.findall(query)
+            if not CREDENTIAL_PARAMETER.fullmatch(unquote_to_bytes(parameter.partition(b"=")[0]).lower())
+        ]
+        path += (
+            b"?" + b"".join(separator + parameter for separator, parameter in kept)[len(kept[0][0]) :]
+            if kept
+            else b""
+        )
+    return path.decode("latin-1")
+
+
 class Injection:
     """Header fields that replace the client's of the same name on the way to the upstream."""
 
-    __slots__ = ("_pattern", "lines")
+    __slots__ = ("_names", "_pattern", "exclusive", "lines")
 
-    def __init__(self, fields: Iterable[tuple[bytes, bytes]]) -> None:
+    def __init__(
+        self,
+        fields: Iterable[tuple[bytes, bytes]],
+        *,
+        replaced: Iterable[bytes] = (),
+        exclusive: bool = False,
+    ) -> None:
         """Check the fields.
+
+        Args:
+            fields: What the upstream is sent.
+            replaced: Further names whose fields of the client are removed.
+            exclusive: Whether no credential of the client reaches the upstream: it is of another origin than
+                the one that the client's are for.
 
         Raises: ValueError if a name or value can't stand in a head, or the name decides framing,
         routing or loops. The message holds no value.
@@ -60,10 +115,20 @@ class Injection:
                     f"the value injected as {shown!r} is empty or holds line breaks, control characters or "
                     "spaces at an end; check the variable that it is read from"
                 )
-        self._pattern = selector(name for name, _ in fields)
+        names = frozenset(name.lower() for name in (*(name for name, _ in fields), *replaced))
+        self._names = names
+        self._pattern = selector(sorted(names))
+        self.exclusive = exclusive
+        """Whether credentials of the client are removed, whatever their name."""
         self.lines = b"".join(b"\r\n%b: %b" % field for field in fields)
         """The fields, each with the line break before it."""
 
     def cuts(self, raw: bytes, start: int, end: int) -> list[Edit]:
-        """Edits that remove the client's fields of these names from `raw[start:end]`."""
+        """Edits that remove what the client sent in place of the fields from `raw[start:end]`."""
+        if self.exclusive:
+            return [
+                (found.start(), found.end(), b"")
+                for found in _FIELD.finditer(raw, start, end)
+                if (name := found[1].lower()) in self._names or is_credential(name, found[2])
+            ]
         return [(found.start(), found.end(), b"") for found in self._pattern.finditer(raw, start, end)]

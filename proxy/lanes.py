@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.proxy.credentials import Injection
+from evenkeel.proxy.credentials import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -46,7 +46,7 @@ def sampled(request_id: int, bound: int) -> bool:
 class Lane:
     """One route at run time."""
 
-    __slots__ = ("bound", "capture", "counters", "first", "injection", "pool", "pools", "route")
+    __slots__ = ("bound", "capture", "counters", "first", "injection", "injections", "pool", "pools", "route")
 
     def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
@@ -59,16 +59,31 @@ class Lane:
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
         """What request ids are compared with, see `sampling`."""
-        self.injection = Injection(route.inject) if route.inject else None
+        self.injections = dict(zip(self.pools, route.injections(), strict=True))
+        """What replaces the client's credentials, by where a request goes."""
+        self.injection = self.injections[self.pool]
+        """That of `pool`."""
 
     def choose(self, now: float) -> None:
         """Send new requests to the first upstream that does not rest, or if all do to the first."""
         self.pool = self.another((), now) or self.first
+        self.injection = self.injections[self.pool]
 
     def another(self, tried: Collection[Pool], now: float) -> Pool | None:
         """The next upstream for a request that could not be sent; one that rests only if it must."""
         left = [pool for pool in self.pools if pool not in tried]
         return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
+
+    def foreign(self, pool: Pool) -> bool:
+        """Whether an upstream is of another origin than the one that clients have their credentials for."""
+        injection = self.injections[pool]
+        return injection is not None and injection.exclusive
+
+    def target(self, received: bytes, pool: Pool) -> bytes:
+        """The request target that an upstream is sent: one of another origin without keys in the query."""
+        if self.foreign(pool):
+            received = redacted(received).encode("latin-1")
+        return self.route.target(received, pool.upstream)
 
     def where(self, pool: Pool) -> str:
         """Start of a message about an upstream of this route."""

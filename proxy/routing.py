@@ -74,7 +74,12 @@ class Route:
     key_fingerprints: tuple[str, ...] = ()
     """See `credentials.fingerprint`."""
     inject: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
-    """Header fields sent upstream in place of the client's of the same name, such as a credential."""
+    """Header fields sent to the first upstream, and to those that share its credentials, in place of the
+    client's of the same name, such as a key."""
+    fallback_inject: tuple[tuple[tuple[bytes, bytes], ...], ...] = field(default=(), repr=False)
+    """For each fallback, in order, the same fields with its own key; empty for one without."""
+    share_credentials: bool = False
+    """Whether fallbacks of another origin get the client's credentials, and the first upstream's key."""
 
     def __post_init__(self) -> None:
         where = f"route {self.name!r}:"
@@ -89,11 +94,10 @@ class Route:
         if len(set(self.upstreams)) < len(self.upstreams):
             raise ValueError(f"{where} the same upstream stands there twice; leave one out")
         self._check_rules(where)
-        if self.inject:
-            try:
-                Injection(self.inject)
-            except ValueError as error:
-                raise ValueError(f"{where} {error}") from error
+        try:
+            self.injections()
+        except ValueError as error:
+            raise ValueError(f"{where} {error}") from error
 
     def _check_rules(self, where: str) -> None:
         for host in self.hosts:
@@ -116,6 +120,30 @@ class Route:
     def upstreams(self) -> tuple[Upstream, ...]:
         """All upstreams, the preferred one first."""
         return (self.upstream, *self.fallbacks)
+
+    def shares_with(self, upstream: Upstream) -> bool:
+        """Whether credentials that are for the first upstream may go to this one, too."""
+        return self.share_credentials or upstream.same_origin(self.upstream)
+
+    def injections(self) -> tuple[Injection | None, ...]:
+        """What replaces the client's credentials on the way to each upstream; None for nothing.
+
+        A credential belongs to an origin: one that is for the first upstream does not reach a fallback of
+        another, unless the route shares them.
+
+        Raises: ValueError if a field can't be injected.
+        """
+        own = Injection(self.inject) if self.inject else None
+        names = [name for name, _ in self.inject]
+        found = [own]
+        for place, upstream in enumerate(self.fallbacks):
+            fields = self.fallback_inject[place] if place < len(self.fallback_inject) else ()
+            shared = self.shares_with(upstream)
+            if shared and not fields:
+                found.append(own)
+            else:
+                found.append(Injection(fields, replaced=names, exclusive=not shared))
+        return tuple(found)
 
     def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:
         """The request target an upstream is sent for one that the client sent.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notifications import unknown_services
 from evenkeel.runtime.preflight import missing_keys, notes, unreachable_upstreams, unusable_redis
@@ -38,6 +39,9 @@ def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
         click.echo(f"evenkeel: {problem}", err=True)
     if problems:
         sys.exit(1)
+    for keys in keys_by_route(settings).values():
+        for one in keys:
+            click.echo(str(one))
     for line in limit_lines(settings):
         click.echo(line)
     if role != "proxy":

@@ -26,6 +26,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
+from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.reference_scores import ReferenceScores
 from evenkeel.shadow.trials import Stamp
 from evenkeel.stores.bursts import Override
@@ -283,10 +284,12 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
-    """Where the goldens of each route are asked: with the credential of replays, else the route's own."""
-    headers = replays.credentials(settings)
+    """Where the goldens of each route are asked: each route's upstream, with the key of its replays."""
+    keys = keys_by_route(settings)
     return {
-        route.name: GoldenRoute(Upstream.parse(route.upstream), headers[route.name], route.task)
+        route.name: GoldenRoute(
+            Upstream.parse(route.upstream), keys[route.name][0].replay_headers(), route.task
+        )
         for route in settings.routes
     }
 

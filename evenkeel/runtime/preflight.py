@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
+from evenkeel.runtime.credentials import keys_by_route, shadow_origin
 from evenkeel.runtime.stores import connect
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
-    from evenkeel.settings import Settings
+    from evenkeel.settings import Fallback, Route, Settings
 
 Role = Literal["proxy", "worker", "monitor"]
 
@@ -32,7 +33,7 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
     problems = []
     tried: dict[Upstream, str | None] = {}
     for route in settings.routes:
-        for url in (route.upstream, *route.fallbacks):
+        for url in (route.upstream, *(fallback.url for fallback in route.fallbacks)):
             upstream = Upstream.parse(url)
             if upstream not in tried:
                 tried[upstream] = _connect(upstream)
@@ -48,20 +49,15 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
     found = []
-    keyless = [route for route in settings.routes if route.api_key_env and not _held(route.api_key_env)]
     if role in (None, "proxy"):
         found += [
-            f"route {route.name}: the variable {route.api_key_env} named by api_key_env is empty; its "
+            f"route {route.name}: the variable {one.api_key_env} named by api_key_env is empty; its "
             "requests need the key"
-            for route in keyless
+            for route in settings.routes
+            for one in _with_fallbacks(route)
+            if one.api_key_env and not _held(one.api_key_env)
         ]
-    asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
-    if (role == "worker" or (role == "monitor" and asks_goldens)) and not _held(settings.shadow.api_key_env):
-        found += [
-            f"route {route.name}: its replays have no key: {settings.shadow.api_key_env} is empty, and so is "
-            f"{route.api_key_env}. Set the first."
-            for route in keyless
-        ]
+    found += _missing_replay_keys(settings, role)
     embeddings = settings.scoring.embeddings
     remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
     models = {"judge": settings.judge, "rewriter": settings.rewriter, "scoring.embeddings": remote}
@@ -71,6 +67,30 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
         for part, model in models.items()
         if model and role in _ASKED_BY[part] and not _held(model.api_key_env)
     ]
+
+
+def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
+    return (route, *route.fallbacks)
+
+
+def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
+    found = []
+    shadow = settings.shadow.api_key_env
+    if role != "proxy" and _held(shadow) and shadow_origin(settings) is None:
+        found.append(
+            f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
+            "shadow.api_key_origin which one it is for, and set shadow_api_key_env on the other routes"
+        )
+    asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
+    if role == "worker" or (role == "monitor" and asks_goldens):
+        found += [
+            f"route {one.route}: its replays to {one.upstream} have no key; set "
+            f"{' or '.join(key.variable for key in one.replays)}"
+            for keys in keys_by_route(settings).values()
+            for one in keys
+            if one.traffic and not any(key.held for key in one.replays)
+        ]
+    return found
 
 
 def _held(variable: str) -> bool:

@@ -13,7 +13,8 @@ from evenkeel.core.version import VERSION
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.runtime import choices
-from evenkeel.settings import Credential, route_table
+from evenkeel.runtime.credentials import keys_by_route
+from evenkeel.settings import route_table
 from evenkeel.shadow.original import Reader, StatedTemplate
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan, needs_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
+    from evenkeel.runtime.credentials import Headers
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import Rewriter as RewriterSettings
     from evenkeel.settings.scoring import Embeddings, Judge
@@ -145,35 +147,31 @@ def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     )
 
 
-def credentials(settings: Settings) -> dict[str, tuple[tuple[str, str], ...]]:
-    """By route the headers that replays and goldens carry: the replays' own credential, else the route's."""
-    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for route in settings.routes:
-        injected = Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None
-        credential = own or injected
-        found[route.name] = ((credential.header, credential.value),) if credential else ()
-    return found
-
-
 def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
-    """Where replays go: the upstream call that the data plane would make, with their own credential.
-
-    A route whose key evenkeel injects replays with that key, unless replays have one of their own.
-    """
+    """Where replays go: the upstream call that the data plane would make, with a key for that upstream."""
     table = route_table(settings.routes, injecting=False)
-    headers = credentials(settings)
+    headers = _replay_headers(settings)
 
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
         assert route is not None
         # The upstream that answered, so that the pair compares prompts and not deployments.
-        upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
+        place = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
+        upstream = route.upstreams[place]
         path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
         kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
-        return Target(f"{upstream.origin}{path}", (*kept, *headers[exchange.route]), upstream.unix_path)
+        return Target(
+            f"{upstream.origin}{path}", (*kept, *headers[exchange.route][place]), upstream.unix_path
+        )
 
     return target
+
+
+def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
+    """By route, what replays to each of its upstreams carry."""
+    return {
+        route: tuple(one.replay_headers() for one in keys) for route, keys in keys_by_route(settings).items()
+    }
 
 
 _MESSAGES_VERSION = (_VERSION_HEADER, "2023-06-01")
@@ -181,16 +179,18 @@ _MESSAGES_VERSION = (_VERSION_HEADER, "2023-06-01")
 
 
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:
-    """Where reference prompts go: the upstream that answered them first, with the credential of replays."""
+    """Where reference prompts go: the upstream that answered them first, with the key of its replays."""
     table = route_table(settings.routes, injecting=False)
-    headers = credentials(settings)
+    headers = _replay_headers(settings)
 
     def target(reference: Reference) -> Target:
         route = table.named(reference.route)
         assert route is not None
-        upstream = route.upstreams[reference.upstream if reference.upstream < len(route.upstreams) else 0]
+        place = reference.upstream if reference.upstream < len(route.upstreams) else 0
+        upstream = route.upstreams[place]
         further = (_MESSAGES_VERSION,) if api_of(reference.path) == "messages" else ()
-        return Target(upstream.url(reference.path), (*further, *headers[reference.route]), upstream.unix_path)
+        carried = (*further, *headers[reference.route][place])
+        return Target(upstream.url(reference.path), carried, upstream.unix_path)
 
     return target
 

@@ -7,8 +7,8 @@ file, then the defaults. Secrets never stand in settings: a setting names the en
 `storage`) → `settings`. A new setting is one line in its section.
 """
 
-from evenkeel.settings.routes import Credential, Route, route_table
+from evenkeel.settings.routes import Credential, Fallback, Route, route_table
 from evenkeel.settings.settings import Settings, SettingsError, load
 from evenkeel.settings.storage import Redis
 
-__all__ = ["Credential", "Redis", "Route", "Settings", "SettingsError", "load", "route_table"]
+__all__ = ["Credential", "Fallback", "Redis", "Route", "Settings", "SettingsError", "load", "route_table"]

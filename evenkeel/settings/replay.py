@@ -6,16 +6,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Variable
+from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, UpstreamUrl, Variable
 
 
 class Shadow(Section):
     """How replays are sent."""
 
     api_key_env: Variable = "EVENKEEL_SHADOW_API_KEY"
-    """Variable with the replays' own credential; sent only if it is set."""
+    """Variable with the replays' own credential; sent only if it is set, and only to one origin."""
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    api_key_origin: UpstreamUrl | None = None
+    """The endpoint that the key is for, by scheme, host and port; `null` = that of all routes' `upstream`, if
+    it is one. With several, replays to the others need `shadow_api_key_env` on their routes."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
     """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0

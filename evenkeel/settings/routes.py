@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
@@ -68,6 +68,24 @@ class RouteBudget(Section):
     """As for all routes."""
 
 
+class Fallback(Section):
+    """An endpoint that takes over, with keys of its own; its URL alone is one without."""
+
+    url: UpstreamUrl
+    """The endpoint."""
+    api_key_env: Variable | None = None
+    """Variable with the key that it is sent. Without one, a fallback of another origin gets no credential."""
+    api_key_header: str = "authorization"
+    """As for the route."""
+    shadow_api_key_env: Variable | None = None
+    """Variable with the key of replays to it, in the same header."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, given: Any) -> Any:
+        return {"url": given} if isinstance(given, str) else given
+
+
 class Route(Section):
     """One route of the data plane and how its exchanges are tried."""
 
@@ -83,12 +101,17 @@ class Route(Section):
     """API keys that select the route, by fingerprint: `evenkeel fingerprint` prints one."""
     upstream: UpstreamUrl
     """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
-    fallbacks: list[UpstreamUrl] = []
-    """Endpoints to try in order when the one before does not take the request."""
+    fallbacks: list[Fallback] = []
+    """Endpoints to try in order when the one before does not take the request: URLs, or with keys."""
+    share_credentials: bool = False
+    """Whether fallbacks of another origin (scheme, host, port) get the client's keys and cookies, and the
+    keys of `upstream`."""
     api_key_env: Variable | None = None
     """Variable with the key that is sent upstream; without it the client's own key passes through."""
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    shadow_api_key_env: Variable | None = None
+    """Variable with the key of replays to `upstream`, in the same header; before that of `shadow`."""
     timeouts: Timeouts = Timeouts()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
@@ -124,23 +147,26 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
 
 
 def _data_plane_route(route: Route, *, injecting: bool) -> routing.Route:
-    inject: tuple[tuple[bytes, bytes], ...] = ()
-    if route.api_key_env and injecting:
-        credential = Credential.read(route.api_key_env, route.api_key_header)
-        if credential is None:
-            raise ValueError(
-                f"route {route.name!r}: the variable {route.api_key_env} named by api_key_env is empty"
-            )
-        inject = ((credential.header.encode(), credential.value.encode()),)
     return routing.Route(
         name=route.name,
         upstream=Upstream.parse(route.upstream),
-        fallbacks=tuple(map(Upstream.parse, route.fallbacks)),
+        fallbacks=tuple(Upstream.parse(one.url) for one in route.fallbacks),
         prefix=route.prefix,
         hosts=tuple(route.hosts),
         headers=tuple(route.headers.items()),
         key_fingerprints=tuple(route.key_fingerprints),
         sampling_rate=route.sampling_rate,
         timeouts=routing.Timeouts(**route.timeouts.model_dump()),
-        inject=inject,
+        inject=_fields(route.name, route) if injecting else (),
+        fallback_inject=tuple(_fields(route.name, one) for one in route.fallbacks) if injecting else (),
+        share_credentials=route.share_credentials,
     )
+
+
+def _fields(name: str, upstream: Route | Fallback) -> tuple[tuple[bytes, bytes], ...]:
+    if not upstream.api_key_env:
+        return ()
+    credential = Credential.read(upstream.api_key_env, upstream.api_key_header)
+    if credential is None:
+        raise ValueError(f"route {name!r}: the variable {upstream.api_key_env} named by api_key_env is empty")
+    return ((credential.header.encode(), credential.value.encode()),)

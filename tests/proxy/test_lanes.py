@@ -64,7 +64,7 @@ async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, u
         relay,
         fake_upstream,
         url=f"http://127.0.0.1:{unused_port}/first/base",
-        rules={"inject": ((b"x-key", b"k"),)},
+        rules={"inject": ((b"x-key", b"k"),), "share_credentials": True},
         path="/2",
     ) as (rig, second):
         client = await rig.client()

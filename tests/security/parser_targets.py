@@ -21,7 +21,8 @@ from evenkeel.metrics.structured.xml import read_xml, repair_xml
 from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
 from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
-from evenkeel.proxy.capture import capturable, redacted
+from evenkeel.proxy.capture import capturable
+from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from evenkeel.proxy.request_head import parse_any_request, parse_request, render_request
 from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response

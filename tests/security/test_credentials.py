@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from evenkeel.proxy.capture import Capture, redacted
+from evenkeel.proxy.capture import Capture
+from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.response_head import parse_response
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving

@@ -1,0 +1,226 @@
+"""A credential belongs to an origin: no failover and no replay takes it to another one."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from dataclasses import dataclass
+
+import pytest
+
+from evenkeel.core.endpoint import Upstream
+from evenkeel.proxy import Counters
+from evenkeel.proxy.credentials import is_credential
+from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.request_head import parse_request, render_request
+from evenkeel.runtime.changes import golden_routes
+from evenkeel.runtime.credentials import keys_by_route
+from evenkeel.runtime.preflight import missing_keys
+from evenkeel.runtime.replays import reference_target, replay_target
+from evenkeel.settings import Settings, route_table
+from evenkeel.stores.references import Reference
+from tests.proxy.conftest import fake_upstream, relay
+from tests.stores.examples import exchange
+
+OK = b"HTTP/1.1 200 OK\r\nSet-Cookie: s=answer\r\nContent-Length: 2\r\n\r\nok"
+CLIENTS = (
+    *("Authorization: Bearer client", "Cookie: s=client", "cookie: t=client", "api-key: client"),
+    *("X-API-Key: client", "x-goog-api-key: client", "Ocp-Apim-Subscription-Key: client"),
+    *("X-Amz-Security-Token: client", "X-Auth-Token: client", "CF-Access-Client-Secret: client"),
+    *("Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.client", "Helicone-Auth: Bearer client"),
+)
+KEPT = ("Idempotency-Key: kept", "X-Request-ID: kept", "anthropic-version: kept", "Sec-WebSocket-Key: kept")
+POST = (
+    "POST /v1/chat/completions?a=1&api-key=client HTTP/1.1\r\nHost: x\r\n"
+    + "\r\n".join((*CLIENTS, *KEPT, "Content-Length: 2"))
+    + "\r\n\r\nhi"
+).encode()
+ORIGINS = (
+    *("http://a.test", "http://a.test:81", "https://a.test", "http://b.test"),
+    *("http+unix://%2Fone", "http+unix://%2Ftwo"),
+)
+HEADERS = ("authorization", "api-key", "x-corp")
+SHADOW = "EVENKEEL_SHADOW_API_KEY"
+
+
+@dataclass(eq=False)
+class Place:
+    """A pool as far as a lane needs one."""
+
+    upstream: Upstream
+    resting_until: float = 0.0
+
+
+class Configuration:
+    """Random settings whose every key names the origins that it may reach."""
+
+    def __init__(self, seed, monkeypatch):
+        self._rng = rng = random.Random(seed)
+        self._monkeypatch = monkeypatch
+        self.allowed = {}
+        """Value of a key → the upstreams that may be sent it."""
+        self.routes = [self._route(number) for number in range(rng.randint(1, 3))]
+        firsts = {str(Upstream.parse(route["upstream"])) for route in self.routes}
+        shadow = {"api_key_header": rng.choice(HEADERS)}
+        origins = firsts if len(firsts) == 1 else set()
+        if rng.random() < 0.5:
+            shadow["api_key_origin"] = rng.choice(ORIGINS) + "/any"
+            origins = {str(Upstream.parse(shadow["api_key_origin"]))}
+        monkeypatch.delenv(SHADOW, raising=False)
+        if rng.random() < 0.7:
+            monkeypatch.setenv(SHADOW, "key-shadow")
+        self.allowed["key-shadow"] = origins
+        self.settings = Settings(routes=self.routes, shadow=shadow)
+
+    def _route(self, number):
+        rng = self._rng
+        names = rng.sample(ORIGINS, rng.randint(1, 4))
+        if rng.random() < 0.3:
+            names.append(names[0])
+        urls = [f"{url}/base{place}" for place, url in enumerate(names)]
+        route = {"name": f"r{number}", "prefix": f"/r{number}", "upstream": urls[0]}
+        route["share_credentials"] = rng.random() < 0.2
+        route |= self._keys(number, urls[0])
+        route["fallbacks"] = [
+            url if rng.random() < 0.4 else {"url": url, **self._keys(number, url)} for url in urls[1:]
+        ]
+        return route
+
+    def _keys(self, number, url):
+        rng = self._rng
+        keys = {"api_key_header": rng.choice(HEADERS)}
+        for setting in ("api_key_env", "shadow_api_key_env"):
+            if rng.random() < 0.5:
+                value = f"key-{len(self.allowed)}"
+                self.allowed[value] = {str(Upstream.parse(url))}
+                keys[setting] = f"VARIABLE_{len(self.allowed)}"
+                self._monkeypatch.setenv(keys[setting], value)
+        return keys
+
+    def check(self, sent, route, upstream):
+        """No key in what is sent is for another origin, unless the route shares those for its first."""
+        shared = self.settings.routes[int(route.name[1:])].share_credentials
+        first = str(route.upstream)
+        for word in sent.replace("\r\n", " ").split():
+            if word.startswith("key-"):
+                origins = self.allowed[word]
+                assert str(upstream) in origins or (shared and first in origins), (word, str(upstream))
+        assert "client" not in sent or shared or str(upstream) == first
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_no_credential_reaches_another_origin_in_a_thousand_configurations(block, monkeypatch):
+    """Traffic at every upstream, replays, reference prompts and goldens, in a hundred settings a block."""
+    head = parse_request(POST)
+    for seed in range(block * 100, block * 100 + 100):
+        found = Configuration(seed, monkeypatch)
+        replayed, asked = replay_target(found.settings), reference_target(found.settings)
+        goldens = golden_routes(found.settings)
+        for route in route_table(found.settings.routes).routes:
+            places = [Place(upstream) for upstream in route.upstreams]
+            lane = Lane(route, places, Counters().of(route.name))
+            for number, place in enumerate(places):
+                target = lane.target(head.target, place)
+                sent = render_request(head, target, b"h", lane.injections[place]).decode()
+                found.check(sent, route, place.upstream)
+                assert sent.count("kept") == len(KEPT)
+                one = exchange(1, route=route.name, upstream=number, path=f"{route.prefix}/v1/completions")
+                reference = Reference(
+                    id="x",
+                    route=route.name,
+                    requested_model="",
+                    prompt_version="",
+                    path="/v1/completions",
+                    request="{}",
+                    taken_at=0.0,
+                    answers=(),
+                    upstream=number,
+                )
+                for headers in (replayed(one).headers, asked(reference).headers):
+                    found.check(" ".join(value for _, value in headers), route, place.upstream)
+            headers = goldens[route.name].headers
+            found.check(" ".join(value for _, value in headers), route, route.upstream)
+
+
+async def _failed_over(*, share, own=()):
+    """What a fallback on another port received of two requests, and the answers."""
+    with socket.socket() as refusing:
+        refusing.bind(("127.0.0.1", 0))
+        port = refusing.getsockname()[1]
+        rules = {"inject": ((b"x-corp", b"key-first"),), "share_credentials": share, "fallback_inject": own}
+        async with (
+            fake_upstream(OK) as fallback,
+            relay(
+                OK, upstream_port=port, fallbacks=[f"http://127.0.0.1:{fallback.port}"], rules=rules
+            ) as rig,
+        ):
+            client = await rig.client()
+            answers = b""
+            for _ in range(2):  # the second goes there at once: the first upstream rests
+                client.send(POST)
+                answers += await client.answer()
+            assert rig.counter("proxy_failovers") == 1
+            return fallback.received, answers
+
+
+def test_a_failover_to_another_origin_takes_no_credential_along():
+    """Neither the client's, in fields, cookies and query, nor the operator's; its cookies do not return."""
+    received, answers = asyncio.run(_failed_over(share=False))
+    assert b"client" not in received
+    assert b"key-first" not in received
+    assert received.count(b"POST /v1/chat/completions?a=1 HTTP/1.1\r\n") == 2
+    assert received.count(b": kept") == 2 * len(KEPT)
+    assert b"Set-Cookie" not in answers
+
+
+def test_a_fallback_of_another_origin_gets_its_own_key():
+    """And nothing else that could be one."""
+    own = (((b"authorization", b"Bearer key-own"),),)
+    received, _ = asyncio.run(_failed_over(share=False, own=own))
+    assert received.count(b"\r\nauthorization: Bearer key-own\r\n") == 2
+    assert b"client" not in received
+    assert b"key-first" not in received
+
+
+def test_a_route_that_shares_its_credentials_takes_them_along():
+    """With `share_credentials: true` a request arrives at a fallback as it would have at the first."""
+    received, answers = asyncio.run(_failed_over(share=True))
+    assert received.count(b"client") == 2 * (len(CLIENTS) + 1)
+    assert received.count(b"\r\nx-corp: key-first\r\n") == 2
+    assert answers.count(b"Set-Cookie") == 2
+
+
+def test_one_key_of_replays_goes_to_one_origin(monkeypatch):
+    """Routes of two origins do not share it: the settings say whose it is, or it is sent nowhere, loudly."""
+    monkeypatch.setenv(SHADOW, "s")
+    routes = [{"name": "a", "upstream": "http://a/v1"}, {"name": "b", "prefix": "/b", "upstream": "http://b"}]
+
+    def carried(**shadow):
+        settings = Settings(routes=routes, shadow=shadow)
+        told = any(SHADOW in line for line in missing_keys(settings, "worker"))
+        return {name: keys[0].replay_headers() for name, keys in keys_by_route(settings).items()}, told
+
+    assert carried() == ({"a": (), "b": ()}, True)
+    header = (("authorization", "Bearer s"),)
+    assert carried(api_key_origin="http://b") == ({"a": (), "b": header}, False)
+
+
+def test_the_lines_of_check_config_say_which_key_goes_where(monkeypatch):
+    """One line for each upstream, with names of variables only."""
+    monkeypatch.setenv(SHADOW, "secret")
+    fallbacks = ["http://a/v2", "http://b", {"url": "http://c", "api_key_env": "C_KEY"}]
+    settings = Settings(routes=[{"upstream": "http://a/v1", "fallbacks": fallbacks}])
+    assert [str(keys) for keys in keys_by_route(settings)["default"]] == [
+        f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
+        f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
+        "route default: http://b gets no credentials; replays carry no key",
+        "route default: http://c gets the key in C_KEY, no credential of the client; replays carry no key",
+    ]
+
+
+def test_fields_that_only_sound_like_credentials_stay():
+    """What a request needs to be understood or repeated is no credential."""
+    for line in (*KEPT, "Content-Type: a", "Accept: b", "Sec-WebSocket-Protocol: realtime", "User-Agent: c"):
+        name, _, value = line.partition(": ")
+        assert not is_credential(name.lower().encode(), value.encode())
