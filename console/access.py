@@ -20,8 +20,11 @@ import base64
 import binascii
 import hmac
 import logging
+import math
 import re
 import secrets
+import time
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -188,6 +191,7 @@ def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRout
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes of an orchestrator: they say nothing about content."""
 
+_METRICS_PATH = "/metrics"
 _LOCAL = "localhost"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
 
@@ -230,6 +234,51 @@ class LoginProxy:
         return any(address in network for network in self.networks)
 
 
+class Failures:
+    """Failed log-ins by address: after some in a minute an address has to wait.
+
+    Remembers the last addresses that failed, and of each no more than a number and a time.
+    """
+
+    MOST: Final = 10
+    """In a window; what comes then is not looked at."""
+    WINDOW_S: Final = 60.0
+    _MOST_ADDRESSES: Final = 4096
+    _HOST_BITS: Final = 64
+    """Of an IPv6 address: who has one usually has all that share the other half."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._by_address: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def count(self, client: str) -> int:
+        """Note a failure; returns how many there were in the window, this one included."""
+        address = self._counted_as(client)
+        since, number = self._by_address.pop(address, (self._timer(), 0))
+        if self._timer() - since >= self.WINDOW_S:
+            since, number = self._timer(), 0
+        self._by_address[address] = (since, number + 1)
+        if len(self._by_address) > self._MOST_ADDRESSES:
+            self._by_address.popitem(last=False)
+        return number + 1
+
+    def wait_s(self, client: str) -> float:
+        """How long an address has to wait before its tokens are looked at; 0 = not at all."""
+        since, number = self._by_address.get(self._counted_as(client), (0.0, 0))
+        return max(0.0, since + self.WINDOW_S - self._timer()) if number >= self.MOST else 0.0
+
+    def _counted_as(self, client: str) -> str:
+        try:
+            address = ip_address(client)
+        except ValueError:
+            return client
+        if isinstance(address, IPv6Address):
+            if address.ipv4_mapped:
+                return str(address.ipv4_mapped)
+            return str(int(address) >> (address.max_prefixlen - self._HOST_BITS))
+        return client
+
+
 class TokenGuard:
     """An ASGI application that asks for a token, as a bearer or as any user's password, or for a login.
 
@@ -244,6 +293,8 @@ class TokenGuard:
         hosts: Collection[str] = (),
         people: Iterable[tuple[str, Visitor]] = (),
         login: LoginProxy | None = None,
+        metrics_token: str | None = None,
+        failures: Failures | None = None,
     ) -> None:
         """Put the guard in front of an application.
 
@@ -253,16 +304,20 @@ class TokenGuard:
             hosts: Names, without a port, under which the application is reached; with a token none means any.
             people: Tokens of single people, with who they are.
             login: Who else is believed about names.
+            metrics_token: Reads `/metrics`, and nothing else.
+            failures: Counts failed log-ins.
         """
         self._app = app
         known = [(own.encode(), visitor) for own, visitor in people]
         shared = Visitor(role="viewer") if known or login else Visitor()
         self._tokens = (*known, *([(token.encode(), shared)] if token else []))
+        self._metrics_token = metrics_token.encode() if metrics_token else None
+        self._failures = failures or Failures()
         self._login = login
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 401 (not known), 403 (no login) or 421 (for another name)."""
+        """Pass the request on, or answer 401 (not known), 403 (no login), 421 (for another name) or 429."""
         if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
             return
@@ -279,8 +334,14 @@ class TokenGuard:
 
     def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
         """Who is asking, or why they are not let in."""
-        headers = dict(scope["headers"])
-        visitor = self._by_token(_token_in(headers.get(b"authorization", b"")))
+        given = _token_in(dict(scope["headers"]).get(b"authorization", b""))
+        client = (scope.get("client") or ("",))[0]
+        visitor = self._scraper(given, scope["path"])
+        # A scraper is let in all the same: others at its address must not be able to stop it.
+        wait_s = self._failures.wait_s(client) if given and self._tokens and visitor is None else 0.0
+        if wait_s:
+            return _throttled(wait_s)
+        visitor = visitor or self._by_token(given)
         by_token = visitor is not None
         if visitor is None and self._login is not None:
             visitor = self._login.visitor(scope)
@@ -295,7 +356,23 @@ class TokenGuard:
                 b"or put the name into the setting admin.hosts.\n"
             )
             return ASGIResponse(body=body, status_code=421)
+        if visitor is None and given and self._tokens:
+            self._note_failure(client, scope["path"])
         return visitor or self._refusal()
+
+    def _note_failure(self, client: str, path: str) -> None:
+        """Count a wrong token, and log it without the token."""
+        failed = self._failures.count(client)
+        _log.warning("wrong token from %s for %r (%d in a minute)", client or "?", path[:100], failed)
+        if failed == self._failures.MOST:
+            _log.warning("no more tokens are taken from %s until the minute is over", client or "?")
+
+    def _scraper(self, given: bytes, path: str) -> Visitor | None:
+        """A reader, if it asks for the metrics with the token for them."""
+        token = self._metrics_token
+        if token is None or not hmac.compare_digest(given, token) or path != _METRICS_PATH:
+            return None
+        return Visitor(role="viewer")
 
     def _by_token(self, given: bytes) -> Visitor | None:
         """Whose token it is. Compares with all of them, so that the time tells nothing."""
@@ -326,6 +403,11 @@ class TokenGuard:
         except ValueError:
             return False
         return True
+
+
+def _throttled(wait_s: float) -> ASGIResponse:
+    body = b"Too many wrong tokens came from this address. Wait a minute.\n"
+    return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
 
 
 def _token_in(authorization: bytes) -> bytes:

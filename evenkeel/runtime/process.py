@@ -159,7 +159,7 @@ def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
         roles = {one.name: one.role for one in admin.people}
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
-    return TokenGuard(app, admin.token, admin.hosts, people, login)
+    return TokenGuard(app, admin.token, admin.hosts, people, login, admin.metrics_token)
 
 
 async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, None]) -> None:

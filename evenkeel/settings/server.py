@@ -15,6 +15,18 @@ from evenkeel.stores.audit_log import is_name
 
 Role = Literal["viewer", "labeller", "approver"]
 
+_SHORTEST_TOKEN = 16
+"""Characters. Shorter ones can be guessed."""
+
+
+def _long_enough(token: str, where: str) -> str:
+    if len(token) < _SHORTEST_TOKEN:
+        raise ValueError(
+            f"the token in {where} has {len(token)} characters; it needs at least {_SHORTEST_TOKEN}: "
+            "make one with `openssl rand -hex 24`"
+        )
+    return token
+
 
 def _name(text: str) -> str:
     if not is_name(text):
@@ -52,12 +64,12 @@ class Person(Section):
                 raise ValueError(f"the token_file of {self.name} cannot be read") from error
             if not found:
                 raise ValueError(f"the token_file of {self.name} is empty")
-            return found
+            return _long_enough(found, f"the token_file of {self.name}")
         if self.token_env is None:
             return None
         if not os.environ.get(self.token_env):
             raise ValueError(f"the variable named by the token_env of {self.name} is empty")
-        return os.environ[self.token_env]
+        return _long_enough(os.environ[self.token_env], f"the variable named by the token_env of {self.name}")
 
     @model_validator(mode="after")
     def _one_token(self) -> Person:
@@ -163,7 +175,10 @@ class Admin(Section):
     """0 picks a free port."""
     token_env: Variable | None = None
     """Variable with the admin token; required beyond loopback, unless people have tokens, sign in or show
-    certificates. With people or a login whoever has it only reads."""
+    certificates. At least 16 characters. With people or a login whoever has it only reads."""
+    metrics_token_env: Variable | None = None
+    """Variable with a token that reads `/metrics` and nothing else, for Prometheus. None = the admin token is
+    needed."""
     people: list[Person] = []
     """Those who have a name of their own."""
     login: Login | None = None
@@ -195,6 +210,11 @@ class Admin(Section):
         return os.environ.get(self.token_env) if self.token_env else None
 
     @property
+    def metrics_token(self) -> str | None:
+        """The token that reads the metrics, None if there is none of its own."""
+        return os.environ.get(self.metrics_token_env) if self.metrics_token_env else None
+
+    @property
     def asks(self) -> bool:
         """Whether nobody gets in without a token or a login."""
         return self.token_env is not None or bool(self.people) or self.login is not None
@@ -202,11 +222,12 @@ class Admin(Section):
     @model_validator(mode="after")
     def _people_differ(self) -> Admin:
         names = [person.name for person in self.people]
-        tokens = [token for token in (self.token, *(person.token for person in self.people)) if token]
+        shared = (self.token, self.metrics_token)
+        tokens = [token for token in (*shared, *(person.token for person in self.people)) if token]
         if len(set(names)) < len(names):
             raise ValueError("two of the people have the same name")
         if len(set(tokens)) < len(tokens):
-            raise ValueError("two of the people, or one and token_env, have the same token")
+            raise ValueError("two of the people, token_env and metrics_token_env have the same token")
         return self
 
     @model_validator(mode="after")
@@ -228,9 +249,22 @@ class Admin(Section):
                 f"the admin port shows prompts and answers; to listen on {self.host}, set token_env, people, "
                 "login or tls.client_ca_file"
             )
-        # On loopback too: who names one wants to be asked for it.
-        if self.token_env is not None and not os.environ.get(self.token_env):
-            raise ValueError(f"the variable {self.token_env} named by token_env is empty")
+        return self
+
+    @model_validator(mode="after")
+    def _usable_tokens(self) -> Admin:
+        """On loopback too: who names one wants to be asked for it."""
+        for setting, variable in (
+            ("token_env", self.token_env),
+            ("metrics_token_env", self.metrics_token_env),
+        ):
+            if variable is None:
+                continue
+            if not os.environ.get(variable):
+                raise ValueError(f"the variable {variable} named by {setting} is empty")
+            _long_enough(os.environ[variable], f"the variable {variable} named by {setting}")
+        if self.metrics_token_env is not None and not self.asks:
+            raise ValueError("metrics_token_env is set, but everything else is open: set token_env too")
         return self
 
 

@@ -182,12 +182,14 @@ def the_healthcheck():
 
 def test_the_settings_of_the_stack_load(monkeypatch):
     """They name the services of the stack and variables that the stack passes on."""
-    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
+    monkeypatch.setenv("EVENKEEL_METRICS_TOKEN", "another-of-sixteen-characters")
     settings = load(COMPOSE / "evenkeel.yaml", {}, {})
     assert settings.redis is not None
     assert settings.redis.url == "redis://redis:6379/0"
     for name in ROLES:
-        assert {settings.admin.token_env, settings.redis.password_env} <= SERVICES[name]["environment"].keys()
+        admin = {settings.admin.token_env, settings.admin.metrics_token_env}
+        assert {*admin, settings.redis.password_env} <= SERVICES[name]["environment"].keys()
     limit = int(re.search(r"maxmemory (\d+)gb", (COMPOSE / "redis.conf").read_text())[1])
     assert limit * 1000 > 2 * settings.redis.megabytes
 
@@ -219,7 +221,7 @@ def test_grafana_finds_its_dashboards_and_prometheus():
 def test_promtool_takes_the_configuration(tmp_path):
     """With the rules beside it, as they are mounted."""
     (tmp_path / "token").write_text("token")
-    text = (COMPOSE / "prometheus.yml").read_text().replace("/tmp/admin-token", str(tmp_path / "token"))
+    text = (COMPOSE / "prometheus.yml").read_text().replace("/tmp/metrics-token", str(tmp_path / "token"))
     (tmp_path / "prometheus.yml").write_text(text)
     (tmp_path / "rules").symlink_to(ROOT / "deploy/prometheus/rules")
     done = subprocess.run(
@@ -282,7 +284,12 @@ def test_the_stack_s_redis_asks_for_the_password_and_forgets_nothing(stack_redis
 def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
     """Compose's commands, settings and health check, as processes: each role gets healthy and stops."""
     port, _ = stack_redis
-    env = {**os.environ, "EVENKEEL_ADMIN_TOKEN": "token", "EVENKEEL_REDIS_PASSWORD": "word"}
+    env = {
+        **os.environ,
+        "EVENKEEL_ADMIN_TOKEN": "token-of-sixteen-characters",
+        "EVENKEEL_METRICS_TOKEN": "another-of-sixteen-characters",
+        "EVENKEEL_REDIS_PASSWORD": "word",
+    }
     settings = yaml.safe_load((COMPOSE / "evenkeel.yaml").read_text(encoding="utf-8"))
     settings["redis"]["url"] = f"redis://127.0.0.1:{port}/0"
     settings["listen"] = {"host": "127.0.0.1", "port": free_port()}
@@ -309,7 +316,8 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
         for url, _ in started:
             wait_for(lambda url=url: httpx2.get(f"{url}/healthz").is_success)
             assert httpx2.get(f"{url}/readyz").is_success
-            assert httpx2.get(f"{url}/metrics", headers={"authorization": "Bearer token"}).is_success
+            scraper = {"authorization": "Bearer another-of-sixteen-characters"}
+            assert httpx2.get(f"{url}/metrics", headers=scraper).is_success
         check = [part.replace("8101", started[1][0].rpartition(":")[2]) for part in the_healthcheck()]
         assert subprocess.run([sys.executable, *check[1:]], check=False).returncode == 0
         for _, process in started:

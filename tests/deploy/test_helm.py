@@ -179,7 +179,7 @@ def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
                 pod.delenv(name, raising=False)
             for variable in container["env"]:
                 if "valueFrom" in variable:
-                    pod.setenv(variable["name"], "held")
+                    pod.setenv(variable["name"], f"held as {variable['name']}")
             settings = load(tmp_path / "evenkeel.yaml", {}, {})
             assert missing_keys(settings, container["name"]) == []
             others = {"proxy": "worker"}.get(container["name"], "proxy")
@@ -203,7 +203,7 @@ def test_the_arguments_are_those_of_the_program(setup):
 @pytest.mark.parametrize("setup", SETUPS)
 def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     """What the chart lays over the given settings wins, and large numbers stay numbers."""
-    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
     [page] = [one for one in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in one["data"]]
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
     settings = load(tmp_path / "evenkeel.yaml", {}, {})
@@ -304,7 +304,7 @@ def test_keda_knows_sentinels_and_clusters(redis, kind, where):
 
 def test_each_shard_watches_its_routes(tmp_path, monkeypatch):
     """Monitors by routes are sets of their own, and the variable they get is a setting."""
-    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
     watched = {}
     for one in of_kind("StatefulSet", MOST):
         env = one["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -339,10 +339,21 @@ def test_rules_and_dashboards_are_those_of_the_repository():
 
 
 def test_the_scrape_has_the_token_and_the_job_of_the_rules():
-    """All roles are one job, whose name the rules take, behind the admin token."""
+    """All roles are one job, whose name the rules take, behind the metrics token or else the admin token."""
     [watch] = of_kind("ServiceMonitor", MOST)
     [endpoint] = watch["spec"]["endpoints"]
     assert endpoint["authorization"]["credentials"] == {"name": "evenkeel", "key": "admin-token"}
+    tokens = {
+        f"EVENKEEL_{name.upper()}_TOKEN": {"secret": "evenkeel", "key": f"{name}-token"}
+        for name in ("admin", "metrics")
+    }
+    setup = {**MOST, "secretEnv": tokens}
+    [watch] = of_kind("ServiceMonitor", setup)
+    own = watch["spec"]["endpoints"][0]["authorization"]["credentials"]
+    assert own == {"name": "evenkeel", "key": "metrics-token"}
+    [page] = [one for one in of_kind("ConfigMap", setup) if "evenkeel.yaml" in one["data"]]
+    admin = json.loads(page["data"]["evenkeel.yaml"])["admin"]
+    assert admin["metrics_token_env"] == "EVENKEEL_METRICS_TOKEN"
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
 
 

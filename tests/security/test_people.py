@@ -24,7 +24,7 @@ from evenkeel.stores.goldens import Golden
 from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import console_over
 
-TOKENS = {"T_ALL": "shared", "T_ANN": "of-ann", "T_VIC": "of-vic"}
+TOKENS = {"T_ALL": "shared-by-all-of-us", "T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic"}
 LOCAL = "http://127.0.0.1:8101"
 PEOPLE = """
 people:
@@ -40,7 +40,7 @@ def admin(tmp_path, monkeypatch):
     """Reads the section `admin` of a settings file."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "lea").write_text("of-lea\n")
+    (tmp_path / "lea").write_text("token-of-our-lea\n")
 
     def read(text):
         lines = "\n".join(f"  {line}" for line in text.replace("LEA", str(tmp_path / "lea")).splitlines())
@@ -78,11 +78,11 @@ def user(name):
 def test_a_token_of_ones_own_says_who_is_asking(admin):
     """From a variable or a file; whoever has the shared one is nobody, and reads."""
     section = admin(f"token_env: T_ALL\n{PEOPLE}")
-    assert asking(section, bearer("of-ann")) == Visitor("ann", "approver", "token")
-    assert asking(section, bearer("of-lea")) == Visitor("lea", "labeller", "token")
-    assert asking(section, bearer("of-vic")) == Visitor("vic", "viewer", "token")
-    assert asking(section, bearer("shared")) == Visitor("", "viewer", "typed")
-    for wrong in ("of-an", "of-ann2", "", "ann"):
+    assert asking(section, bearer("token-of-our-ann")) == Visitor("ann", "approver", "token")
+    assert asking(section, bearer("token-of-our-lea")) == Visitor("lea", "labeller", "token")
+    assert asking(section, bearer("token-of-our-vic")) == Visitor("vic", "viewer", "token")
+    assert asking(section, bearer("shared-by-all-of-us")) == Visitor("", "viewer", "typed")
+    for wrong in ("token-of-our-an", "token-of-our-ann2", "", "ann"):
         assert asking(section, bearer(wrong)) == 401
     assert asking(section, user(b"ann")) == 401
 
@@ -97,7 +97,7 @@ def test_who_has_no_name_is_not_trusted_with_more_for_it():
 def test_without_people_all_stays_as_it_was(admin):
     """Nobody on loopback and whoever has the one token do everything, under names as typed."""
     assert asking(admin("port: 1"), user(b"ann")) == Visitor()
-    assert asking(admin("token_env: T_ALL"), bearer("shared")) == Visitor()
+    assert asking(admin("token_env: T_ALL"), bearer("shared-by-all-of-us")) == Visitor()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_without_people_all_stays_as_it_was(admin):
         ("192.0.2.7", [*user(b"ann"), *user(b"vic")], 401),
         ("192.0.2.8", [*user(b"ann"), (b"x-forwarded-for", b"192.0.2.7")], 401),
         ("192.0.2.8", [*user(b"ann"), (b"forwarded", b"for=192.0.2.7")], 401),
-        ("192.0.2.7", [*user(b"ann"), *bearer("of-vic")], Visitor("vic", "viewer", "token")),
+        ("192.0.2.7", [*user(b"ann"), *bearer("token-of-our-vic")], Visitor("vic", "viewer", "token")),
     ],
 )
 def test_only_the_login_proxy_is_believed_about_names(admin, client, headers, found):
@@ -216,7 +216,8 @@ RETIRE = {"retire": "g"}
 
 
 @pytest.mark.parametrize(
-    ("token", "label", "retire"), [("shared", 403, 403), ("of-vic", 403, 403), ("of-lea", 201, 403)]
+    ("token", "label", "retire"),
+    [("shared-by-all-of-us", 403, 403), ("token-of-our-vic", 403, 403), ("token-of-our-lea", 201, 403)],
 )
 def test_who_may_not_changes_nothing(desk, token, label, retire):
     """A viewer reads, a labeller labels; neither approves nor retires, through a form or the API."""
@@ -243,7 +244,7 @@ def test_the_name_that_is_known_is_the_one_on_record(desk):
     """The form does not ask for it, another one is refused, and the log of actions says how it is known."""
     served, sources = desk
     with served(PEOPLE) as client:
-        client.headers = header("of-ann")
+        client.headers = header("token-of-our-ann")
         page = client.get("/goldens/g").text
         assert 'name="by"' not in page
         assert "As <b>ann</b>" in page
@@ -273,14 +274,16 @@ def test_nobody_takes_back_what_another_person_said(desk):
     """The page offers it for one's own labels only, and the name cannot be given."""
     served, _ = desk
     with served(PEOPLE) as client:
-        client.post("/api/labels", json=LABEL, headers=header("of-lea"))
+        client.post("/api/labels", json=LABEL, headers=header("token-of-our-lea"))
         taken = client.post(
-            "/api/labels", json={"verdict": "v", "by": "lea", "withdraw": True}, headers=header("of-ann")
+            "/api/labels",
+            json={"verdict": "v", "by": "lea", "withdraw": True},
+            headers=header("token-of-our-ann"),
         )
         assert taken.status_code == 403
-        assert "Take back" in client.get("/verdicts/v", headers=header("of-lea")).text
-        assert "Take back" not in client.get("/verdicts/v", headers=header("of-ann")).text
-        assert "you are a viewer: " in client.get("/verdicts/v", headers=header("of-vic")).text
+        assert "Take back" in client.get("/verdicts/v", headers=header("token-of-our-lea")).text
+        assert "Take back" not in client.get("/verdicts/v", headers=header("token-of-our-ann")).text
+        assert "you are a viewer: " in client.get("/verdicts/v", headers=header("token-of-our-vic")).text
 
 
 def test_what_a_later_version_has_recorded_is_shown(desk):
@@ -288,7 +291,7 @@ def test_what_a_later_version_has_recorded_is_shown(desk):
     served, sources = desk
     sources.actions.record(Action(999.0, "ann", "badge", "golden_moved", "g"))
     with served("token_env: T_ALL") as client:
-        client.headers = header("shared")
+        client.headers = header("shared-by-all-of-us")
         shown = client.get("/actions")
         assert (shown.status_code, "golden_moved" in shown.text, "badge" in shown.text) == (200, True, True)
         assert client.get("/goldens/g").status_code == 200
@@ -299,7 +302,7 @@ def test_a_label_of_other_than_text_is_refused(desk, said):
     """Half a character has no verdict, and a list is no name: what is wrong with them is said."""
     served, sources = desk
     with served("token_env: T_ALL") as client:
-        client.headers = header("shared")
+        client.headers = header("shared-by-all-of-us")
         body = json.dumps({**LABEL, "by": "ann", **said})
         sent = client.post("/api/labels", content=body, headers={"content-type": "application/json"})
         assert sent.status_code == 400
@@ -324,7 +327,7 @@ def test_a_name_that_nobody_checked_is_on_record_as_typed(desk):
     """With one token for all, as on loopback."""
     served, sources = desk
     with served("token_env: T_ALL") as client:
-        client.headers = header("shared")
+        client.headers = header("shared-by-all-of-us")
         assert client.post("/api/goldens", json={**RETIRE, "by": "ann"}).status_code == 200
         assert "names are as typed" in client.get("/actions").text
     (action,) = sources.actions.latest(5)

@@ -15,7 +15,7 @@ from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
 from testing.certificates import Authority
 
-TOKEN = {"authorization": "Bearer letmein"}
+TOKEN = {"authorization": "Bearer letmein-letmein-letmein"}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,9 @@ def asked(admin, *contexts):
         async with httpx2.AsyncClient(verify=context) as client:
             try:
                 return (
-                    await client.get(f"{url}/metrics", headers={"authorization": "Bearer letmein"})
+                    await client.get(
+                        f"{url}/metrics", headers={"authorization": "Bearer letmein-letmein-letmein"}
+                    )
                 ).status_code
             except (httpx2.TransportError, ssl.SSLError):
                 return "refused"
@@ -87,10 +89,10 @@ def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, m
     tls = f"tls: {{cert_file: {cert}, key_file: {key}}}"
     with pytest.raises(SettingsError, match=r"set token_env, people, login or tls\.client_ca_file"):
         configured(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
-    monkeypatch.setenv("SOME_TOKEN", "another")
+    monkeypatch.setenv("SOME_TOKEN", "another token entirely")
     admin = configured(tmp_path, f"{{host: 0.0.0.0, token_env: SOME_TOKEN, {tls}}}")
     assert asked(admin, trusting(authority)) == [401]
-    monkeypatch.setenv("SOME_TOKEN", "letmein")
+    monkeypatch.setenv("SOME_TOKEN", "letmein-letmein-letmein")
     assert asked(admin, trusting(authority)) == [200]
 
 

@@ -37,6 +37,9 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
 {{- define "evenkeel.settings" -}}
 {{- $url := required "settings.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.redis.url -}}
 {{- $admin := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.admin | default dict) -}}
+{{- if .Values.secretEnv.EVENKEEL_METRICS_TOKEN -}}
+{{- $admin = merge (dict "metrics_token_env" "EVENKEEL_METRICS_TOKEN") $admin -}}
+{{- end -}}
 {{- $listen := merge (dict "host" "0.0.0.0" "port" 8100) (.Values.settings.listen | default dict) -}}
 {{- $ours := dict "admin" $admin "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
 {{- toPrettyJson (merge $ours .Values.settings) -}}
