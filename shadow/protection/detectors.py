@@ -7,6 +7,8 @@ time whatever the pattern.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 import time
 from dataclasses import dataclass
@@ -39,6 +41,10 @@ class Detector(Protocol):
 
 
 _MARK = re.compile(r"[^0-9A-Za-z]")
+_SPACES: Final = " \u00a0\u2009\u202f"
+_DASHES: Final = "\u2010\u2011\u2013-"
+"""What parts the groups of a number, besides dots. The last one ends a set of characters."""
+_PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
 _WINDOW_CHARS: Final = 8_192
@@ -141,10 +147,10 @@ _IBAN_LENGTHS: Final = {
 
 
 def _iban(found: str) -> int:
-    wanted = _IBAN_LENGTHS.get(found[:2], 0)
+    wanted = _IBAN_LENGTHS.get(found[:2].upper(), 0)
     taken = ""
     for place, letter in enumerate(found, start=1):
-        if letter != " ":
+        if letter.isalnum():
             taken += letter
         if wanted and len(taken) == wanted:
             whole = place == len(found) or not found[place].isalnum()
@@ -152,9 +158,23 @@ def _iban(found: str) -> int:
     return 0
 
 
+_CARD_GROUPS: Final = re.compile(
+    rf"\d{{4}}(?P<mark>[.{_SPACES}{_DASHES}])"
+    r"(?:\d{4}(?P=mark)\d{4}(?P=mark)\d{4}|\d{6}(?P=mark)\d{5})(?!\d)"
+)
+
+
 def _card(found: str) -> int:
+    """The whole number, or four groups of it with a date or a code behind them."""
+    grouped = _CARD_GROUPS.match(found)
+    if grouped is not None and _is_card(grouped[0]):
+        return grouped.end()
+    return len(found) if "." not in found and _is_card(found) else 0
+
+
+def _is_card(found: str) -> bool:
     digits = _MARK.sub("", found)
-    return len(found) if luhn_valid(digits) and len(set(digits)) > 1 else 0
+    return luhn_valid(digits) and len(set(digits)) > 1
 
 
 _ABROAD: Final = re.compile(r"(?:\+|00)[1-9]")
@@ -163,12 +183,23 @@ _NORTH_AMERICA: Final = re.compile(r"(?:1[ .\-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .
 
 
 def _phone(found: str) -> int:
+    found = found.translate(_PLAIN_MARKS)
     digits = sum(letter.isdigit() for letter in found)
     if _ABROAD.match(found):
         return len(found) if 8 <= digits <= 15 else 0  # noqa: PLR2004 - ITU-T E.164
     if _AT_HOME.match(found):
         return len(found) if 9 <= digits <= 12 else 0  # noqa: PLR2004 - with the 0 that stands for the country
     return len(found) if _NORTH_AMERICA.fullmatch(found) else 0
+
+
+def _basic(found: str) -> int:
+    """Credentials of HTTP's Basic scheme (RFC 7617): a name, a colon and a password in base64."""
+    try:
+        opened = base64.b64decode(found.rstrip("=") + "=" * (-len(found.rstrip("=")) % 4), validate=True)
+        said = opened.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return 0
+    return len(found) if ":" in said and said.isprintable() else 0
 
 
 _GROUPS_V6 = 3
@@ -194,13 +225,19 @@ EMAIL: Final = Pattern(
 )
 CARD: Final = Pattern(
     "card",
-    re.compile(r"(?<![\w.,+-])[2-6]\d{3}(?:[ -]?\d){8,15}(?![\w-]|[.,]\d)"),
+    re.compile(rf"(?<![\w.+-])(?<!\b0,)[2-6]\d{{3}}(?:[.{_SPACES}{_DASHES}]?\d){{8,15}}(?![\w-]|\.\d)"),
     _card,
 )
-IBAN: Final = Pattern("iban", re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,40}"), _iban)
+IBAN: Final = Pattern(
+    "iban", re.compile(rf"(?<!\w)[A-Za-z]{{2}}\d{{2}}(?:[.{_SPACES}{_DASHES}]?[A-Za-z0-9]){{11,40}}"), _iban
+)
 PHONE: Final = Pattern(
     "phone",
-    re.compile(r"(?<![\w+.,/-])(?:\+|\(|(?=\d))\d[\d ().\-/]{5,22}\d(?![\w-]|[.,]\d)"),
+    # Behind a comma a digit may go on with a decimal; a field of a table shows its groups.
+    re.compile(
+        r"(?<![\w+./-])(?:\+|\(|(?<!\d,)(?=\d)|(?=\d{3}-\d{3}-\d{4})|(?=0\d{1,4}[ /-]\d))"
+        rf"\d[\d()./{_SPACES}{_DASHES}]{{5,22}}\d(?![\w-]|\.\d)"
+    ),
     _phone,
 )
 IP: Final = Pattern(
@@ -243,8 +280,20 @@ SECRET: Final = Pattern(
     needs=("bearer", "key", "secret", "token", "passw"),
     short=False,
 )
+BASIC: Final = Pattern(
+    "secret",
+    re.compile(r"(?i:\bbasic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{4,2048}={0,2})(?![\w+/=])"),
+    _basic,
+    needs=("basic",),
+    short=False,
+)
+URL_CREDENTIALS: Final = Pattern(
+    "secret",
+    re.compile(r"://(?P<value>[^\s/:@?#\"'<>\[\]]{0,200}:[^\s/@?#\"'<>\[\]]{1,200})@"),
+    needs=("://",),
+)
 
-BUILTIN: Final = (JWT, API_KEY, SECRET, EMAIL, IBAN, CARD, IP, PHONE)
+BUILTIN: Final = (JWT, API_KEY, URL_CREDENTIALS, SECRET, BASIC, EMAIL, IBAN, CARD, IP, PHONE)
 """In order of precedence: where two find the same text, the earlier one names it."""
 
 

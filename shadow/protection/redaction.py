@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.protection.detectors import API_KEY, IBAN, JWT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ _CLOSED: Final = frozenset(
 )
 """Members whose values are words of the API, as long as they look like one."""
 _WORD: Final = re.compile(r"[A-Za-z][\w.:/-]{0,99}")
+_NO_WORDS: Final = (JWT, API_KEY, IBAN)
+"""What looks like a word and is none of the API's."""
 _BODY_OPAQUE: Final = frozenset(
     ("encrypted_content", "signature", "thought_signature", "b64_json", "file_data")
 )
@@ -172,7 +175,11 @@ def _redacted_parts(match: re.Match[str], redact: Callable[[str], str]) -> str:
 
 
 def _of_the_api(name: str, value: str) -> bool:
-    return name in _BODY_OPAQUE or (name in _CLOSED and _WORD.fullmatch(value) is not None)
+    if name not in _CLOSED:
+        return name in _BODY_OPAQUE
+    return _WORD.fullmatch(value) is not None and not any(
+        True for pattern in _NO_WORDS for _ in pattern.find(value)
+    )
 
 
 def _changed(literal: str, redact: Callable[[str], str]) -> str:
@@ -198,7 +205,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-_SEPARATORS = re.compile(r"[\s().\-/]+")
+_SEPARATORS = re.compile(r"[\s().\-\u2010\u2011\u2013/]+")
 _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
 _MOST_SEARCHES = 4
 """Of one text: enough for what values of different kinds hide from each other, and no more for any text."""
