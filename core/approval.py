@@ -12,6 +12,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.core.text import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -80,7 +82,7 @@ class Approval:
 
     def to_json(self) -> str:
         """The approval as one line of JSON; floats survive exactly."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return escaped(json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def from_json(cls, text: str) -> Approval:

@@ -6,6 +6,7 @@ of a prompt or an answer.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
@@ -182,11 +183,18 @@ def is_sighting(written: str) -> bool:
 def sighting_to_text(sighting: Sighting) -> str:
     """One line that `sighting_from_text` reads."""
     kind = _ANSWER if isinstance(sighting, AnswerSeen) else REFERENCE
-    return kind + msgspec.json.encode(sighting).decode()
+    try:
+        return kind + msgspec.json.encode(sighting).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, which stands as an escape
+        return kind + json.dumps(msgspec.to_builtins(sighting), separators=(",", ":"))
 
 
 def sighting_from_text(written: str) -> Sighting:
     """Read what `sighting_to_text` wrote. Raises: ValueError if it is something else."""
-    if written.startswith(_ANSWER):
-        return _ANSWERS.decode(written.removeprefix(_ANSWER))
-    return _REFERENCES.decode(written.removeprefix(REFERENCE))
+    kind: type[Sighting] = AnswerSeen if written.startswith(_ANSWER) else ReferenceAnswered
+    decoder = _ANSWERS if kind is AnswerSeen else _REFERENCES
+    body = written.removeprefix(_ANSWER if kind is AnswerSeen else REFERENCE)
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(body), kind)

@@ -40,6 +40,11 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def escaped(document: str) -> str:
+    """A JSON text as UTF-8 can hold it: half a surrogate pair, which stands in strings alone, escaped."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
 _FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
 """Where spreadsheets take what follows for a formula: before its first sign, also in its wide form, at the
 beginning of a cell. Where commas stand for decimal points they begin another cell at a semicolon, and then

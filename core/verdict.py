@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -326,7 +327,7 @@ class Verdict:
 
     def to_json(self) -> str:
         """The verdict as one line of JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return escaped(json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def from_json(cls, text: str) -> Verdict:
@@ -335,7 +336,7 @@ class Verdict:
             # Three times as fast as what follows, and what the monitor spends its time on.
             return _DECODER.decode(text)
         except msgspec.MsgspecError:
-            # NaN among the details, or types that only look alike.
+            # NaN among the details, half a surrogate pair, or types that only look alike.
             return cls._lenient(text)
 
     @classmethod
@@ -376,7 +377,7 @@ def content_shifted(
 
 def evidence_to_json(evidence: Evidence) -> str:
     """The evidence as one line of JSON."""
-    return json.dumps(asdict(evidence), ensure_ascii=False, separators=(",", ":"))
+    return escaped(json.dumps(asdict(evidence), ensure_ascii=False, separators=(",", ":")))
 
 
 def evidence_from_json(text: str) -> Evidence:

@@ -109,13 +109,16 @@ def check_readable(newest: bytes | None, seal: Seal) -> None:
 
 
 _SEALED: Final = "\x00sealed:"
-"""No text of a judge, of an error or of a person begins with a zero."""
+_PLAIN: Final = "\x00plain:"
+"""Before a text that begins like one of the two, as a judge can be made to write."""
 _VERDICT_PLACE: Final = "verdict"
 
 
 def close_part(text: str, place: str, seal: Seal) -> str:
     """A text within a document that stays readable: encrypted if there is a key, but for an empty one."""
-    if not text or not seal.active:
+    if not seal.active:
+        return _PLAIN + text if text.startswith((_SEALED, _PLAIN)) else text
+    if not text:
         return text
     sealed = seal.close(text.encode("utf-8", "surrogatepass"), place)
     return _SEALED + base64.b64encode(sealed).decode()
@@ -124,7 +127,7 @@ def close_part(text: str, place: str, seal: Seal) -> str:
 def open_part(text: str, place: str, seal: Seal) -> str:
     """What `close_part` was given. A text whose key is missing says so in its place."""
     if not text.startswith(_SEALED):
-        return text
+        return text.removeprefix(_PLAIN)
     try:
         sealed = base64.b64decode(text.removeprefix(_SEALED))
         return seal.open(sealed, place).decode("utf-8", "surrogatepass")
@@ -135,9 +138,9 @@ def open_part(text: str, place: str, seal: Seal) -> str:
 def pack_evidence(evidence: Evidence, place: str, seal: Seal) -> bytes:
     """Prompts and answers, compressed, encrypted if there is a key.
 
-    Half a surrogate pair, which has no UTF-8, becomes "?".
+    Half a surrogate pair, which has no UTF-8, stands as its escape.
     """
-    return seal.close(zlib.compress(evidence_to_json(evidence).encode("utf-8", "replace")), place)
+    return seal.close(zlib.compress(evidence_to_json(evidence).encode()), place)
 
 
 def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
@@ -147,9 +150,6 @@ def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
 
 def pack_verdict(verdict: Verdict, seal: Seal) -> str:
     """The verdict as JSON, with its explanation and details of failures sealed if there is a key."""
-    if not seal.active:
-        return verdict.to_json()
-
     place = f"{_VERDICT_PLACE}/{verdict.id}"
     return _with_texts(verdict, lambda text: close_part(text, place, seal)).to_json()
 
@@ -157,7 +157,9 @@ def pack_verdict(verdict: Verdict, seal: Seal) -> str:
 def unpack_verdict(body: str, seal: Seal) -> Verdict:
     """The verdict that was written. A text whose key is missing says so in its place."""
     verdict = Verdict.from_json(body)
-    if "u0000sealed:" not in body:  # nearly all verdicts of a store without keys, at the price of a search
+    if (
+        "u0000sealed:" not in body and "u0000plain:" not in body
+    ):  # nearly all verdicts of a store without keys, at the price of a search
         return verdict
 
     place = f"{_VERDICT_PLACE}/{verdict.id}"

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.core.text import well_formed
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.protocol import SCALE
 
@@ -103,7 +104,7 @@ def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
         shown = str(rating)[:_SHOWN_CHARS]
         return Fault("out_of_scale", f"The rating {shown} is not on the scale {name}.")
     explanation = item.get("explanation")
-    text = " ".join(explanation.split()) if isinstance(explanation, str) else ""
+    text = well_formed(" ".join(explanation.split())) if isinstance(explanation, str) else ""
     initial = item.get("initial_rating")
     if isinstance(initial, bool) or initial not in scale:
         initial = None

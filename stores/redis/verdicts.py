@@ -81,10 +81,7 @@ class RedisVerdictLog:
         number = self._append.replicated(
             self._keys,
             self._prefix,
-            verdict.id,
-            verdict.exchange_id,
-            verdict.route,
-            verdict.perturbation,
+            *map(storable, (verdict.id, verdict.exchange_id, verdict.route, verdict.perturbation)),
             pack_verdict(verdict, seal),
             packed,
             *self._bounds,

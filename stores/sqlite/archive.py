@@ -77,7 +77,7 @@ class SqliteExchangeArchive:
         with self._database.write() as connection:
             cursor = connection.execute(
                 "INSERT OR IGNORE INTO archived_exchanges (id, route, bytes, body) VALUES (?, ?, ?, ?)",
-                (exchange.id, exchange.route, len(packed), packed),
+                (storable(exchange.id), storable(exchange.route), len(packed), packed),
             )
             if cursor.rowcount:
                 times = "INSERT OR REPLACE INTO archived_times (seq, kept_at) VALUES (?, ?)"
@@ -133,6 +133,6 @@ class SqliteExchangeArchive:
         """As `ExchangeArchive`."""
         rows = self._database.rows(
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
-            (route, -1 if limit is None else limit),
+            (route and storable(route), -1 if limit is None else limit),
         )
         return [unpack_archived(body, self._database.seal) for (body,) in rows]

@@ -95,20 +95,18 @@ class SqliteVerdictLog:
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict and its evidence in one transaction; False if the id is there already."""
-        seal = self._database.seal
+        seal, name = self._database.seal, storable(verdict.id)
         packed = pack_evidence(evidence, f"evidence/{verdict.id}", seal) if evidence else None
         with self._database.write() as connection:
             # Not `INSERT OR IGNORE`: that takes an offset even if it ignores, and the limit counts offsets.
-            if connection.execute("SELECT 1 FROM verdicts WHERE id = ?", (verdict.id,)).fetchone():
+            if connection.execute("SELECT 1 FROM verdicts WHERE id = ?", (name,)).fetchone():
                 return False
             cursor = connection.execute(
                 "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (
-                    verdict.id,
-                    verdict.exchange_id,
-                    verdict.route,
-                    verdict.perturbation,
+                    name,
+                    *map(storable, (verdict.exchange_id, verdict.route, verdict.perturbation)),
                     verdict.rating,
                     pack_verdict(verdict, seal),
                 ),
@@ -118,7 +116,7 @@ class SqliteVerdictLog:
             if packed is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO evidence (offset, verdict_id, body) VALUES (?, ?, ?)",
-                    (offset, verdict.id, packed),
+                    (offset, name, packed),
                 )
             self._trim_now_and_then(connection, offset)
         return True
@@ -190,7 +188,7 @@ class SqliteVerdictLog:
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
         """Verdicts already logged for an exchange, oldest first."""
         rows = self._database.rows(
-            "SELECT body FROM verdicts WHERE exchange_id = ? ORDER BY offset", (exchange_id,)
+            "SELECT body FROM verdicts WHERE exchange_id = ? ORDER BY offset", (storable(exchange_id),)
         )
         return [self._verdict(body) for (body,) in rows]
 
@@ -203,7 +201,7 @@ class SqliteVerdictLog:
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts there are; False if it is there already."""
-        name, table = note_id(note), "approvals" if is_kept(note) else "sightings"
+        name, table = storable(note_id(note)), "approvals" if is_kept(note) else "sightings"
         with self._database.write() as connection:
             known = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
             if known:
@@ -264,18 +262,18 @@ class SqliteVerdictLog:
         rows = self._database.rows(
             "SELECT body FROM verdicts WHERE (?1 IS NULL OR route = ?1) AND (?2 IS NULL OR perturbation = ?2)"
             " ORDER BY offset DESC LIMIT ?3",
-            (route, perturbation, limit),
+            (*(one and storable(one) for one in (route, perturbation)), limit),
         )
         return [self._verdict(body) for (body,) in rows]
 
     def find(self, verdict_id: str) -> Verdict | None:
         """The verdict with this id."""
-        row = self._database.row("SELECT body FROM verdicts WHERE id = ?", (verdict_id,))
+        row = self._database.row("SELECT body FROM verdicts WHERE id = ?", (storable(verdict_id),))
         return self._verdict(row[0]) if row else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers behind a verdict; None once they are no longer kept."""
-        row = self._database.row("SELECT body FROM evidence WHERE verdict_id = ?", (verdict_id,))
+        row = self._database.row("SELECT body FROM evidence WHERE verdict_id = ?", (storable(verdict_id),))
         if row is None:
             return None
         return unpack_evidence(row[0], f"evidence/{verdict_id}", self._database.seal)
@@ -291,7 +289,7 @@ def _narrowed(narrow: Narrow) -> tuple[list[str], list[str | int]]:
     for column, value in (("route", narrow.route), ("perturbation", narrow.perturbation)):
         if value is not None:
             conditions.append(f"{column} = ?")
-            values.append(value)
+            values.append(storable(value))
     if narrow.category is not None:
         conditions.append("perturbation >= ? AND perturbation < ?")
         values += [f"{narrow.category}.", f"{narrow.category}/"]  # "/" is the character after "."

@@ -73,6 +73,12 @@ def test_a_long_explanation_is_cut() -> None:
     assert len(read.explanation) == 600
 
 
+def test_an_explanation_is_well_formed() -> None:
+    """Half a surrogate pair, which no page can hold, is replaced; a whole one is its character."""
+    read = read_ruling(r'{"rating": 3, "explanation": "half \ud83d, whole \ud83d\ude00"}')
+    assert read == Ruling(3, "half \ufffd, whole \U0001f600")
+
+
 def test_hostile_replies_do_not_hang_or_raise() -> None:
     """Thousands of braces, absurd nesting, endless numbers and floods of text give up quickly."""
     hostile = (

@@ -1,0 +1,118 @@
+"""Text is text: whatever clients, models, judges and people write comes back from every store as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.approval import Approval, ApprovedCell
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.sightings import AnswerSeen
+from evenkeel.core.verdict import Evidence, Failure
+from evenkeel.stores.audit_log import Action, ActionLog
+from evenkeel.stores.goldens import Golden, GoldenStore
+from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
+from evenkeel.stores.sealing import KEY_VARIABLE, seal_of
+from tests.stores.examples import ARCHIVED, EVIDENCE, verdict
+
+TEXTS = {
+    "half a pair": "a\ud83db",
+    "the other half": "\ude00",
+    "zero": "a\x00b\x00",
+    "like a sealed text": "\x00sealed:AAAA",
+    "like an unsealed text": "\x00plain:\x00sealed:",
+    "bidi controls": "\u202egnp.exe\u2066\u2069\u200f",
+    "line ends": "a\u2028b\r\n\x85\x1b[31m",
+    "deep": "[" * 100_000 + "]" * 100_000,
+    "escapes": '\\ud83d \\u0000 "',
+}
+
+
+@pytest.fixture(params=TEXTS.values(), ids=TEXTS)
+def said(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "sealed"])
+def opened(request, backend):
+    """Another process's view of the place, with or without a key."""
+    seal = seal_of({KEY_VARIABLE: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}) if request.param else None
+    return lambda: backend.opened(**({"seal": seal} if seal else {}))
+
+
+def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
+    """In every field, those that name a verdict included; what is stored can be found."""
+    short = said[:200]
+    failure = Failure("judge", 1, "timeout", said)
+    kept = verdict(
+        1,
+        id=f"v {short}",
+        exchange_id=f"e {short}",
+        route=f"r {short}",
+        model=short,
+        perturbation=f"general.{short}",
+        explanation=said,
+        failure=failure,
+        quality_failures=(failure,),
+        parameters=short,
+        cluster=short,
+        task=short,
+        prompt_version=short,
+    )
+    answer = Answer(said, (ToolCall(short, said),), short, short, short, 1, 2)
+    evidence = Evidence(said, said, answer, answer)
+    log = backend.verdicts(opened())
+    assert log.append(kept, evidence)
+    assert not log.append(kept, evidence)
+    again = backend.verdicts(opened())
+    assert again.find(kept.id) == kept
+    assert again.of_exchange(kept.exchange_id) == [kept]
+    assert again.latest(9) == again.latest(9, route=kept.route) == [kept]
+    assert again.evidence(kept.id) == evidence
+
+    seen = AnswerSeen(f"s {short}", 1.0, short, short, short, short, short, short, (0.5,), (1, -2))
+    label = label_of(kept, Said("ann", rating=3, note=short), at=2.0)
+    cell = ApprovedCell(short, short, 0.2, 0.1, 0.3, 9)
+    approval = Approval.of(short, [cell], by=f"ann {short}", at=3.0, note=f"a {short} b")
+    for note in (seen, label, approval):
+        assert log.note(note)
+        assert not log.note(note)
+    _, *noted = again.entries_after(0, 9)
+    assert noted[0].sighting == seen
+    assert noted[1].label.verdict_id == kept.id
+    assert noted[2].approval == approval
+
+
+def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, opened, said):
+    """What people and models wrote is there in another process as it was given."""
+    place = opened()
+    short = said[:200]
+    answer = Answer(said, (ToolCall(short, said),), short, short)
+    labelled = verdict(1, id=f"v {short}", explanation=said)
+    label = label_of(labelled, Said("ann", rating=3, note=short), at=2.0)
+    golden = Golden(id="g/1", route=short, request=said, answer=answer, note=short, model=short)
+    kept = KeptAnswer(answer, 1.0, short, "original")
+    reference = Reference(
+        id=f"x {short}", route=short, requested_model=short, prompt_version=short, path=short, request=said,
+        task=short, cluster=short, sketch=(1,), taken_at=1.0, answers=(kept,),
+    )  # fmt: skip
+    archived = replace(ARCHIVED, id=f"x {short}", route=f"r {short}", request=said, answer=answer)
+    action = Action(1.0, short, "typed", "golden_approved", short, short)
+
+    documents = backend.documents(place)
+    LabelStore(documents).put(label, EVIDENCE)
+    approved = GoldenStore(documents).approve(golden, by="ann", at=1.0)
+    ReferenceStore(documents).add(reference)
+    backend.archive(place).put(archived)
+    ActionLog(documents).record(action)
+
+    place = opened()
+    again = backend.documents(place)
+    assert LabelStore(again).of_verdict(label.verdict_id) == (label,)
+    assert GoldenStore(again).find(golden.id) == approved
+    assert ReferenceStore(again).find(reference.id) == reference
+    assert backend.archive(place).find(archived.id) == archived
+    assert backend.archive(place).latest(route=archived.route) == [archived]
+    assert ActionLog(again).latest(1) == [action]
