@@ -73,14 +73,18 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
     A stretch passes `longest` only where it has no blank line outside of what is protected. Joined,
     the pieces are the text.
     """
-    protected = [(span.start, span.end) for span in protected_spans(text)] if len(text) > longest else []
+    protected = protected_spans(text) if len(text) > longest else ()
+    passed = 0
+    """How many spans end before the gap that is looked at."""
     found: list[str] = []
     start = 0
     last = 0
     """Where the stretch that is being gathered could end, and the next one begin."""
     resume = 0
     for gap in _BREAK.finditer(text):
-        if any(opens < gap.end() and gap.start() < closes for opens, closes in protected):
+        while passed < len(protected) and protected[passed].end <= gap.start():
+            passed += 1
+        if passed < len(protected) and protected[passed].start < gap.end():
             continue
         if gap.start() - start > longest and last > start:
             found += (text[start:last], text[last:resume])

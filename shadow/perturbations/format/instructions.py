@@ -6,6 +6,7 @@ One name can be put for another.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -263,7 +264,8 @@ def _instead(match: re.Match[str], words: Words) -> str:
     return article + adjectives + put
 
 
-_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\n?(.*?)\n?[ \t]*\1", re.DOTALL)
+_FENCE: Final = re.compile(r"`{3,}|~{3,}")
+_FENCE_TAG: Final = re.compile(r"[ \t]*([\w+-]*)[ \t]*\n?")
 _TAGS: Final[Mapping[str, Format]] = {
     "json": "json",
     "jsonc": "json",
@@ -338,11 +340,34 @@ def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
 
 
 def _fenced(text: str, named: Format | None) -> Iterator[Skeleton]:
-    for match in _FENCED.finditer(text):
-        content = match[3]
-        shape = _TAGS.get(match[2].lower()) or _shape(content.strip(), named)
+    for opening, closing in _fence_pairs(text):
+        tag = _FENCE_TAG.match(text, opening.end())
+        assert tag is not None  # the pattern matches the empty string
+        content = text[tag.end() : closing].rstrip(" \t").removesuffix("\n")
+        shape = _TAGS.get(tag[1].lower()) or _shape(content.strip(), named)
         node = None if shape is None else _read(shape, content)
-        yield Skeleton(match.start(), match.end(), node, shape, match[1], match[2])
+        yield Skeleton(opening.start(), closing + len(opening[0]), node, shape, opening[0], tag[1])
+
+
+def _fence_pairs(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each opening fence, and where the one begins that closes it: of the same mark, as long or longer.
+
+    In one pass: a fence that nothing behind it is long enough to close is passed over without a look.
+    """
+    marks = list(_FENCE.finditer(text))
+    longest: Counter[str] = Counter()
+    closable: list[bool] = []
+    for mark in reversed(marks):
+        kind, size = mark[0][0], len(mark[0])
+        closable.append(size <= longest[kind])
+        longest[kind] = max(longest[kind], size)
+    opening: re.Match[str] | None = None
+    for mark, can_open in zip(marks, reversed(closable), strict=True):
+        if opening is None:
+            opening = mark if can_open else None
+        elif mark[0].startswith(opening[0]):
+            yield opening, mark.start()
+            opening = None
 
 
 def _shape(content: str, named: Format | None) -> Format | None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 # With delimiters around all of it, and what introduces it.
-_CONTEXT: Final = re.compile(r"[lo]*c(?:[loz]*c)*z*")
-_ANY_INPUT: Final = re.compile(r"[lo]*[ci](?:[loz]*[ci])*z*")
+_CONTEXT: Final = re.compile(r"(?<![lo])[lo]*c(?:[loz]*c)*z*")
+_ANY_INPUT: Final = re.compile(r"(?<![lo])[lo]*[ci](?:[loz]*[ci])*z*")
 _CONTEXT_OUTPUT: Final = re.compile(r"l?u+")
 # With a heading or lead-in, and examples of what is asked for
 _INSTRUCTIONS_OUTPUT: Final = re.compile(r"l?u+e*")
