@@ -20,6 +20,7 @@ from evenkeel.metrics.similarity.values import read_values, told_language
 from evenkeel.metrics.similarity.words import (
     GLUE,
     content_words,
+    few,
     misspellable,
     nearest,
     same_word,
@@ -124,7 +125,7 @@ def read_details(text: str) -> Reading:
         found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf, language))
     vocabulary = tuple(words(text))
     distinct = dict.fromkeys(vocabulary)
-    return Reading(found, vocabulary, frozenset(distinct), content_words(text), tuple(misspellable(distinct)))
+    return Reading(found, vocabulary, frozenset(distinct), content_words(text), tuple(few(misspellable(distinct))))
 
 
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)

@@ -257,16 +257,16 @@ class _Piece(NamedTuple):
 
 _FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _CODE_LINE: Final = re.compile(
-    r"\s*(?:(?:def|class|if|elif|else|for|while|try|except|finally|with|return|import|from|public|private|static"
+    r"\s*+(?:(?:def|class|if|elif|else|for|while|try|except|finally|with|return|import|from|public|private|static"
     r"|const|let|var|function|fn|func|async|await|switch|case|struct|package|using|namespace|raise|throw)\b"
     r".*[:;{}()=\[\]]|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)\s|(?:git|pip|npm|docker|kubectl|curl|sudo"
-    r"|apt|cd|ls|rm|mkdir|chmod|grep|sed|awk|ssh|cat)\s+\S|[$]\s+\S|[\w.\[\]\"', ]+\s*(?:[-+*/|&]?=|:=)\s*\S"
+    r"|apt|cd|ls|rm|mkdir|chmod|grep|sed|awk|ssh|cat)\s+\S|[$]\s+\S|[\w.\[\]\"', ]++\s*(?:[-+*/|&]?=|:=)\s*\S"
     r"|[\w.]+\(.*\)[;:]?\s*$|.*[;{}]\s*$|return\b|[)\]}]+[,;]?\s*$|@\w+)"
 )
 _CODE_TOKEN: Final = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\W\d]\w*|\d+(?:[._]\w+)*|[^\w\s]|\w"
+    r"\"(?:[^\"\\\n]|\\.){0,500}\"|'(?:[^'\\\n]|\\.){0,500}'|[^\W\d]\w*|\d+(?:[._]\w+)*|[^\w\s]|\w"
 )
-_SENTENCE_LIKE: Final = re.compile(r"[^\W\d_]+(?:[ ,]+[^\W\d_]+){5}")
+_SENTENCE_LIKE: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:[ ,]++[^\W\d_]++){5}")
 
 
 def _pieces(text: str) -> Iterator[_Piece]:

@@ -41,6 +41,10 @@ GLUE = frozenset(_GLUE.split())
 _TYPO_MIN_LENGTH = 4
 """Below it one edit makes another word too easily (cat, car)."""
 _TWO_TYPOS_MIN_LENGTH = 8
+_TYPO_MAX_LENGTH = 80
+"""Above it a run of letters is no word, and two of them take the product of their lengths to compare."""
+_MOST_MISSPELT = 1_000
+"""Words of a side that are looked up letter by letter: the time grows with the product of both sides."""
 
 
 def words(text: str) -> list[str]:
@@ -141,7 +145,9 @@ def matched_count(some: Collection[str], others: Collection[str]) -> int:
 
 def misspellable(words: Iterable[str]) -> list[str]:
     """The words that a typo may be forgiven in, in their order."""
-    return [word for word in words if len(word) >= _TYPO_MIN_LENGTH and word.isalpha()]
+    return [
+        word for word in words if _TYPO_MIN_LENGTH <= len(word) <= _TYPO_MAX_LENGTH and word.isalpha()
+    ]
 
 
 def nearest(word: str, others: Collection[str]) -> str | None:
@@ -156,6 +162,11 @@ def nearest(word: str, others: Collection[str]) -> str | None:
     return next((other for other in others if same_word(word, other)), None)
 
 
+def few(words: Sequence[str]) -> Sequence[str]:
+    """The words, or the first of very many in an order that is the same in every process."""
+    return words if len(words) <= _MOST_MISSPELT else sorted(words)[:_MOST_MISSPELT]
+
+
 _CELLS = 1_000_000
 """Distances that are held at once."""
 
@@ -166,7 +177,7 @@ def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
     All distances in one call: a tenth of the time of a search for each word, and other threads can run
     meanwhile.
     """
-    sought = misspellable(some)
+    sought, others = few(misspellable(some)), few(others)
     if not sought or not others:
         return 0
     long = np.array([len(other) >= _TWO_TYPOS_MIN_LENGTH for other in others])
@@ -182,6 +193,6 @@ def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
 def _typos(word: str, other: str) -> int:
     """Edits that two words may differ by and still be one."""
     length = min(len(word), len(other))
-    if length < _TYPO_MIN_LENGTH or not (word.isalpha() and other.isalpha()):
+    if length < _TYPO_MIN_LENGTH or max(len(word), len(other)) > _TYPO_MAX_LENGTH or not (word.isalpha() and other.isalpha()):
         return 0
     return 1 if length < _TWO_TYPOS_MIN_LENGTH else 2
