@@ -125,7 +125,9 @@ def read_details(text: str) -> Reading:
         found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf, language))
     vocabulary = tuple(words(text))
     distinct = dict.fromkeys(vocabulary)
-    return Reading(found, vocabulary, frozenset(distinct), content_words(text), tuple(few(misspellable(distinct))))
+    return Reading(
+        found, vocabulary, frozenset(distinct), content_words(text), tuple(few(misspellable(distinct)))
+    )
 
 
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)

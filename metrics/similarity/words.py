@@ -145,9 +145,7 @@ def matched_count(some: Collection[str], others: Collection[str]) -> int:
 
 def misspellable(words: Iterable[str]) -> list[str]:
     """The words that a typo may be forgiven in, in their order."""
-    return [
-        word for word in words if _TYPO_MIN_LENGTH <= len(word) <= _TYPO_MAX_LENGTH and word.isalpha()
-    ]
+    return [word for word in words if _TYPO_MIN_LENGTH <= len(word) <= _TYPO_MAX_LENGTH and word.isalpha()]
 
 
 def nearest(word: str, others: Collection[str]) -> str | None:
@@ -193,6 +191,10 @@ def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
 def _typos(word: str, other: str) -> int:
     """Edits that two words may differ by and still be one."""
     length = min(len(word), len(other))
-    if length < _TYPO_MIN_LENGTH or max(len(word), len(other)) > _TYPO_MAX_LENGTH or not (word.isalpha() and other.isalpha()):
+    if (
+        length < _TYPO_MIN_LENGTH
+        or max(len(word), len(other)) > _TYPO_MAX_LENGTH
+        or not (word.isalpha() and other.isalpha())
+    ):
         return 0
     return 1 if length < _TWO_TYPOS_MIN_LENGTH else 2
