@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
     from evenkeel.stores.sealing import Seal
@@ -61,9 +62,11 @@ def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
     return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
 
 
-def unpack_archived(packed: bytes, seal: Seal) -> ArchivedExchange:
-    """What `pack_archived` made. Raises: SealError if it cannot be opened."""
+def unpack_archived(packed: bytes, seal: Seal, asked_for: str | None = None) -> ArchivedExchange:
+    """What `pack_archived` made. Raises: SealError if it cannot be opened, or has another id."""
     raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    if asked_for is not None:
+        check_name(raw["id"], asked_for, _PLACE)
     answer = raw.pop("answer")
     answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
     return ArchivedExchange(answer=Answer(**answer), **raw)

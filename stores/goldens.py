@@ -13,6 +13,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import UNWRITABLE
 from evenkeel.stores.documents import Collection
+from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -315,14 +316,16 @@ def _pack(golden: Golden, seal: Seal) -> bytes:
     return seal.close(zlib.compress(json.dumps(asdict(golden)).encode(), 6), _PLACE)
 
 
-def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Golden:
+def _unpack(packed: Body, seal: Seal, name: tuple[str, ...]) -> Golden:
     assert isinstance(packed, bytes)
     raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    if name:
+        check_name(raw["id"], name[0], _PLACE)
     answer = _answer(raw.pop("answer"))
     samples = tuple(_answer(one) for one in raw.pop("samples", ()))
     # A later version of the program may have added fields; one that goes back leaves them aside.
     known = {field.name for field in dataclasses.fields(Golden)}
-    found = {name: raw[name] for name in raw if name in known}
+    found = {field: raw[field] for field in raw if field in known}
     return Golden(answer=answer, samples=samples, **found)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.stores.archive import KEPT_S
 from evenkeel.stores.documents import Collection
+from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -288,15 +289,17 @@ def _pack(reference: Reference, seal: Seal) -> bytes:
     return seal.close(zlib.compress(json.dumps(asdict(reference)).encode(), 1), _PLACE)
 
 
-def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Reference:
+def _unpack(packed: Body, seal: Seal, name: tuple[str, ...]) -> Reference:
     assert isinstance(packed, bytes)
     raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
-    for name in ("answers", "former"):
-        raw[name] = tuple(_kept(one) for one in raw[name])
+    if name:
+        check_name(raw["id"], name[0], _PLACE)
+    for part in ("answers", "former"):
+        raw[part] = tuple(_kept(one) for one in raw[part])
     raw["sketch"] = tuple(raw["sketch"])
     # A later version of the program may have added fields; one that goes back leaves them aside.
     known = {field.name for field in dataclasses.fields(Reference)}
-    return Reference(**{name: value for name, value in raw.items() if name in known})
+    return Reference(**{field: value for field, value in raw.items() if field in known})
 
 
 def _kept(raw: dict[str, Any]) -> KeptAnswer:

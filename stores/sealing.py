@@ -119,6 +119,19 @@ class Seal:
         return self.open(stored, place).decode("utf-8", "surrogatepass")
 
 
+def check_name(inside: str, asked_for: str, place: str) -> None:
+    """Raise SealError if an opened document is not the one that its row is named for.
+
+    What is sealed holds its own name, which nobody without the key can change: this finds documents
+    that somebody moved between rows, whichever release wrote them.
+    """
+    if inside.encode("utf-8", "replace") != asked_for.encode("utf-8", "replace"):
+        raise SealError(
+            f"a stored payload ({place}) belongs to another document of its kind; restore it from a backup "
+            "or delete it"
+        )
+
+
 def payload_keys(written: str) -> tuple[PayloadKey, ...]:
     """The keys in a variable's text: 32 bytes each in base64, parted by commas or white space.
 

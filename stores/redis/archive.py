@@ -75,7 +75,7 @@ class RedisExchangeArchive:
     def find(self, exchange_id: str) -> ArchivedExchange | None:
         """As `ExchangeArchive`."""
         packed = self._store.client.hget(self._bodies, storable(exchange_id))
-        return unpack_archived(packed, self._store.seal) if packed is not None else None
+        return unpack_archived(packed, self._store.seal, exchange_id) if packed is not None else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""

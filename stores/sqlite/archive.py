@@ -127,7 +127,7 @@ class SqliteExchangeArchive:
             "SELECT body FROM archived_exchanges WHERE id = ?",
             (storable(exchange_id),),
         )
-        return unpack_archived(row[0], self._database.seal) if row else None
+        return unpack_archived(row[0], self._database.seal, exchange_id) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""

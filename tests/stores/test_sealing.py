@@ -16,8 +16,10 @@ from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.cache import SqliteRulings
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
@@ -192,6 +194,27 @@ def test_nothing_readable_is_left_in_a_store(backend):
     assert WORD not in backend.contents()
     backend.verdicts().append(replace(written[0], id="v2"), None)
     assert WORD in backend.contents()
+
+
+def test_documents_moved_between_rows_are_refused(tmp_path, monkeypatch):
+    """Who can write to the file cannot have one golden, or one exchange, read as another."""
+    monkeypatch.setenv(KEY_VARIABLE, FIRST)
+    place = Database(tmp_path / "a.db")
+    goldens, archive = GoldenStore(SqliteDocuments(place)), SqliteExchangeArchive(place, clock=lambda: 9.0)
+    asked = {"route": "main", "path": "/v1/chat/completions", "request": "{}", "model": "m"}
+    for name in ("one", "two"):
+        goldens.approve(Golden(id=name, answer=Answer(name), **asked), by="someone", at=2.0)
+        archive.put(ArchivedExchange(id=name, answer=Answer(name), received_at=1.0, **asked))
+    assert goldens.find("one").answer.text == archive.find("one").answer.text == "one"
+    with place.write() as connection:
+        for table in ("goldens", "archived_exchanges"):
+            connection.execute(
+                f"UPDATE {table} SET body = (SELECT body FROM {table} WHERE id = 'two') WHERE id = 'one'"
+            )
+    for reading in (lambda: goldens.find("one"), goldens.select, lambda: archive.find("one")):
+        with pytest.raises(SealError, match="belongs to another document"):
+            reading()
+    assert goldens.find("two").answer.text == "two"
 
 
 def _rulings(place):
