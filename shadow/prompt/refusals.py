@@ -77,7 +77,7 @@ _NESTED: Final = ("reasoning", "thinking", "chat_template_kwargs", "options", "p
 
 def _searching_members(view: PromptView) -> Iterator[Refusal]:
     # A request whose search was left out would be answered, but by another system than the original.
-    waiting = [(key, view.get(key)) for key in view.left_out]
+    waiting = view.members_left_out
     for key in _NESTED:
         held = view.get(key)
         waiting += held.items() if isinstance(held, dict) else ()

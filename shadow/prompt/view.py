@@ -202,6 +202,12 @@ class PromptView:
         """The top-level keys that a replay does not carry."""
         return left_out(self._body.members, self.api)
 
+    @property
+    def members_left_out(self) -> list[tuple[str, Any]]:
+        """The keys that a replay does not carry, with their decoded values as the client wrote them."""
+        gone = self.left_out
+        return [(one.key, one.value.decoded) for one in self._body.members if one.key in gone]
+
     def get(self, key: str) -> Any:
         """The decoded value of a top-level member as it is now, None if there is none."""
         if key in self._members:
