@@ -147,7 +147,7 @@ def member_edits(members: Sequence[Member], changes: Mapping[str, str | None]) -
     Repeated keys are all treated.
 
     Args:
-        members: Of the object, in the order written; at least one of them stays.
+        members: Of the object, in the order written; at least one.
         changes: JSON text of the new value by key; None removes the member. A member that is not there
             is added behind the last one.
     """
@@ -166,6 +166,8 @@ def member_edits(members: Sequence[Member], changes: Mapping[str, str | None]) -
     added = "".join(
         f",{json.dumps(key)}:{new}" for key, new in changes.items() if new is not None and key not in there
     )
+    if there <= gone:
+        added = added.removeprefix(",")
     return [*edits, Edit(end, end, added)] if added else edits
 
 
