@@ -122,7 +122,7 @@ _PROHIBITIONS: Final = {
         r"(?:(?<=[.!?\n])|\A)[ ]*(?:do\ not|don['’]t|never|avoid|no|without|not)\s+"
         r"(?:(?:use|using|add|output|write|return|include)\s+)?"
         rf"(?:any\s+)?(?:{name}){_MARKUP}[.!]"
-        r"|[ ]*(?:,\ *)?(?:\band\s+)?\b(?:no|without(?:\s+any)?|not)\s+(?:in\s+)?"
+        r"|(?<!\ )[ ]*+(?:,\ *)?(?:\band\s+)?\b(?:no|without(?:\s+any)?|not)\s+(?:in\s+)?"
         rf"(?:{name}){_MARKUP}(?=[,.;:!\n]|\Z)",
         re.IGNORECASE,
     )
