@@ -274,7 +274,7 @@ def test_odd_traffic_is_redacted_and_still_read():
     rng = random.Random(5)
     redactor = Redactor(BUILTIN)
     compared = 0
-    for number in range(60):
+    for number in range(120):
         wild = WildExchanges(rng).exchange(number)
         reader = Reader({wild.route: RoutePlan((), (0.3,), 0, None)})
         found = redactor.redact(wild)
