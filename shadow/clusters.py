@@ -303,7 +303,7 @@ def _parts(view: PromptView, messages: Sequence[Message], *, known: bool) -> _Pa
 
 
 _SYSTEM: Final = frozenset({"system", "developer"})
-_TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
+_TEXT_PARTS: Final = ("text", "input_text", "output_text")
 
 
 def _attached(view: PromptView, messages: Sequence[Message]) -> str:

@@ -171,6 +171,15 @@ def test_images_count():
     assert first == again != other
 
 
+@pytest.mark.parametrize("kind", [[], {}, None, 7])
+def test_a_part_may_be_of_any_kind(kind):
+    """Whatever a client writes as its type, its words and the rest are read."""
+    content = [{"type": "text", "text": "What is this?"}, {"type": kind, "x": 1}, {"type": "image_url"}]
+    body = json.dumps({"messages": [{"role": "user", "content": content}]}).encode()
+    (name,) = one_by_one([PromptView.parse(body)])
+    assert name
+
+
 def test_a_prompt_without_text_is_alone():
     """Nothing to compare, no cluster."""
     assert one_by_one([view("")]) == [""]
