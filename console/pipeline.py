@@ -34,6 +34,7 @@ _REASONS: Final = {
     "no_judge": "needs a judge, since answers in two languages have to be compared: set judge.model",
     "budget": "the day's budget is spent",
     "budget_pace": "held back so that the budget lasts the day",
+    "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt holds no text of a user",
     "nothing_to_change": "no place in the input can be changed in this way",
 }

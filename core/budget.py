@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import abc
 import datetime as dt
+import threading
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
@@ -155,6 +157,53 @@ class CallBudget(Protocol):
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release what was set aside and book what was spent."""
         ...
+
+
+class Allowance:
+    """A `CallBudget` of some calls for one route that are settled together at the end.
+
+    Each call counts at its full estimate from before it is sent until its real cost is proven; one whose
+    cost never is stays at its estimate. More is set aside as soon as a call does not fit.
+    """
+
+    def __init__(self, costs: CostTracker, route: str, held: Spend = NOTHING) -> None:
+        """Open it.
+
+        Args:
+            costs: Tracks the daily budgets.
+            route: Whose calls they are.
+            held: What has been set aside for them already; released with the rest.
+        """
+        self.held = held
+        """Set aside so far."""
+        self.spent = NOTHING
+        """Proven costs, and the estimates of all other calls that were sent."""
+        self._costs = costs
+        self._route = route
+        self._lock = threading.Lock()
+
+    def reserve(self, estimate: Spend) -> bool:
+        """As `CallBudget.reserve`; False if a budget of the day forbids it."""
+        with self._lock:
+            needed = self.spent.plus(estimate)
+            held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
+            further = held.minus(self.held)
+            if any(further) and self._costs.reserve(further, self._route) is not None:
+                return False
+            self.held, self.spent = held, needed
+            return True
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Replace a call's estimate with what it is proven to have cost."""
+        with self._lock:
+            self.spent = self.spent.minus(estimate).plus(spent)
+
+
+SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)
+"""Pays for the judge's calls of whoever scores a pair now; None = nobody counts them.
+
+Scorers are shared by all routes and know nothing of money, so that it is not handed through them.
+"""
 
 
 class RouteBudget:

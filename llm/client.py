@@ -32,7 +32,6 @@ T = TypeVar("T")
 
 _FADING: Final = 0.99
 """How much of an unusually long reply is still expected after the next one: half of it after 69."""
-_BYTES_PER_TOKEN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,21 +345,18 @@ class Endpoint:
         try:
             got = await self._completed(request, parameters, limit_s, deadline)
             if not isinstance(got, Fault):
-                spent = self._spent(request, got)
+                spent = self._reported(got) or estimate
             elif got.unbilled:
                 spent = NOTHING
             return got
         finally:
             await asyncio.to_thread(budget.settle, estimate, spent)
 
-    def _spent(self, request: ChatRequest, got: Completion) -> Spend:
-        """What a completion cost, by what the server reports or else by length."""
-        prompt, written = got.prompt_tokens, got.completion_tokens
-        if prompt is None:
-            prompt = _by_length("".join(one.content for one in request.messages))
-        if written is None:
-            written = _by_length(got.text) if isinstance(got.text, str) and got.text else 0
-        return self.spend(prompt, written)
+    def _reported(self, got: Completion) -> Spend | None:
+        """What a completion cost as the server reports it; None if it does not."""
+        if got.prompt_tokens is None or got.completion_tokens is None:
+            return None
+        return self.spend(got.prompt_tokens, got.completion_tokens)
 
     async def _completed(
         self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float
@@ -499,8 +495,3 @@ class Endpoint:
             self._limits.pause(wait_s)
         elif fault.passing and attempt < retries:
             await self._sleep(wait_s)
-
-
-def _by_length(text: str) -> int:
-    """Rough number of tokens of a text in any script."""
-    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1

@@ -30,7 +30,9 @@ class Fault(NamedTuple):
     asked_pause_s: float | None = None
     """How long the endpoint asked to be left alone, in seconds; None if it did not say."""
     unbilled: bool = False
-    """Whether the call certainly cost nothing: the endpoint refused it, or was never reached."""
+    """Whether the call certainly cost nothing: the endpoint refused it, or was never reached.
+
+    An endpoint that fails (5xx) or gives up (408) may have done the work."""
     complaint: str = ""
     """What the endpoint says is wrong with the request, if leaving out a parameter may cure it."""
 

@@ -126,7 +126,9 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
 """First match wins: a timeout is a connection error to the SDK, and everything is a status error."""
 _DETAIL_CHARS: Final = 300
 _TOO_MANY: Final = 429
-_PASSING_STATUS: Final = frozenset({408, 409, _TOO_MANY})
+_TIMED_OUT: Final = 408
+_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_PASSING_STATUS: Final = frozenset({_TIMED_OUT, 409, _TOO_MANY})
 _SERVER_ERROR: Final = 500
 
 
@@ -136,7 +138,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
     What the SDK raises beyond its own errors is an unreadable body: "bad_schema".
     """
     if isinstance(error.__cause__, OversizedAnswer):
-        return Fault("bad_schema", str(error.__cause__), unbilled=isinstance(error, openai.APIStatusError))
+        return Fault("bad_schema", str(error.__cause__))
     reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
     detail = " ".join(f"{type(error).__name__}: {error}".split())
     if api_key:
@@ -144,7 +146,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
     # Servers repeat parts of the key in this message.
     detail = "The endpoint rejected the key." if reason == "unauthorized" else detail[:_DETAIL_CHARS]
     if isinstance(error, openai.APIConnectionError):
-        return Fault(reason, detail, passing=True, unbilled=isinstance(error.__cause__, httpx2.ConnectError))
+        return Fault(reason, detail, passing=True, unbilled=isinstance(error.__cause__, _NEVER_SENT))
     if not isinstance(error, openai.APIStatusError):
         return Fault(reason, detail)
     headers = error.response.headers
@@ -160,7 +162,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         passing,
         throttled=error.status_code == _TOO_MANY or (passing and asked is not None),
         asked_pause_s=asked,
-        unbilled=True,
+        unbilled=error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
         complaint=str(error) if rejected else "",
     )
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
+from evenkeel.core.budget import NOTHING
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
@@ -32,6 +33,7 @@ from evenkeel.shadow.protection.detectors import API_KEY, EMAIL, JWT, SECRET
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.pair import Answer
     from evenkeel.llm.observer import CallReport
     from evenkeel.shadow.prompt import Api
@@ -128,6 +130,8 @@ _KEY_UNKNOWN = 401
 _UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
 _FIRST_ERROR_STATUS = 400
 _FIRST_SERVER_ERROR = 500
+_TIMED_OUT = 408
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,15 @@ class _Received:
     status_code: int
     headers: httpx2.Headers
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Unanswered:
+    """An attempt without a response."""
+
+    failure: Failure
+    arrived: bool = True
+    """False if it certainly never reached the upstream."""
 
 
 async def _received(response: httpx2.Response) -> _Received:
@@ -223,6 +236,8 @@ class Replayer:
         *,
         api: Api = "chat",
         observed: Callable[[], AbstractContextManager[CallReport]] = lambda: nullcontext(NO_REPORT),
+        budget: CallBudget | None = None,
+        estimate: Spend = NOTHING,
     ) -> Replay | Failure:
         """The upstream's answer, or why there is none.
 
@@ -231,24 +246,34 @@ class Replayer:
             body: A request of that API.
             api: Of the request.
             observed: Opened around each attempt; the headers it asks for are sent along.
+            budget: Reserves each attempt before it is sent. An attempt that was refused or never arrived is
+                given back; any other stays booked, and the caller settles the one that is answered.
+            estimate: What an attempt may cost.
+
+        Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed.
         """
+        outcome: Replay | Failure = _failure("budget", "the day's budget does not allow the call")
         async with self._slots:
             for attempt in range(1, _ATTEMPTS + 1):
                 await self._pauses_of(target).rest(math.inf)
+                if budget and not await asyncio.to_thread(budget.reserve, estimate):
+                    break
                 with observed() as report:
                     started = self._clock()
                     response = await self._post(target, body, report.headers)
-                    if isinstance(response, Failure):
-                        outcome: Replay | Failure = response
+                    if budget and _is_free(response):
+                        await asyncio.to_thread(budget.settle, estimate, NOTHING)
+                    if isinstance(response, _Unanswered):
+                        outcome = response.failure
                     else:
                         outcome = self._read(target, response, self._clock() - started, api)
                     report.ended(_result(outcome))
-                if isinstance(response, Failure) or response.status_code not in _THROTTLED:
+                if isinstance(response, _Unanswered) or response.status_code not in _THROTTLED:
                     break
                 self._throttle(target, response, attempt)
         return outcome
 
-    async def _post(self, target: Target, body: bytes, further: Mapping[str, str]) -> _Received | Failure:
+    async def _post(self, target: Target, body: bytes, further: Mapping[str, str]) -> _Received | _Unanswered:
         request = self._client(target.unix_path).stream(
             "POST",
             target.url,
@@ -260,11 +285,13 @@ class Replayer:
             async with asyncio.timeout(self._timeout_s), request as response:
                 return await _received(response)
         except (httpx2.TimeoutException, TimeoutError) as error:
-            return _failure("timeout", f"no answer in time ({type(error).__name__})")
+            late = _failure("timeout", f"no answer in time ({type(error).__name__})")
+            return _Unanswered(late, not isinstance(error, _NEVER_SENT))
         except UnreadableBody as error:
-            return _failure(error.reason, error.detail)
+            return _Unanswered(_failure(error.reason, error.detail))
         except httpx2.HTTPError as error:
-            return _failure("connection", f"{type(error).__name__}: {error}")
+            lost = _failure("connection", f"{type(error).__name__}: {error}")
+            return _Unanswered(lost, not isinstance(error, _NEVER_SENT))
 
     def _pauses_of(self, target: Target) -> RateLimits:
         host = target.unix_path or httpx2.URL(target.url).netloc.decode()
@@ -287,6 +314,14 @@ class Replayer:
             return Replay(read_answer(headers, response.body, api=api), duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
+
+
+def _is_free(response: _Received | _Unanswered) -> bool:
+    """Whether an attempt certainly cost nothing; a server may fail, or give up, when the work is done."""
+    if isinstance(response, _Unanswered):
+        return not response.arrived
+    status = response.status_code
+    return _FIRST_ERROR_STATUS <= status < _FIRST_SERVER_ERROR and status != _TIMED_OUT
 
 
 def _refused(response: _Received, said: str) -> Failure:

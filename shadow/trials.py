@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.budget import NOTHING, RouteBudget, Spend
+from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, RouteBudget, Spend
 from evenkeel.core.pair import Pair
-from evenkeel.core.text import named_if
+from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.price import estimate_tokens, replay_at_most
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from evenkeel.core.budget import CostTracker, Refused
     from evenkeel.core.exchange import Exchange
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 
+log = logging.getLogger("evenkeel")
+
+_MOST_WARNED: Final = 100
+"""Names of models without a price that are logged: clients choose them."""
 _USUAL_SHARE_OF_CEILING = 1 / 3
 """The scorer's ceiling takes a token for each character and every quality asked; most trials need less.
 To set aside the ceiling would leave much of a small budget unused."""
@@ -107,6 +112,7 @@ class TrialMaker:
         self._observer = observer
         self._stamp = stamp or Stamp()
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._unpriced: set[str] = set()
 
     def outcome(self, original: Original, trial: Trial) -> Outcome:
         """What a perturbation makes of the prompt; costs no call.
@@ -152,29 +158,27 @@ class TrialMaker:
     ) -> Verdict | None:
         route = original.exchange.route
         # In a thread as a whole: the first price of a process loads the list of them.
-        estimate, refused = await asyncio.to_thread(self._reserved, original, free)
-        if refused is not None:
-            self.skip(trial, route, refused)
-            report.skipped(refused)
+        booked = await asyncio.to_thread(self._reserved, original, free)
+        if isinstance(booked, str):
+            self.skip(trial, route, booked)
+            report.skipped(booked)
             return None
-        replayed, judged = NOTHING, NOTHING
         try:
             variant = await self._finished(outcome, route)
             if isinstance(variant, NotApplicable):
                 self.skip(trial, route, variant.reason)
                 report.skipped(variant.reason)
                 return None
-            replay = await self._replay(original, variant)
+            replay = await self._replay(original, variant, booked)
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
             if candidate is not None:
-                replayed = self._spent(original, candidate)
-                judgement = await self._judge(original, trial, candidate)
-                judged = Spend(judgement.tokens, judgement.cost_usd)
+                proven = self._spent(original, candidate, booked.estimate)
+                await asyncio.to_thread(booked.replay.settle, booked.estimate, proven)
+                judgement = await self._judge(original, trial, candidate, booked)
             if candidate is not None and free is not None and judgement and judgement.shifted is not None:
-                freely = await self._judge(original, trial, candidate, free)
-                judged = judged.plus(Spend(freely.tokens, freely.cost_usd))
-            spent = replayed.plus(judged)
+                freely = await self._judge(original, trial, candidate, booked, free)
+            spent = booked.replay.spent.plus(booked.judged)
             verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
             if freely is not None:
                 verdict = replace(verdict, free_rating=freely.rating, free_similarity=freely.similarity)
@@ -182,9 +186,7 @@ class TrialMaker:
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             report.logged(verdict)
         finally:
-            await asyncio.to_thread(
-                self._costs.settle, estimate, route, {"replay": replayed, "judge": judged}
-            )
+            await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
         self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
@@ -213,7 +215,7 @@ class TrialMaker:
             outcome = await asyncio.to_thread(outcome.finish, texts)
         return outcome
 
-    async def _replay(self, original: Original, variant: PromptView) -> Replay | Failure:
+    async def _replay(self, original: Original, variant: PromptView, booked: _Booking) -> Replay | Failure:
         target = self._target(original.exchange)
         call = ModelCall(
             "replay",
@@ -224,11 +226,21 @@ class TrialMaker:
             content=lambda: [Message(one.role, one.text) for one in variant.messages],
         )
         return await self._replayer.send(
-            target, variant.for_replay(), api=variant.api, observed=lambda: self._observer.call(call)
+            target,
+            variant.for_replay(),
+            api=variant.api,
+            observed=lambda: self._observer.call(call),
+            budget=booked.replay,
+            estimate=booked.estimate,
         )
 
     async def _judge(
-        self, original: Original, trial: Trial, candidate: Answer, free: Answer | None = None
+        self,
+        original: Original,
+        trial: Trial,
+        candidate: Answer,
+        booked: _Booking,
+        free: Answer | None = None,
     ) -> Judgement:
         """Score the answer against the original's, or only rate it against the free one."""
         answer = free or original.answer
@@ -239,7 +251,7 @@ class TrialMaker:
             )
             return Judgement(self._scorer.scorer, None, failures=(changed,))
         pair = Pair(answer, candidate, original.view.text, original.task, trial.perturbation.wanted)
-        return await self._scorer.score(pair, qualities=free is None)
+        return await booked.scored(self._scorer.score(pair, qualities=free is None))
 
     def _verdict(
         self,
@@ -305,25 +317,89 @@ class TrialMaker:
             baseline_proven=control.proven if control else None,
         )
 
-    def _reserved(self, original: Original, free: Answer | None) -> tuple[Spend, Refused | None]:
-        """What is set aside for a trial; nothing is, if a budget refuses it."""
-        estimate = self._estimate(original, free)
-        return estimate, self._costs.reserve(estimate, original.exchange.route)
+    def _reserved(self, original: Original, free: Answer | None) -> _Booking | Refused | Literal["unpriced"]:
+        """What is set aside for a trial; nothing is, if a budget refuses it or its price is not known."""
+        if self._prices.refuses(original.model, original.view.model):
+            self._warn(original)
+            return "unpriced"
+        route = original.exchange.route
+        replay, scoring = self._estimates(original, free)
+        refused = self._costs.reserve(replay.plus(scoring), route)
+        return refused or _Booking(self._costs, route, replay, scoring)
 
-    def _estimate(self, original: Original, free: Answer | None) -> Spend:
-        """What a trial may cost: the original's size again, and the scoring of such a pair.
+    def _warn(self, original: Original) -> None:
+        model = named(original.view.model or original.model)
+        if model not in self._unpriced and len(self._unpriced) < _MOST_WARNED:
+            self._unpriced.add(model)
+            log.warning(
+                "route %s: %s has no known price and a budget in dollars is set, so it is not replayed. Add "
+                'it to `prices`, or price all such models: prices: {"*": {input_usd: …, output_usd: …}}',
+                original.exchange.route,
+                model,
+            )
+
+    def _estimates(self, original: Original, free: Answer | None) -> tuple[Spend, Spend]:
+        """What a trial may cost: a request like the original's, and the scoring of such a pair.
 
         A second rating, against the free answer, is taken to cost as much again.
         """
-        estimate = self._spent(original, original.answer)
-        share = _USUAL_SHARE_OF_CEILING
+        answer = original.answer
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        replay = self._cost(original, *replay_at_most(original.view.for_replay(), answer.prompt_tokens, said))
+        share, scoring = _USUAL_SHARE_OF_CEILING, NOTHING
         for answer in filter(None, (original.answer, free)):
             chars = len(original.answer.text) + len(answer.text)
-            scoring = self._scorer.estimate(chars, len(original.view.text), original.task)
-            estimate = estimate.plus(Spend(round(scoring.tokens * share), scoring.usd * share))
-        return estimate
+            most = self._scorer.estimate(chars, len(original.view.text), original.task)
+            scoring = scoring.plus(Spend(round(most.tokens * share), most.usd * share))
+        return replay, scoring
 
-    def _spent(self, original: Original, answer: Answer) -> Spend:
-        prompt = answer.prompt_tokens or estimate_tokens(original.view.text)
-        completion = answer.completion_tokens or estimate_tokens(answer.text)
-        return Spend(prompt + completion, self._prices.usd(original.model, prompt, completion))
+    def _spent(self, original: Original, answer: Answer, estimate: Spend) -> Spend:
+        """What an answer cost: as its endpoint reports, else as estimated."""
+        if answer.prompt_tokens is None or answer.completion_tokens is None:
+            return estimate
+        return self._cost(original, answer.prompt_tokens, answer.completion_tokens)
+
+    def _cost(self, original: Original, prompt: int, completion: int) -> Spend:
+        model = self._prices.name_of(original.model, original.view.model)
+        return Spend(prompt + completion, self._prices.usd(model, prompt, completion))
+
+
+class _Booking:
+    """What one trial has set aside: for its replay and for its scoring."""
+
+    def __init__(self, costs: CostTracker, route: str, estimate: Spend, scoring: Spend) -> None:
+        """Take over what was reserved.
+
+        Args:
+            costs: Where it was reserved.
+            route: Whose trial it is.
+            estimate: What the replay may cost each time it is sent.
+            scoring: Set aside for the scoring.
+        """
+        self.estimate = estimate
+        self.replay = Allowance(costs, route, estimate)
+        self._judge = Allowance(costs, route, scoring)
+        self._reported = NOTHING
+        self._costs = costs
+        self._route = route
+
+    @property
+    def judged(self) -> Spend:
+        """Spent on scoring: calls without an answer, and the encoder's tokens, are included."""
+        known, lost = self._reported, self._judge.spent
+        return Spend(max(known.tokens, lost.tokens), max(known.usd, lost.usd))
+
+    async def scored(self, scoring: Awaitable[Judgement]) -> Judgement:
+        """Wait for a judgement, whose calls are booked here."""
+        before = SCORING_BUDGET.set(self._judge)
+        try:
+            judgement = await scoring
+        finally:
+            SCORING_BUDGET.reset(before)
+        self._reported = self._reported.plus(Spend(judgement.tokens, judgement.cost_usd))
+        return judgement
+
+    def close(self) -> None:
+        """Book what was spent, and release the rest."""
+        held = self.replay.held.plus(self._judge.held)
+        self._costs.settle(held, self._route, {"replay": self.replay.spent, "judge": self.judged})

@@ -11,6 +11,7 @@ from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.credentials import keys_by_route, shadow_origin
+from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import connect
 from evenkeel.stores.errors import StoreError
 
@@ -110,15 +111,42 @@ def unusable_redis(settings: Settings) -> list[str]:
 
 
 def notes(settings: Settings) -> list[str]:
-    """What to know about the encoder in the settings, one line each; nothing of it is an error."""
+    """What to know about prices and encoder of the settings, one line each; nothing of it is an error."""
+    found = _unpriced(settings)
     encoder = encoder_name(settings)
     if encoder in (None, MINILM):
-        return []
+        return found
     note = (
         f"scoring.embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
         f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
     )
-    return [note]
+    return [*found, note]
+
+
+def _unpriced(settings: Settings) -> list[str]:
+    """What is not counted in dollars, or not replayed, because nobody knows its price."""
+    known = prices(settings)
+    embeddings = settings.scoring.embeddings
+    models = {
+        "judge": settings.judge.model if settings.judge else None,
+        "rewriter": settings.rewriter.model if settings.rewriter else None,
+        "rewriter.stronger_model": settings.rewriter.stronger_model if settings.rewriter else None,
+        "scoring.embeddings": embeddings.model if embeddings.base_url else None,
+    }
+    limited = settings.budget.usd_per_day is not None or known.required
+    found = [
+        f"{part}: {model} has no known price, so its calls count zero dollars against the budget. Set its "
+        "price, or 0 if it is free, under `prices` (docs/settings.md)"
+        for part, model in models.items()
+        if model and limited and not known.knows(model)
+    ]
+    if limited and "*" not in settings.prices:
+        what = "are not replayed" if known.required else "count zero dollars against the budget"
+        found.append(
+            f"budget: models of the routes that have no known price {what}. `prices` names them, or "
+            'all of them as "*"'
+        )
+    return found
 
 
 def _connect(upstream: Upstream) -> str | None:

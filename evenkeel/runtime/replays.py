@@ -58,7 +58,8 @@ _VERSION_HEADER = "anthropic-version"
 def prices(settings: Settings) -> Prices:
     """What models cost."""
     return Prices(
-        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
+        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()},
+        required=settings.limits_dollars,
     )
 
 

@@ -246,6 +246,7 @@ class Briefing:
         settings = self.settings.model_dump(mode="json")
         # Only what somebody set: the limits of alerts say where they come from.
         settings["alert"] = self.settings.alert.model_dump(mode="json", exclude_unset=True)
+        settings["budget"] = self.settings.budget.model_dump(mode="json", exclude_unset=True)
         fields = {
             "role": self.role,
             "source": self.source,

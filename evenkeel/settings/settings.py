@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
     """Further `compound.NAME` kinds: the kinds they apply, one after another."""
     prices: dict[str, Price] = {}
-    """Prices of models that the public list lacks, by model name."""
+    """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none."""
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
     changes: Changes = Changes()
@@ -81,6 +81,16 @@ class Settings(BaseSettings):
     def asks_references(self) -> bool:
         """Whether reference prompts are kept and asked: not where no exchange may be kept."""
         return self.references.calls_per_day > 0 and self.archive.exchanges_per_route > 0
+
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether somebody set a limit in dollars: models without a price are not replayed then.
+
+        The default limit is not one: it would leave models of one's own unwatched.
+        """
+        routes = any(route.budget.usd_per_day is not None for route in self.routes)
+        own = "usd_per_day" in self.budget.model_fields_set
+        return routes or (own and self.budget.usd_per_day is not None)
 
     def base_url(self, route: Route) -> str:
         """What an application sets as its base URL to use a route."""

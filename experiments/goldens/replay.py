@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt
 from evenkeel.experiments.gate.sides import Side, Task, task_of, tasks
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.price import estimate_tokens, replay_at_most
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -177,17 +177,23 @@ class GoldenReplayer:
         golden, request = task.golden, task.requests["candidate"]
         key = key_of(golden.id, golden.version)
         async with slots:
-            estimate = self._estimate(task)
-            refused = await asyncio.to_thread(self.costs.reserve, estimate, route)
+            if self.prices.refuses(request.model, golden.answer.model):
+                return GoldenResult(key, failure="unpriced"), None
+            estimate, scoring = await asyncio.to_thread(self._estimates, task)
+            refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
-            replayed = judged = NOTHING
+            asking, judging = Allowance(self.costs, route, estimate), Allowance(self.costs, route, scoring)
+            judged = NOTHING
+            before = SCORING_BUDGET.set(judging)
             try:
-                replay = await self.replayer.send(request.target, request.body, api=request.api)
+                replay = await self.replayer.send(
+                    request.target, request.body, api=request.api, budget=asking, estimate=estimate
+                )
                 if isinstance(replay, Failure):
                     return GoldenResult(key, failure=replay.reason), None
                 answer = replay.answer
-                replayed = self._spent(task, answer)
+                asking.settle(estimate, self._spent(task, answer, estimate))
                 context = task.context
                 scored = await self.scoring.score(
                     Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
@@ -196,28 +202,37 @@ class GoldenReplayer:
                 if scored.judgement is not None:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
+                SCORING_BUDGET.reset(before)
+                judged = Spend(max(judged.tokens, judging.spent.tokens), max(judged.usd, judging.spent.usd))
+                held = asking.held.plus(judging.held)
                 await asyncio.to_thread(
-                    self.costs.settle, estimate, route, {"golden": replayed, "judge": judged}
+                    self.costs.settle, held, route, {"golden": asking.spent, "judge": judged}
                 )
         return result_of(key, scored), answer.model or request.model or None
 
-    def _estimate(self, task: Task) -> Spend:
-        answer = task.golden.answer
-        replay = self._spent(task, answer)
+    def _estimates(self, task: Task) -> tuple[Spend, Spend]:
+        """What asking a golden and scoring its answer may cost."""
+        answer, request = task.golden.answer, task.requests["candidate"]
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        replay = self._cost(task, *replay_at_most(request.body, answer.prompt_tokens, said))
         if self.scoring.rating is None:
-            return replay
+            return replay, NOTHING
         expense = self.scoring.rating.estimate(
             2 * len(answer.text),
             len(task.context),
             task_of(task.golden, {}, self.routes[task.golden.route].task),
         )
-        return replay.plus(Spend(expense.tokens, expense.usd))
+        return replay, expense
 
-    def _spent(self, task: Task, answer: Answer) -> Spend:
-        request = task.requests["candidate"]
-        asked = answer.prompt_tokens or request.prompt_tokens
-        said = answer.completion_tokens or estimate_tokens(answer.text)
-        return Spend(asked + said, self.prices.usd(request.model, asked, said))
+    def _spent(self, task: Task, answer: Answer, estimate: Spend) -> Spend:
+        """What an answer cost: as its endpoint reports, else as estimated."""
+        if answer.prompt_tokens is None or answer.completion_tokens is None:
+            return estimate
+        return self._cost(task, answer.prompt_tokens, answer.completion_tokens)
+
+    def _cost(self, task: Task, prompt: int, completion: int) -> Spend:
+        model = self.prices.name_of(task.requests["candidate"].model, task.golden.answer.model)
+        return Spend(prompt + completion, self.prices.usd(model, prompt, completion))
 
 
 def result_of(key: str, scored: Scored) -> GoldenResult:

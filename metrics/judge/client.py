@@ -11,6 +11,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from evenkeel.core.budget import SCORING_BUDGET
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.client import ChatRequest
 from evenkeel.llm.faults import Fault
@@ -20,7 +21,7 @@ from evenkeel.metrics.judge.reply import Reply, Ruling, read_ruling
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.core.budget import Spend
+    from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.cache import Cache
     from evenkeel.llm.client import Completion, Endpoint
     from evenkeel.metrics.judge.prompts import Question
@@ -124,7 +125,9 @@ class Judge:
         """What some calls of so many prompt tokens cost, with replies as long as they usually are at most."""
         return self._endpoint.usual_spend(prompt_tokens).times(calls)
 
-    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
+    async def ask(
+        self, question: Question, *, vote: int = 0, fresh: bool = False, budget: CallBudget | None = None
+    ) -> Reply:
         """Ask one question.
 
         Args:
@@ -133,24 +136,29 @@ class Judge:
                 the endpoint takes one, and is remembered for itself.
             fresh: Ask even if the ruling is remembered, and do not remember this one: for measuring the
                 judge's own noise.
+            budget: Reserves each request before it is sent and books what it cost. Default: that of whoever
+                scores a pair now.
 
         Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt with a reason of
             `Endpoint.chat`, or "refused", "empty", "bad_schema", "out_of_scale", "truncated" (a reply
             without a usable rating; tokens are counted all the same). Never raises for any of these.
         """
+        budget = budget or SCORING_BUDGET.get()
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
         rulings = None if fresh else self._rulings
         if rulings:
             remembered = await rulings.get(key)
             if remembered is not None:
                 return Reply(remembered, prompt_version=question.prompt_version, cached=True)
-        reply = self._reply(question, await self._endpoint.chat(_request(question, vote)))
+        reply = self._reply(question, await self._endpoint.chat(_request(question, vote), budget=budget))
         for _ in range(self._repairs):
             if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
                 break
             # What was spent on the unreadable reply is part of the price.
             again = reminded(question)
-            reply = self._reply(again, await self._endpoint.chat(_request(again, vote))).plus(reply)
+            reply = self._reply(again, await self._endpoint.chat(_request(again, vote), budget=budget)).plus(
+                reply
+            )
         if rulings and isinstance(reply.outcome, Ruling):
             await rulings.put(key, reply.outcome)
         return reply

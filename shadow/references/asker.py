@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.budget import Allowance, Spend
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.price import estimate_tokens, replay_at_most
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.references.pace import (
     Round,
@@ -87,6 +87,7 @@ class _Call:
     view: PromptView
     target: Target
     estimate: Spend
+    booked: Allowance
 
 
 @dataclass(slots=True)
@@ -284,21 +285,40 @@ class ReferenceAsker:
                 self._tally.add("references_failed", route=route, reason=view)
                 self._store.remove(reference.id)
                 continue
-            estimate = self._spent(reference, view, None)
+            models = (view.model, reference.requested_model, *(one.model for one in reference.answers[-1:]))
+            if self._prices.refuses(*models):
+                self._tally.add("references_failed", route=route, reason="unpriced")
+                self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
+                break
+            estimate = self._estimate(reference, view)
             refused = self._costs.reserve(estimate, route)
             if refused is not None:
                 self._tally.add("references_failed", route=route, reason=refused)
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
-            calls.append(_Call(reference, view, self._target(reference), estimate))
+            calls.append(
+                _Call(
+                    reference,
+                    view,
+                    self._target(reference),
+                    estimate,
+                    Allowance(self._costs, route, estimate),
+                )
+            )
         return calls
 
     async def _ask(self, call: _Call, why: Asked, standing: _Standing) -> float:
         """Make one call and note what came of it; returns what it cost in US dollars."""
         reference, route = call.reference, call.reference.route
-        spent = NOTHING
+        booked = call.booked
         try:
-            replay = await self._replayer.send(call.target, call.view.for_replay(), api=call.view.api)
+            replay = await self._replayer.send(
+                call.target,
+                call.view.for_replay(),
+                api=call.view.api,
+                budget=booked,
+                estimate=call.estimate,
+            )
             now = self._clock()
             if isinstance(replay, Failure):
                 self._tally.add("references_failed", route=route, reason=replay.reason)
@@ -306,16 +326,16 @@ class ReferenceAsker:
                     standing.failed(now)
                 failed = _noted(reference, why, now, failure=replay.reason)
                 await asyncio.to_thread(self._note_failure, failed, now)
-                return 0.0
+                return booked.spent.usd
             standing.failures = 0
-            spent = self._spent(reference, call.view, replay.answer)
-            await asyncio.to_thread(self._note, reference, why, replay.answer, now, spent.usd)
+            booked.settle(call.estimate, self._spent(reference, call, replay.answer))
+            await asyncio.to_thread(self._note, reference, why, replay.answer, now, booked.spent.usd)
             self._tally.add("references_asked", route=route, asked=why)
-            self._tally.add("spend_tokens", spent.tokens, route=route)
-            self._tally.add("spend_usd", spent.usd, route=route)
         finally:
-            await asyncio.to_thread(self._costs.settle, call.estimate, route, {"reference": spent})
-        return spent.usd
+            self._tally.add("spend_tokens", booked.spent.tokens, route=route)
+            self._tally.add("spend_usd", booked.spent.usd, route=route)
+            await asyncio.to_thread(self._costs.settle, booked.held, route, {"reference": booked.spent})
+        return booked.spent.usd
 
     def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
         """Rank an answer, and let it join the others. One that was forgotten meanwhile is not noted."""
@@ -355,12 +375,22 @@ class ReferenceAsker:
         self._store.update(failed.reference, lambda one: replace(one, asked_at=now, failed=one.failed + 1))
         self._verdicts.note(failed)
 
-    def _spent(self, reference: Reference, view: PromptView, answer: Answer | None) -> Spend:
-        """What an answer cost; without one what it may cost, by the longest of the earlier ones."""
-        known = [answer] if answer else [one.answer for one in (*reference.answers, *reference.former)]
-        prompt = max((one.prompt_tokens or 0 for one in known), default=0) or estimate_tokens(view.text)
-        completion = max((one.completion_tokens or estimate_tokens(one.text) for one in known), default=0)
-        model = view.model or reference.requested_model or "unknown"
+    def _estimate(self, reference: Reference, view: PromptView) -> Spend:
+        """What an answer may cost, by the longest of the earlier ones."""
+        known = [one.answer for one in (*reference.answers, *reference.former)]
+        prompt = max((one.prompt_tokens or 0 for one in known), default=0)
+        said = max((one.completion_tokens or estimate_tokens(one.text) for one in known), default=0)
+        return self._cost(reference, view, *replay_at_most(view.for_replay(), prompt, said))
+
+    def _spent(self, reference: Reference, call: _Call, answer: Answer) -> Spend:
+        """What an answer cost: as its endpoint reports, else as estimated."""
+        if answer.prompt_tokens is None or answer.completion_tokens is None:
+            return call.estimate
+        return self._cost(reference, call.view, answer.prompt_tokens, answer.completion_tokens)
+
+    def _cost(self, reference: Reference, view: PromptView, prompt: int, completion: int) -> Spend:
+        latest = [one.model for one in reference.answers[-1:]]
+        model = self._prices.name_of(view.model, reference.requested_model, *latest)
         return Spend(prompt + completion, self._prices.usd(model, prompt, completion))
 
 

@@ -308,15 +308,15 @@ def silent(canned: Canned) -> Canned:
     ("canned", "spent"),
     [
         (GOOD, Spend(120, 300)),
-        (silent(GOOD), Spend(6 + 2, 6 + 20)),
+        (silent(GOOD), Spend(26 + 50, 26 + 500)),
         (said(None, refusal="no"), Spend(120, 300)),
-        (error(500), Spend(0, 0)),
+        (error(500), Spend(26 + 50, 26 + 500)),
         (error(401), Spend(0, 0)),
         (Canned(body=b"<html>", content_type="text/html"), Spend(26 + 50, 26 + 500)),
         (Canned(hang=True), Spend(26 + 50, 26 + 500)),
         (Canned(cut=True), Spend(26 + 50, 26 + 500)),
     ],
-    ids=["reported", "by length", "refused", "500", "401", "no completion", "timeout", "cut"],
+    ids=["reported", "no usage", "refused", "500", "401", "no completion", "timeout", "cut"],
 )
 def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
     """21 bytes are 10 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""

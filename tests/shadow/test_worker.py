@@ -255,12 +255,13 @@ def test_the_budget_is_not_passed_by_calls_in_flight(plane):
     """Reservations count, so concurrent trials together stay within the budget."""
     exchange = plane.capture(1)
     usage = json.loads(exchange.response_body)["usage"]["total_tokens"]
-    plane.budget = Budget(tokens_per_day=int(usage * 2.5))
+    most = 2 * usage + 768  # of a request that states no limit
+    plane.budget = Budget(tokens_per_day=most * 3 // 2)
     plane.queue.put([exchange, plane.capture(2)])
     asyncio.run(plane.work())
     spent = SqliteCostTracker(plane.database, plane.budget, lambda: plane.now).today().tokens
-    assert 0 < spent <= usage * 2.8
-    assert len(plane.verdicts()) == 2
+    assert 0 < spent <= most * 3 // 2
+    assert plane.verdicts()
 
 
 def test_a_prompt_without_input_skips_what_cannot_apply(plane):

@@ -1,4 +1,4 @@
-"""The judge of equal meaning: what it is asked, what its ratings mean, what it costs."""
+"""The judge of equal meaning: what it is asked, what its ratings mean, who pays."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:
+    from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.metrics.judge.prompts import Question
 
 ORIGINAL = "Please do not close the window before the rain stops."
@@ -26,25 +26,21 @@ class Fixed:
         self.reply = reply
         self.asked: list[Question] = []
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
+        assert budget is not None
         self.asked.append(question)
+        self.budget = budget
         return self.reply
 
 
 class Account:
-    """A budget that notes what is reserved and settled."""
-
-    def __init__(self, *, full: bool = True) -> None:
-        self.full = full
-        self.reserved: list[Spend] = []
-        self.settled: list[tuple[Spend, Spend]] = []
+    """A budget."""
 
     def reserve(self, estimate: Spend) -> bool:
-        self.reserved.append(estimate)
-        return self.full
+        raise NotImplementedError
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
-        self.settled.append((estimate, spent))
+        raise NotImplementedError
 
 
 @pytest.mark.parametrize(
@@ -57,17 +53,9 @@ class Account:
     ],
 )
 def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
-    """A judge that fails could not tell; whatever it says is paid for as it reports."""
+    """A judge that fails could not tell; its calls are booked to the budget."""
     judge, budget = Fixed(Reply(outcome, 400, 20, 0.25)), Account()
     assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is same
-    (estimate,) = budget.reserved
-    assert budget.settled == [(estimate, Spend(420, 0.25))]
+    assert judge.budget is budget
     assert ORIGINAL in judge.asked[0].messages[-1].content
     assert REWRITTEN in judge.asked[0].messages[-1].content
-
-
-def test_without_a_budget_the_judge_is_not_asked() -> None:
-    """Then nobody can tell, and nothing is booked."""
-    judge, budget = Fixed(Reply(Ruling(3, ""))), Account(full=False)
-    assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is None
-    assert judge.asked == budget.settled == []
