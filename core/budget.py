@@ -202,7 +202,7 @@ class Allowance:
 SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)
 """Pays for the judge's calls of whoever scores a pair now; None = nobody counts them.
 
-Scorers are shared by all routes and know nothing of money, so that it is not handed through them.
+Scorers are shared by all routes and know no budget, so that none is handed through them.
 """
 
 
