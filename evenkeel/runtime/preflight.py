@@ -140,10 +140,9 @@ def _unpriced(settings: Settings) -> list[str]:
         for part, model in models.items()
         if model and limited and not known.knows(model)
     ]
-    if limited and "*" not in settings.prices:
-        what = "are not replayed" if known.required else "count zero dollars against the budget"
+    if known.required and "*" not in settings.prices:
         found.append(
-            f"budget: models of the routes that have no known price {what}. `prices` names them, or "
+            "budget: models of the routes that have no known price are not replayed. `prices` names them, or "
             'all of them as "*"'
         )
     return found
