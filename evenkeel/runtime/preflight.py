@@ -133,14 +133,15 @@ def _unpriced(settings: Settings) -> list[str]:
         "rewriter.stronger_model": settings.rewriter.stronger_model if settings.rewriter else None,
         "scoring.embeddings": embeddings.model if embeddings.base_url else None,
     }
-    limited = settings.budget.usd_per_day is not None or known.required
+    if not known.required:
+        return []
     found = [
         f"{part}: {model} has no known price, so its calls count zero dollars against the budget. Set its "
         "price, or 0 if it is free, under `prices` (docs/settings.md)"
         for part, model in models.items()
-        if model and limited and not known.knows(model)
+        if model and not known.knows(model)
     ]
-    if known.required and "*" not in settings.prices:
+    if "*" not in settings.prices:
         found.append(
             "budget: models of the routes that have no known price are not replayed. `prices` names them, or "
             'all of them as "*"'
