@@ -14,6 +14,7 @@ import click
 from evenkeel.cli.options import (
     EXISTING,
     FILE,
+    NOWHERE,
     call_options,
     embeddings_option,
     experiment_settings,
@@ -28,7 +29,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
 from evenkeel.experiments.bench.items import BUILTIN, builtin_items, read_items
-from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models
+from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.experiments.bench.prompts import TASKS
 from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
 from evenkeel.experiments.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
@@ -46,6 +47,7 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices
+from evenkeel.runtime.credentials import shadow_origin
 from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.replays import capabilities, endpoint, prices
 from evenkeel.settings import Credential
@@ -255,7 +257,12 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
     parameters = _parameters(given["parameters"])
     url = given["base_url"]
     key_env = given["api_key_env"] or settings.shadow.api_key_env
-    headers = _read_key(key_env, given["api_key_header"] or settings.shadow.api_key_header)
+    home = upstream_at(url) if url else None
+    if given["config"] is not None and given["api_key_env"] is None:
+        home = shadow_origin(settings) or upstream_at(NOWHERE)
+    headers: tuple[tuple[str, str], ...] = ()
+    if url and home and home.same_origin(upstream_at(url)):
+        headers = _read_key(key_env, given["api_key_header"] or settings.shadow.api_key_header)
     found: list[ModelUnderTest] = []
     if given["models"]:
         if url is None:
@@ -266,7 +273,12 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
         ]
     if given["models_file"]:
         found += read_models(
-            given["models_file"], url=url, key_env=key_env, read_key=_read_key, parameters=parameters
+            given["models_file"],
+            url=url,
+            key_env=key_env,
+            home=home,
+            read_key=_read_key,
+            parameters=parameters,
         )
     if not found:
         raise InputError("which models? Name each with --model, or give a file of them with --models")

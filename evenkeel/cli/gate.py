@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -57,6 +58,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime import choices
+from evenkeel.runtime.credentials import keys_by_route, shadow_origin
 from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
@@ -71,8 +73,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.run import Outcome
-    from evenkeel.experiments.gate.sides import SideName
+    from evenkeel.experiments.gate.sides import Headers, SideName
     from evenkeel.llm.price import Prices
+    from evenkeel.runtime.credentials import UpstreamKeys
     from evenkeel.settings import Settings
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
@@ -112,7 +115,9 @@ class GateKeywords(TypedDict, total=False):
     ]
     no_reference: Annotated[bool, "", "Ask the candidate alone, without taking noise off."]
     api_key_env: Annotated[str, "VARIABLE", "Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"]
-    reference_key_env: Annotated[str, "VARIABLE", "The reference's key.  [--api-key-env]"]
+    reference_key_env: Annotated[
+        str, "VARIABLE", "The reference's key.  [--api-key-env, if both are of one origin]"
+    ]
     api_key_header: Annotated[str, "NAME", "Header that carries the keys.  [authorization]"]
     config: Annotated[AnyPath, "FILE", "Settings: upstreams, judge, prices, qualities, store."]
     calibration: Annotated[AnyPath, "FILE", "Thresholds made by `evenkeel calibrate`."]
@@ -420,25 +425,15 @@ def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
 
 def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     """Candidate and, unless there is none, reference."""
-    key_env = given["api_key_env"] or settings.shadow.api_key_env
     url, reference_url = given["base_url"], given["reference_url"]
     try:
-        routes = {}
-        if given["config"] is not None:
-            routes = {route.name: Upstream.parse(route.upstream) for route in settings.routes}
         own = Upstream.parse(url) if url else None
         other = Upstream.parse(reference_url) if reference_url else None
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    header = given["api_key_header"] or settings.shadow.api_key_header
-    candidate = _side(
-        "candidate",
-        (key_env, header),
-        upstreams={} if own else routes,
-        upstream=own,
-        model=given["model"],
-        edit=_edit(given),
-    )
+    keys = _Keys(given, settings, own)
+    candidate = keys.side("candidate", own, {} if own else keys.routes, "api_key_env")
+    candidate = replace(candidate, model=given["model"], edit=_edit(given))
     recorded = given["against"] == "recorded"
     if given["no_reference"] or recorded:
         said = "--against recorded" if recorded else "--no-reference"
@@ -449,21 +444,62 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
         if given["no_reference"] and recorded:
             raise SettingsError(f"{said} and --no-reference: the recorded answers are a reference")
         return (candidate,)
-    reference = _side(
-        "reference",
-        (given["reference_key_env"] or key_env, header),
-        upstreams={} if other else routes,
-        upstream=other or own,
-        model=given["reference_model"],
-    )
-    return candidate, reference
+    reference = keys.side("reference", other or own, {} if other else keys.routes, "reference_key_env")
+    return candidate, replace(reference, model=given["reference_model"])
 
 
-def _side(name: SideName, key: tuple[str, str], **more: Any) -> Side:
-    """A side of the comparison; `key` is the variable that holds its key, and the header that carries it."""
-    credential = Credential.read(*key)
-    headers = ((credential.header, credential.value),) if credential else ()
-    return Side(name=name, headers=headers, key_variable=key[0], **more)
+class _Keys:
+    """The keys of both sides: each is sent to the one origin that it is for."""
+
+    def __init__(self, given: Mapping[str, Any], settings: Settings, own: Upstream | None) -> None:
+        configured = given["config"] is not None
+        self.routes = keys_by_route(settings) if configured else {}
+        self._given = given
+        self._shadow = settings.shadow
+        self._usual_home = shadow_origin(settings) if configured else own
+        self._named: list[tuple[str, Upstream]] = []
+        """Variables that options name, and where each belongs."""
+
+    def side(
+        self,
+        name: SideName,
+        upstream: Upstream | None,
+        routes: Mapping[str, tuple[UpstreamKeys, ...]],
+        option: str,
+    ) -> Side:
+        """A side that is asked at the routes' upstreams, or else at `upstream`.
+
+        The candidate comes first: its named key also serves a reference of the same origin.
+        """
+        upstreams = {route: keys[0].upstream for route, keys in routes.items()}
+        variable = self._given[option]
+        places = [*upstreams.values()] or ([upstream] if upstream else [])
+        if variable is not None and places:
+            home, *others = places
+            if not all(home.same_origin(one) for one in others):
+                raise SettingsError(
+                    f"--{option.replace('_', '-')}: is one key, and the routes' upstreams are of several "
+                    "origins; set shadow_api_key_env of each route, or name one endpoint with --base-url"
+                )
+            self._named.insert(0, (variable, home))
+        return Side(
+            name=name,
+            upstreams=upstreams,
+            upstream=upstream,
+            headers=self._headers(upstream) if upstream else (),
+            route_headers={route: self._headers(keys[0].upstream, keys[0]) for route, keys in routes.items()},
+            key_variable=variable or self._shadow.api_key_env,
+        )
+
+    def _headers(self, upstream: Upstream, own: UpstreamKeys | None = None) -> Headers:
+        header = self._given["api_key_header"]
+        keys = [(variable, home) for variable, home in self._named if upstream.same_origin(home)]
+        if not keys and own is not None:
+            return own.replay_headers(header)
+        if not keys and self._usual_home is not None and upstream.same_origin(self._usual_home):
+            keys = [(self._shadow.api_key_env, upstream)]
+        credential = Credential.read(keys[0][0], header or self._shadow.api_key_header) if keys else None
+        return ((credential.header, credential.value),) if credential else ()
 
 
 def _rules(given: Mapping[str, Any]) -> GateRules:

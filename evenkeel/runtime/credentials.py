@@ -41,10 +41,10 @@ class UpstreamKeys:
     replays: tuple[Key, ...]
     """Of the keys that replays, goldens and reference prompts may carry, the first that is set is sent."""
 
-    def replay_headers(self) -> Headers:
-        """The header with the key of replays; empty if none is set."""
+    def replay_headers(self, header: str | None = None) -> Headers:
+        """The header with the key of replays, under another name if one is given; empty if none is set."""
         for key in self.replays:
-            credential = Credential.read(key.variable, key.header)
+            credential = Credential.read(key.variable, header or key.header)
             if credential:
                 return ((credential.header, credential.value),)
         return ()

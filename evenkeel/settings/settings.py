@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
@@ -23,7 +24,7 @@ from evenkeel.settings.storage import Monitor, Payloads, Redaction, Redis, Stora
 from evenkeel.settings.types import Section, Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -98,6 +99,7 @@ class Settings(BaseSettings):
 
 
 _LONGEST_SHOWN = 40
+_KEY_VARIABLES = ("api_key_env", "shadow_api_key_env", "replays")
 
 
 class SettingsError(UserError):
@@ -123,7 +125,13 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             raise SettingsError(
                 f"{where}: has several routes; set {', '.join(sorted(route))} there, for each route"
             )
+        _check_key_stays("upstream", _with_replays(raw, routes[0]), route)
         routes[0].update(route)
+    for section, kind in (("judge", Judge), ("rewriter", Rewriter)):
+        own, given = raw.get(section), overrides.get(section)
+        if isinstance(own, dict) and isinstance(given, dict):
+            usual = {name: kind.model_fields[name].default for name in ("base_url", "api_key_env")}
+            _check_key_stays(section, usual | own, given)
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
         raise SettingsError(
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
@@ -146,6 +154,37 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
         return Loaded(**overrides)
     except ValidationError as error:
         raise SettingsError(f"{where}: {_describe(error)}") from error
+
+
+def _with_replays(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
+    """A route of the file with the variable of the replays' key, if no setting says where that belongs."""
+    shadow = raw.get("shadow")
+    shadow = shadow if isinstance(shadow, dict) else {}
+    usual = shadow.get("api_key_env", Shadow().api_key_env)
+    return {**route, "replays": None if shadow.get("api_key_origin") else usual}
+
+
+def _check_key_stays(section: str, own: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse an option that puts another endpoint in place of the file's and leaves the key of that in use.
+
+    Raises: SettingsError.
+    """
+    place = "upstream" if section == "upstream" else "base_url"
+    named = (own.get(name) for name in _KEY_VARIABLES if name not in given)
+    held = next((name for name in named if name and os.environ.get(str(name))), None)
+    if held is None or place not in given or own.get(place) is None:
+        return
+    try:
+        same = Upstream.parse(str(own[place])).same_origin(Upstream.parse(str(given[place])))
+    except ValueError:
+        return  # The validation of the settings says what is wrong.
+    if same:
+        return
+    if section == "upstream":
+        option, remedy = "--upstream", "set the upstream there, with its own key"
+    else:
+        option, remedy = f"--{section}-url", f"name its key with --{section}-key-env"
+    raise SettingsError(f"{option} names another origin than the file, whose key is in {held}; {remedy}")
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

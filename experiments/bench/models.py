@@ -97,13 +97,18 @@ def model_at(
 
     Raises: InputError for a URL that is none.
     """
-    try:
-        upstream = Upstream.parse(url)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    upstream = upstream_at(url)
     kept = {key: value for key, value in parameters.items() if value is not None}
     target = Target(upstream.url(_PATH), headers, upstream.unix_path)
     return ModelUnderTest(name, model or name, target, kept, key_env)
+
+
+def upstream_at(url: str) -> Upstream:
+    """The endpoint of a URL. Raises: InputError for a URL that is none."""
+    try:
+        return Upstream.parse(url)
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 class _Entry(BaseModel):
@@ -124,14 +129,21 @@ class _File(BaseModel):
 
 
 def read_models(
-    path: Path, *, url: str | None, key_env: str, read_key: ReadKey, parameters: Mapping[str, Any]
+    path: Path,
+    *,
+    url: str | None,
+    key_env: str,
+    home: Upstream | None,
+    read_key: ReadKey,
+    parameters: Mapping[str, Any],
 ) -> tuple[ModelUnderTest, ...]:
     """The models that a YAML file lists under `models:`.
 
     Args:
         path: The file.
         url: Endpoint of the models that name none.
-        key_env: Variable with the key of those that name none.
+        key_env: Variable with the key of those that name none and are where that key belongs.
+        home: Where it belongs; None = to the one origin of those that name none.
         read_key: Reads a key.
         parameters: Members of every request, over which each model's own are laid.
 
@@ -144,11 +156,22 @@ def read_models(
     except ValidationError as error:
         raise InputError(f"{path}, {described(error.errors())}") from error
     found = []
+    guessed = home is None
     for entry in read.models:
         at, variable = entry.base_url or url, entry.api_key_env or key_env
         if at is None:
             raise InputError(f'{path}, model "{entry.name}": has no base_url, and there is no --base-url')
         headers = read_key(variable, entry.api_key_header)
+        if entry.api_key_env is None and headers:
+            there = upstream_at(at)
+            home = home or there
+            if not there.same_origin(home):
+                if guessed:
+                    raise InputError(
+                        f"{path}: models of several endpoints name no api_key_env; name it for each, or "
+                        f"say with --base-url which endpoint the key in {variable} is for"
+                    )
+                headers = ()
         own = {**parameters, **entry.parameters}
         found.append(
             model_at(entry.name, at, model=entry.model, key_env=variable, headers=headers, parameters=own)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.stores.goldens import Golden
 
+    Headers = tuple[tuple[str, str], ...]
+
 SideName = Literal["candidate", "reference"]
 
 _VERSION = 1
@@ -47,8 +49,10 @@ class Side:
     """By route."""
     upstream: Upstream | None = None
     """For the routes that are not listed."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """The credential."""
+    headers: Headers = ()
+    """The credential for `upstream`."""
+    route_headers: Mapping[str, Headers] = field(default_factory=dict)
+    """By route, the credential for its listed upstream: a key belongs to an origin."""
     key_variable: str = ""
     """Environment variable that holds it, for messages."""
     model: str | None = None
@@ -73,7 +77,9 @@ class Side:
         if model is not None:
             view = view.with_members({"model": json.dumps(model)})
         extra = _MESSAGES_HEADERS if view.api == "messages" else ()
-        target = Target(upstream.url(golden.path), (*extra, *self.headers), upstream.unix_path)
+        listed = golden.route in self.upstreams
+        credential = self.route_headers.get(golden.route, ()) if listed else self.headers
+        target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)
         tokens = estimate_tokens(view.text)
         call = Call(self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api)
         return drawn(call, 0)

@@ -159,7 +159,7 @@ class GoldenReplayer:
         return Side(
             name="candidate",
             upstreams={route: own.upstream},
-            headers=own.headers,
+            route_headers={route: own.headers},
             model=today.model,
             edit=edit,
         )
