@@ -23,6 +23,7 @@ from evenkeel.proxy.retry import may_repeat, request_unread, tcp_info
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from evenkeel.proxy.callers import Callers
     from evenkeel.proxy.counters import RouteCounters
     from evenkeel.proxy.handoff import HandOff
     from evenkeel.proxy.lanes import Lane
@@ -74,6 +75,8 @@ _LARGE_BYTES = 16 << 10
 class Plane(Protocol):
     """What a client's connection needs of the data plane."""
 
+    callers: Callers
+    """Decides who may use the keys of routes that have one."""
     clock: Callable[[], float]
     """Unix time in seconds."""
     timer: Callable[[], float]
@@ -241,8 +244,12 @@ class ClientConnection(asyncio.Protocol):
     def _begin(self, head: RequestHead, route: Route, target: bytes) -> None:
         """Send on what has arrived of a request: its head and perhaps some of its body."""
         plane = self._plane
+        lane = plane.lanes[route.name]
+        if lane.has_key and (refused := plane.callers.refused(head, named=bool(route.hosts))):
+            self._refuse(refused.fault, refused.detail, bare=head.method == b"HEAD")
+            return
         self._head = head
-        self._lane = lane = plane.lanes[route.name]
+        self._lane = lane
         self._pool = pool = lane.pool
         if pool is not lane.first:
             target = lane.target(head.target, pool)
@@ -363,7 +370,7 @@ class ClientConnection(asyncio.Protocol):
         upstream.transport.write(out)
 
     def _refuse(self, fault: Fault, detail: str, *, bare: bool = False) -> None:
-        """Answer a request that belongs to no route, and close."""
+        """Answer a request that is sent nowhere, and close."""
         self._plane.unrouted.requests[status_of(fault) // 100] += 1
         self.transport.write(error_response(fault, detail=detail, close=True, bare=bare))
         self._close(linger=True)

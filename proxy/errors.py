@@ -18,6 +18,8 @@ class Fault(StrEnum):
     TRANSFER_CODING = "transfer_coding_not_supported"
     CONNECT_METHOD = "connect_not_supported"
     NO_ROUTE = "no_route"
+    HOST = "host_not_known"
+    ORIGIN = "origin_not_allowed"
     CLIENT_STALLED = "request_timeout"
     CROWDED = "too_many_connections"
     UNRESOLVED = "upstream_name_not_resolved"
@@ -57,6 +59,16 @@ _TABLE = {
     ),
     Fault.NO_ROUTE: _Kind(
         404, "No route matches the path {detail}. Check the base URL and the configured prefixes."
+    ),
+    Fault.HOST: _Kind(
+        421,
+        "This proxy is not known as {detail}, and the route has a key of its own. Use localhost or an "
+        "address, or put the name into the setting listen.hosts.",
+    ),
+    Fault.ORIGIN: _Kind(
+        403,
+        "Web pages may not use this route, which has a key of its own: the request comes from {detail}. To "
+        "allow a page, put its origin into the setting listen.origins.",
     ),
     Fault.CLIENT_STALLED: _Kind(408, "The request did not arrive completely in time. Send it again."),
     Fault.CROWDED: _Kind(

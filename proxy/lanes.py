@@ -46,7 +46,18 @@ def sampled(request_id: int, bound: int) -> bool:
 class Lane:
     """One route at run time."""
 
-    __slots__ = ("bound", "capture", "counters", "first", "injection", "injections", "pool", "pools", "route")
+    __slots__ = (
+        "bound",
+        "capture",
+        "counters",
+        "first",
+        "has_key",
+        "injection",
+        "injections",
+        "pool",
+        "pools",
+        "route",
+    )
 
     def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
@@ -63,6 +74,8 @@ class Lane:
         """What replaces the client's credentials, by where a request goes."""
         self.injection = self.injections[self.pool]
         """That of `pool`."""
+        self.has_key = any(one is not None and one.lines for one in self.injections.values())
+        """Whether any of the upstreams is sent a key that the client need not have."""
 
     def choose(self, now: float) -> None:
         """Send new requests to the first upstream that does not rest, or if all do to the first."""
@@ -86,5 +99,6 @@ class Lane:
         return self.route.target(received, pool.upstream)
 
     def where(self, pool: Pool) -> str:
-        """Start of a message about an upstream of this route."""
-        return f"The upstream {pool.upstream} of route '{self.route.name}'"
+        """Start of a message about an upstream of this route, which clients read: without its address."""
+        place = self.pools.index(pool)
+        return f"{f'Fallback {place}' if place else 'The upstream'} of route '{self.route.name}'"

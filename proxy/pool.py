@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from typing import TYPE_CHECKING
@@ -122,16 +123,17 @@ class Pool:
         except TimeoutError:
             fault = Fault.CONNECT_TIMEOUT
         except ssl.SSLError as error:
-            fault, detail = (
-                Fault.TLS,
-                getattr(error, "verify_message", "") or error.reason or type(error).__name__,
-            )
+            # What follows a comma is the name that the certificate is not for.
+            found = getattr(error, "verify_message", "").partition(",")[0]
+            fault, detail = Fault.TLS, found or error.reason or type(error).__name__
         except socket.gaierror:
             fault = Fault.UNRESOLVED
         except ConnectionRefusedError:
             fault = Fault.REFUSED
         except OSError as error:
-            fault, detail = Fault.UNREACHABLE, error.strerror or type(error).__name__
+            # The loops put addresses into the text of their errors; the system's text has none.
+            fault = Fault.UNREACHABLE
+            detail = os.strerror(error.errno) if error.errno else type(error).__name__
         finally:
             # Given up at the very moment the connection was made: nobody else would close it.
             if not taken and connection in self._open:

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.proxy.admission import Admission, turn_away
+from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.client import ClientConnection
 from evenkeel.proxy.lanes import Lane
 from evenkeel.proxy.limits import Limits
@@ -49,6 +50,7 @@ class DataPlane:
         limits: Limits | None = None,
         retry: RetryPolicy = "unread",
         tls: ssl.SSLContext | None = None,
+        callers: Callers | None = None,
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.perf_counter,
         rng: random.Random | None = None,
@@ -62,6 +64,7 @@ class DataPlane:
             limits: Bounds on connections, memory and patience.
             retry: What to do with unanswered requests that may have an effect.
             tls: For TLS upstreams; None verifies against the system's certificates.
+            callers: Who may use the keys of routes that have one; None = programs on this machine.
             clock: Unix time in seconds.
             timer: Monotonic time in seconds, for durations.
             rng: Source of request ids; None seeds one from the system, so that processes differ.
@@ -70,6 +73,7 @@ class DataPlane:
         self.handoff = handoff
         self.limits = limits or Limits(max_exchange_bytes=max_exchange_bytes)
         self.retry: RetryPolicy = retry
+        self.callers = callers or Callers()
         self.clock = clock
         self.timer = timer
         self.counters = handoff.counters

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
+from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.lanes import threshold
@@ -271,7 +272,13 @@ async def serve(
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.redaction, spans.sink(queued), tally)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
-    plane = DataPlane(route_table(settings.routes), handoff, limits=_limits(settings.listen))
+    listen = settings.listen
+    plane = DataPlane(
+        route_table(settings.routes),
+        handoff,
+        limits=_limits(listen),
+        callers=Callers(listen.host, listen.hosts, listen.origins),
+    )
     loop = asyncio.get_running_loop()
 
     def snapshot() -> Snapshot:

@@ -8,6 +8,7 @@ import socket
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.metrics.similarity.embeddings import MINILM
+from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.credentials import keys_by_route, shadow_origin
@@ -147,6 +148,23 @@ def _unpriced(settings: Settings) -> list[str]:
             'all of them as "*"'
         )
     return found
+
+
+def host_notes(settings: Settings) -> list[str]:
+    """One line if routes have a key and applications may reach them by a name that is not in the settings."""
+    listen = settings.listen
+    named = [
+        route.name
+        for route in settings.routes
+        if not route.hosts and any(one.api_key_env for one in _with_fallbacks(route))
+    ]
+    if not named or listen.hosts or listen.host not in EVERYWHERE:
+        return []
+    note = (
+        f"route {', '.join(named)}: has a key of its own, so requests must name localhost or an address; "
+        "put other names of this proxy into listen.hosts"
+    )
+    return [note]
 
 
 def _connect(upstream: Upstream) -> str | None:

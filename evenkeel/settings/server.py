@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import ssl
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -38,6 +40,28 @@ def _network(text: str) -> str:
     return str(ip_network(text))
 
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+def _host_name(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        return str(ip_address(text.strip("[]")))
+    if not _HOST_NAME.fullmatch(text):
+        raise ValueError("is no host; write a name or an address, without scheme and port")
+    return text.lower()
+
+
+def _origin(text: str) -> str:
+    origin = text.lower()
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("is no origin; write scheme, host and port, like https://app.example.com")
+    return origin.removesuffix(_DEFAULT_PORTS.get(origin.partition("://")[0], ":"))
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]
+Origin = Annotated[str, AfterValidator(_origin)]
 PersonName = Annotated[str, AfterValidator(_name)]
 Network = Annotated[str, AfterValidator(_network)]
 
@@ -122,6 +146,12 @@ class Listen(Section):
     connections_per_address: Annotated[int, Field(ge=1)] | None = None
     """Those of one address (in IPv6, of one network of 64 bits), in each process; none = no limit of its own.
     Everybody behind a load balancer has its address."""
+
+    hosts: list[HostName] = []
+    """Names and addresses, without a port, by which applications reach routes with `api_key_env`, besides
+    `localhost`, loopback and `host`; with a `host` of `0.0.0.0` every address."""
+    origins: list[Origin] = []
+    """Origins of the web pages that may use routes with `api_key_env`, like `https://app.example.com`."""
 
     @property
     def address(self) -> str:

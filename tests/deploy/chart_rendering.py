@@ -166,6 +166,7 @@ _FUNCTIONS = {
     "and": lambda *given: next((one for one in given if not one), given[-1]),
     "append": lambda items, one: [*items, one],
     "base": lambda path: PurePosixPath(path).name,
+    "concat": lambda *lists: [one for items in lists for one in items],
     "contains": lambda part, text: part in text,
     "default": lambda fallback, value=None: value or fallback,
     "dict": lambda *given: dict(zip(given[::2], given[1::2], strict=True)),

@@ -208,6 +208,12 @@ def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
     settings = load(tmp_path / "evenkeel.yaml", {}, {})
     assert (settings.listen.host, settings.listen.port) == ("0.0.0.0", 8100)
+    [service] = [
+        one for one in of_kind("Service", SETUPS[setup]) if one["metadata"]["name"].endswith("-proxy")
+    ]
+    name = service["metadata"]["name"]
+    inside = [name, f"{name}.watch", f"{name}.watch.svc", f"{name}.watch.svc.cluster.local"]
+    assert settings.listen.hosts == inside + (["llm.corp.example"] if setup == "most" else [])
     assert (settings.admin.host, settings.admin.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
     assert settings.budget.tokens_per_day == 5_000_000
     assert str(settings.data_dir) == "/var/lib/evenkeel"

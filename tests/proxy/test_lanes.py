@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import socket
 import time
 
@@ -68,7 +67,9 @@ async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, u
         path="/2",
     ) as (rig, second):
         client = await rig.client()
-        client.send(b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body)
+        client.send(
+            b"POST /v1/x?q HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body
+        )
         assert await client.answer() == OK
         assert second.received == (
             b"POST /2/x?q HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-A: 1\r\nContent-Length: %d\r\n"
@@ -164,7 +165,7 @@ async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_por
                 client.send(POST)
                 text = await client.answer()
                 assert text.startswith(b"HTTP/1.1 502 ")
-                assert f":{other} " in json.loads(text.partition(b"\r\n\r\n")[2])["error"]["message"]
+                assert b"Fallback 1 of route 'main' refused" in text
                 assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 2 * number
                 assert rig.counter("proxy_failovers") == number
             assert rig.counter("proxy_in_flight") == 0

@@ -32,7 +32,7 @@ CLIENTS = (
 )
 KEPT = ("Idempotency-Key: kept", "X-Request-ID: kept", "anthropic-version: kept", "Sec-WebSocket-Key: kept")
 POST = (
-    "POST /v1/chat/completions?a=1&api-key=client HTTP/1.1\r\nHost: x\r\n"
+    "POST /v1/chat/completions?a=1&api-key=client HTTP/1.1\r\nHost: localhost\r\n"
     + "\r\n".join((*CLIENTS, *KEPT, "Content-Length: 2"))
     + "\r\n\r\nhi"
 ).encode()

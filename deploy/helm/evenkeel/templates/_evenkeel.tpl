@@ -40,7 +40,11 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
 {{- if .Values.secretEnv.EVENKEEL_METRICS_TOKEN -}}
 {{- $admin = merge (dict "metrics_token_env" "EVENKEEL_METRICS_TOKEN") $admin -}}
 {{- end -}}
-{{- $listen := merge (dict "host" "0.0.0.0" "port" 8100) (.Values.settings.listen | default dict) -}}
+{{- $given := .Values.settings.listen | default dict -}}
+{{- $name := printf "%s-proxy" (include "evenkeel.fullname" .) -}}
+{{- $inside := printf "%s.%s" $name .Release.Namespace -}}
+{{- $hosts := concat (list $name $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside)) ($given.hosts | default list) -}}
+{{- $listen := merge (dict "host" "0.0.0.0" "port" 8100 "hosts" $hosts) $given -}}
 {{- $ours := dict "admin" $admin "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
 {{- toPrettyJson (merge $ours .Values.settings) -}}
 {{- end -}}

@@ -1,0 +1,104 @@
+"""Who may use a key of evenkeel's: programs and listed web pages, under a name that is known here.
+
+A request with the client's own key says by it that it may. Where evenkeel puts a key in, any web page that a
+browser near it shows could send one, or point its own name here and read the answers too. Browsers say in
+`Origin` and `Sec-Fetch-Site` that a page is asking, and in `Host` under which name.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.headers import selected, selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.proxy.request_head import RequestHead
+
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, never listened on
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]++)\]|([^\[\]:/@\s]++))(?::[0-9]{0,5})?")
+_PAGE = selector([b"origin", b"sec-fetch-site"])
+_OWN = frozenset({"same-origin", "none"})
+"""What browsers say of requests that no page of another site caused."""
+_MOST_REMEMBERED = 256
+_SHOWN = 100
+
+
+class Refused(NamedTuple):
+    """Why a request may not use the key."""
+
+    fault: Fault
+    detail: str
+    """What it said, as it may be repeated to the client."""
+
+
+class Callers:
+    """Names under which the data plane is known, and origins of the web pages that may ask."""
+
+    __slots__ = ("_any_address", "_known", "_names", "_origins")
+
+    def __init__(
+        self, listen: str = "127.0.0.1", hosts: Iterable[str] = (), origins: Iterable[str] = ()
+    ) -> None:
+        """Take the lists.
+
+        Args:
+            listen: The address listened on. On all addresses, every address counts as a name: nobody can
+                point one elsewhere.
+            hosts: Further names and addresses, without a port. Ports are never compared.
+            origins: As browsers send them.
+        """
+        self._names = _LOOPBACK | {listen.lower()} | {host.lower().strip("[]") for host in hosts}
+        self._any_address = listen in EVERYWHERE
+        self._origins = frozenset(origin.lower() for origin in origins)
+        self._known: set[bytes] = set()
+        """Values of `Host` that were found to be known."""
+
+    def refused(self, head: RequestHead, *, named: bool = False) -> Refused | None:
+        """Why a request may not use a key of evenkeel's; None if it may.
+
+        Args:
+            head: The request's.
+            named: Whether its route was found by its host: then that name is known.
+        """
+        raw = head.raw
+        if not named:
+            host = b"" if head.host is None else raw[head.host[0] : head.host[1]]
+            if host not in self._known and not self._knows(host):
+                return Refused(Fault.HOST, repr(host[:_SHOWN].decode("latin-1")))
+        fields = raw[head.line_end : head.end].lower()
+        if b"\norigin:" in fields or b"\nsec-fetch-site:" in fields:
+            return self._page(fields)
+        return None
+
+    def _knows(self, value: bytes) -> bool:
+        match = _HOST.fullmatch(value.rstrip(b" \t"))
+        if match is None:
+            return False
+        name = (match[1] or match[2]).decode("latin-1").lower().removesuffix(".")
+        known = name in self._names or self._is_address(name)
+        if known and len(self._known) < _MOST_REMEMBERED:
+            self._known.add(value)
+        return known
+
+    def _is_address(self, name: str) -> bool:
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return self._any_address or address.is_loopback or str(address) in self._names
+
+    def _page(self, fields: bytes) -> Refused | None:
+        """The same for a request that a browser sent; its fields in lower case."""
+        said = selected(fields, _PAGE)
+        origins = [value for name, value in said if name == "origin"]
+        if origins:
+            others = [origin for origin in origins if origin not in self._origins]
+        else:
+            others = [value for _, value in said if value not in _OWN]
+        return Refused(Fault.ORIGIN, repr(others[0][:_SHOWN])) if others else None
