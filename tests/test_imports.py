@@ -54,7 +54,7 @@ def test_clients_are_loaded_by_those_who_use_them() -> None:
     """That of Redis takes 15 MB, the SDK 13 MB: for settings that name a Redis, or a model's endpoint."""
     script = (
         "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
-        "import evenkeel.runtime.back_plane\n"
+        "import evenkeel.runtime.background\n"
         "print(*sorted({'openai', 'redis'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

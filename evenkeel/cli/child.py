@@ -19,6 +19,6 @@ def child(name: str) -> None:
 
         data_plane.run(briefing)
     else:
-        from evenkeel.runtime import back_plane
+        from evenkeel.runtime import background
 
-        back_plane.run(briefing)
+        background.run(briefing)

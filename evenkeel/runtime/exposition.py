@@ -1,6 +1,6 @@
-"""What a monitor exports: its own figures as they are, those in Redis as they were a moment ago.
+"""What a monitor exports: its own figures as they are, those of the store as they were a moment ago.
 
-Store reads are refreshed in the background: a scrape must not wait for a Redis that is gone.
+Store reads are refreshed in the background: a scrape must not wait for a Redis that is gone, or a busy file.
 """
 
 from __future__ import annotations
@@ -81,8 +81,6 @@ class Exposition:
         monitor: Monitor,
         collectors: Sequence[Collector],
         stored: Callable[[], list[Snapshot]],
-        *,
-        late: bool,
     ) -> None:
         """Wire it.
 
@@ -90,7 +88,6 @@ class Exposition:
             monitor: Has the estimates.
             collectors: Export the change response and the labels; read the store.
             stored: Counters and gauges that take the store to be read.
-            late: Whether a scrape gets what the store held a moment ago, instead of waiting for it.
         """
         self.cells = CellText(
             MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION
@@ -100,17 +97,14 @@ class Exposition:
             responses.register(collector)
         self._stored: Lately[list[Snapshot]] = Lately(stored, [])
         self._responses = Lately(lambda: generate_latest(responses), b"")
-        self._late = late
-        figures = self._stored if late else stored
         self._counters = CollectorRegistry()
         # One collector for both, so that no family is exported twice.
-        self._counters.register(SnapshotCollector(lambda: [monitor.snapshot(), *figures()]))
-        self._responded = self._responses if late else partial(generate_latest, responses)
+        self._counters.register(SnapshotCollector(lambda: [monitor.snapshot(), *self._stored()]))
 
     def __call__(self) -> bytes:
         """The metrics in the Prometheus text format 0.0.4."""
-        return self.cells.render() + generate_latest(self._counters) + self._responded()
+        return self.cells.render() + generate_latest(self._counters) + self._responses()
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
         """Bodies of the threads that read the store until `stop` is set."""
-        return (partial(self._stored.run, stop), partial(self._responses.run, stop)) if self._late else ()
+        return partial(self._stored.run, stop), partial(self._responses.run, stop)

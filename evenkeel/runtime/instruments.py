@@ -123,13 +123,18 @@ class JudgeHealth:
         """The judge's model, "" without a judge."""
         return self._judge.model if self._judge else ""
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Check until `stop` is set."""
+    async def run(self, stop: asyncio.Event, *, announced: bool) -> None:
+        """Check until `stop` is set.
+
+        Args:
+            stop: Ends it.
+            announced: Whether trouble is logged. Of the processes of an evenkeel that use the judge one does.
+        """
         if self._judge is None:
             return
         failure: Failure | None = await self._judge.check()
         while not stop.is_set():
-            self._report(failure)
+            self._report(failure, announced=announced)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _CHECK_AGAIN_S if failure else _WATCH_S)
             if failure or self._breaker.is_open:
@@ -155,7 +160,7 @@ class JudgeHealth:
         if self._judge:
             await self._judge.close()
 
-    def _report(self, failure: Failure | None) -> None:
+    def _report(self, failure: Failure | None, *, announced: bool) -> None:
         problem = None
         if failure:
             assert self._judge is not None
@@ -164,7 +169,7 @@ class JudgeHealth:
                 f"the judge {self._judge.model} cannot be used ({failure.reason}: {failure.detail}); "
                 f"{advice.format(key_env=self._key_env)}. Forwarding goes on; exchanges wait to be scored."
             )
-        if problem != self.problem:
+        if announced and problem != self.problem:
             judge_log.error("%s", problem) if problem else judge_log.info("the judge works again")
         self.problem = problem
 

@@ -178,7 +178,7 @@ async def _proxy(start: _Start) -> None:
 async def _alone(role: Literal["worker", "monitor"], start: _Start) -> None:
     """A worker or a monitor, started again with every change of the settings."""
     # Loaded on demand: a proxy stays small.
-    from evenkeel.runtime import back_plane  # noqa: PLC0415
+    from evenkeel.runtime import background  # noqa: PLC0415
     from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
 
     reloader = start.follower.reloader
@@ -190,8 +190,8 @@ async def _alone(role: Literal["worker", "monitor"], start: _Start) -> None:
             logging.getLogger(f"evenkeel.{role}").error("%s", problem)
         source = next(names) if role == "worker" else role
         sockets = [sock.dup() for sock in start.ports.admin]
-        await back_plane.serve(
-            role, settings, back_plane.Host(source, sockets, stop, start.ready, reloader.snapshot)
+        await background.serve(
+            role, settings, background.Host(source, sockets, stop, start.ready, reloader.snapshot)
         )
 
     await renewed(serve, start.follower, stop_on_signal(supervised=False))
@@ -240,24 +240,22 @@ async def renewed(
 
 
 def _up(start: _Start) -> None:
-    """Data planes, worker and monitor; on a file the latter two share a process."""
+    """Data planes, worker and monitor, each in a process of its own."""
     settings = start.settings
     admin = (start.ports.admin[0].fileno(),)
+    children = [
+        *_proxies(start),
+        Child("worker", Briefing("worker", "", settings, ())),
+        Child("monitor", Briefing("monitor", "", settings, admin)),
+    ]
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
         if settings.redis is not None:
             counters = opened.enter_context(_counters(settings, readable=True))
-            background = [
-                Child("worker", Briefing("worker", "", settings, ())),
-                Child("monitor", Briefing("monitor", "", settings, admin)),
-            ]
         else:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
             counters, counted = folder.counters, folder.counted
-            background = [Child("worker", Briefing("back-plane", "", settings, admin))]
-        _supervise(
-            start, [*_proxies(start), *background], counters, counted=counted, problems=_problems(settings)
-        )
+        _supervise(start, children, counters, counted=counted, problems=_problems(settings))
 
 
 def _proxies(start: _Start) -> list[Child]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.budget import RouteBudget
@@ -17,7 +16,7 @@ from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.settings import route_table
 from evenkeel.shadow.original import Reader, StatedTemplate
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import RoutePlan, needs_of
+from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import api_of
 from evenkeel.shadow.references.keeper import ReferenceKeeper
 from evenkeel.shadow.replay import Replayer, Target
@@ -25,11 +24,10 @@ from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.worker import Archivist
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.cache import Cache
-    from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from evenkeel.settings.scoring import Embeddings, Judge
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation, Requirement
-    from evenkeel.shadow.planner import Need
     from evenkeel.shadow.prompt.template import TemplateLearner
     from evenkeel.shadow.rewriter import EqualMeaning, Rewriter
     from evenkeel.stores.archive import ExchangeArchive
@@ -50,7 +47,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.references import Reference, ReferenceStore
 
 
-_NEEDS_KEPT_S = 5.0
 _VERSION_HEADER = "anthropic-version"
 """The one header of a client that a replay repeats: the messages API refuses requests without it."""
 
@@ -194,29 +190,6 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         return Target(upstream.url(reference.path), carried, upstream.unix_path)
 
     return target
-
-
-class Needs:
-    """What is still to be learnt of each cell, from the monitor's reports, read every few seconds."""
-
-    def __init__(
-        self,
-        reports: Callable[[], list[CellReport]],
-        floor: int,
-        timer: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._reports = reports
-        self._floor = floor
-        self._timer = timer
-        self._read_at = -_NEEDS_KEPT_S
-        self._by_model: dict[tuple[str, str], dict[str, Need]] = {}
-
-    def __call__(self, route: str, model: str) -> Mapping[str, Need]:
-        """By perturbation; empty for a model that is new on its route."""
-        if self._timer() - self._read_at >= _NEEDS_KEPT_S:
-            self._read_at = self._timer()
-            self._by_model = needs_of(self._reports(), self._floor)
-        return self._by_model.get((route, model), {})
 
 
 def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:

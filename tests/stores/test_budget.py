@@ -119,25 +119,51 @@ def test_what_cost_nothing_is_not_booked(on_sqlite) -> None:
     assert costs.of_kind("rewriter") == Spend(20, 0.01)
 
 
-@pytest.mark.service("redis-server")
-def test_workers_share_what_is_left(store) -> None:
-    """What one has set aside another cannot; what a dead one has set aside is free after a while."""
+def test_processes_share_what_is_left(open_tracker) -> None:
+    """What one has set aside another cannot, until it is settled."""
     one, other = (
-        RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
+        open_tracker(Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
         for _ in range(2)
     )
     assert one.reserve(Spend(60, 0.5), "a") is None
     assert other.reserve(Spend(60, 0.5), "a") == "budget"
     assert other.reserve(Spend(20, 0.0), "b") is None
     assert one.reserve(Spend(1, 0.0), "b") == "budget"
+    one.settle(Spend(60, 0.5), "a", {"replay": Spend(10, 0.1)})
+    assert other.reserve(Spend(60, 0.5), "a") is None
+    assert one.reserve(Spend(11, 0.0), "a") == "budget"
+
+
+@pytest.mark.service("redis-server")
+def test_what_a_dead_worker_has_set_aside_is_free_after_a_while(store) -> None:
+    """The others spend it."""
+    one, other = (RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(2))
+    assert one.reserve(Spend(60, 0.5), "a") is None
     store.client.zadd(store.key("spend", "workers"), {one._worker: 1.0})
     assert other.reserve(Spend(60, 0.5), "a") is None
 
 
 @pytest.mark.service("redis-server")
-def test_many_reservations_at_once_keep_to_the_budget(store) -> None:
+def test_what_a_dead_process_has_set_aside_is_booked(on_sqlite) -> None:
+    """Nobody knows whether its calls were made: it counts, and 15 minutes later it has been spent."""
+    now = [NOON]
+    one, other = (
+        on_sqlite.Costs(on_sqlite.place, Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2)
+    )
+    assert one.reserve(Spend(60, 0.5), "a") is None
+    assert one.reserve(Spend(30, 0.0), "b") is None
+    now[0] += 900
+    assert other.reserve(Spend(11, 0.0), "a") == "budget"
+    assert other.today() == Spend(0, 0.0)
+    now[0] += 1
+    assert other.reserve(Spend(11, 0.0), "a") == "budget"
+    assert other.reserve(Spend(10, 0.0), "a") is None
+    assert other.by_route_and_kind() == {("a", "replay"): Spend(60, 0.5), ("b", "replay"): Spend(30, 0.0)}
+
+
+def test_many_reservations_at_once_keep_to_the_budget(open_tracker) -> None:
     """Of 80 requests of 10 tokens in eight threads, ten find room in 100."""
-    trackers = [RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
+    trackers = [open_tracker(Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
 
     def work(place: int) -> int:
         return sum(trackers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))

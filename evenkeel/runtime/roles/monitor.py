@@ -23,6 +23,7 @@ from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels
 from evenkeel.runtime.proposals import LimitProposals
+from evenkeel.runtime.roles.needs import NeedsPublisher
 
 if TYPE_CHECKING:
     import threading
@@ -76,6 +77,7 @@ class MonitorRole:
     _responding: Lease
     _asker: ReferenceAsker
     _asking: Lease
+    _needs: NeedsPublisher
 
     @classmethod
     async def set_up(
@@ -84,8 +86,6 @@ class MonitorRole:
         stores: Stores,
         instruments: Instruments,
         counted: Callable[[], list[Snapshot]],
-        *,
-        late: bool,
     ) -> MonitorRole:
         """Wire it.
 
@@ -94,7 +94,6 @@ class MonitorRole:
             stores: Where verdicts come from and everything learned from them is kept.
             instruments: Ask goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.
-            late: Whether a scrape gets what the stores held a moment ago, instead of waiting for them.
         """
         health = instruments.health
         folding = monitor_settings(settings)
@@ -119,7 +118,6 @@ class MonitorRole:
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
-            late=late,
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(
@@ -161,6 +159,9 @@ class MonitorRole:
             _responding=stores.lease(f"respond {watched}", LEASE_S),
             _asker=references.asker(settings, stores, instruments, monitor),
             _asking=stores.lease(f"ask {watched}", LEASE_S),
+            _needs=await asyncio.to_thread(
+                NeedsPublisher, stores.documents, monitor.reports, settings.alert.min_trials
+            ),
         )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
@@ -169,6 +170,7 @@ class MonitorRole:
             partial(self.monitor.run, stopping, _POLL_S, self._exposition.cells.refresh),
             partial(self._notifier.run, stopping, _POLL_S),
             partial(self._proposals.run, stopping),
+            partial(self._needs.run, stopping),
             *self._exposition.readers(stopping),
         )
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from evenkeel.runtime import replays
 from evenkeel.runtime.changes import stamp_of
+from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.shadow.planner import Need
     from evenkeel.shadow.rewriter import Rewriter
 
 
@@ -34,20 +34,13 @@ class WorkerRole:
     _rewriter: Rewriter | None
 
     @classmethod
-    async def set_up(
-        cls,
-        settings: Settings,
-        stores: Stores,
-        instruments: Instruments,
-        needs: Callable[[str, str], Mapping[str, Need]],
-    ) -> WorkerRole:
+    async def set_up(cls, settings: Settings, stores: Stores, instruments: Instruments) -> WorkerRole:
         """Wire it.
 
         Args:
             settings: Routes, rewriter, what is archived.
             stores: Where exchanges come from and verdicts go.
             instruments: Ask and rate.
-            needs: By route and model: what is still to be learnt.
         """
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(
@@ -79,7 +72,7 @@ class WorkerRole:
             reader,
             trials,
             tally=tally,
-            needs=needs,
+            needs=await asyncio.to_thread(NeedsReader, stores.documents),
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
             keep_reference=replays.reference_keeper(settings, stores.references, tally),

@@ -1,7 +1,6 @@
-"""The processes that nobody waits for: worker and monitor, both in one process or each in its own.
+"""The processes behind the data plane: worker and monitor, each in a process of its own.
 
-On the file of the data folder both run in one process; on a Redis each has a process of its own, under a
-supervisor or alone.
+Neither can hold up the other: a text that keeps the worker's interpreter busy delays no page of the console.
 """
 
 from __future__ import annotations
@@ -26,21 +25,16 @@ from evenkeel.runtime.process import (
     stop_on_signal,
     threads,
 )
-from evenkeel.runtime.replays import Needs
-from evenkeel.runtime.roles.needs import NeedsPublisher, NeedsReader
 from evenkeel.runtime.stores import RedisStores, SqliteStores
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from evenkeel.runtime.roles.monitor import MonitorRole
-    from evenkeel.runtime.roles.worker import WorkerRole
     from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
-    from evenkeel.shadow.planner import Need
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.redis.queue import RedisExchangeQueue
 
@@ -50,7 +44,7 @@ _SWEEP_EVERY_S: Final = 600.0
 
 
 class Host(NamedTuple):
-    """The process that a part runs in."""
+    """The process that a role runs in."""
 
     source: str
     """Names it among those of its supervisor."""
@@ -64,8 +58,8 @@ class Host(NamedTuple):
 
 
 def run(briefing: Briefing) -> None:
-    """Run a part until SIGTERM or the end of the supervisor."""
-    if briefing.role != "monitor":
+    """Run a role until SIGTERM or the end of the supervisor."""
+    if briefing.role == "worker":
         step_aside()
 
     async def supervised() -> None:
@@ -76,40 +70,42 @@ def run(briefing: Briefing) -> None:
         runner.run(supervised())
 
 
-async def serve(part: str, settings: Settings, host: Host) -> None:
-    """Run a part until `host.stop` is set, then finish what is held.
+async def serve(role: str, settings: Settings, host: Host) -> None:
+    """Run a role until `host.stop` is set, then finish what is held.
 
     Args:
-        part: "worker", "monitor", or "back-plane" for both.
+        role: "worker" or "monitor".
         settings: Of the process.
         host: The process.
 
     Raises: StoreError if the store cannot be used.
     """
-    with contextlib.closing(await _opened(part, settings)) as stores:
+    with contextlib.closing(await _opened(role, settings)) as stores:
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
         counters = stores.counters_of(os.getppid() if host.reloaded is None else os.getpid())
         stopping = threading.Event()
         monitor = worker = None
+        bodies: list[Callable[[], object]] = []
         # Loaded on demand: a worker needs nothing of the console, nor a monitor the planner.
-        if part != "worker":
+        if role == "monitor":
             from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: PLC0415
 
-            counted = partial(_exported, stores, instruments, counters, host)
-            late = not isinstance(stores, SqliteStores)
-            monitor = await MonitorRole.set_up(settings, stores, instruments, counted, late=late)
-        if part != "monitor":
+            counted = partial(_exported, instruments, counters, host)
+            monitor = await MonitorRole.set_up(settings, stores, instruments, counted)
+            bodies += monitor.bodies(stopping)
+        else:
             from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
 
-            worker = await WorkerRole.set_up(settings, stores, instruments, _needs(settings, stores, monitor))
+            worker = await WorkerRole.set_up(settings, stores, instruments)
+            bodies.append(partial(worker.keep_templates, stopping))
+            if isinstance(stores, RedisStores):
+                bodies.append(partial(_sweep, stores.queue, stopping))
 
         def published() -> Snapshot:
-            # On SQLite the monitor in this process knows its judge's health at first hand.
-            known = [health.snapshot()] if worker and not monitor else []
+            known = [health.snapshot()] if worker else []
             return merge([instruments.counted(), *known, host.reloaded() if host.reloaded else {}])
 
-        bodies = _bodies(settings, stores, monitor, worker, stopping)
         if worker or host.reloaded is None:
             publish = partial(
                 publish_counters, stopping, host.source, lambda: nullcontext(counters), published
@@ -121,7 +117,7 @@ async def serve(part: str, settings: Settings, host: Host) -> None:
         with threads(stopping, bodies):
             async with served(app, settings, host.sockets):
                 host.ready()
-                await attend(*main, health.run(host.stop))
+                await attend(*main, health.run(host.stop, announced=worker is not None))
             if worker:
                 await worker.close()
             await instruments.close()
@@ -129,38 +125,17 @@ async def serve(part: str, settings: Settings, host: Host) -> None:
             await monitor.close()
 
 
-def _bodies(
-    settings: Settings,
-    stores: Stores,
-    monitor: MonitorRole | None,
-    worker: WorkerRole | None,
-    stopping: threading.Event,
-) -> list[Callable[[], object]]:
-    """Bodies of the threads, which end when `stopping` is set."""
-    shared = None if isinstance(stores, SqliteStores) else stores
-    bodies: list[Callable[[], object]] = []
-    if monitor:
-        bodies += monitor.bodies(stopping)
-        if shared:
-            told = NeedsPublisher(shared.documents, monitor.monitor.reports, settings.alert.min_trials)
-            bodies.append(partial(told.run, stopping))
-    if worker:
-        bodies.append(partial(worker.keep_templates, stopping))
-        if shared:
-            bodies.append(partial(_sweep, shared.queue, stopping))
-    return bodies
-
-
-async def _opened(part: str, settings: Settings) -> Stores:
+async def _opened(role: str, settings: Settings) -> Stores:
     if settings.redis is None:
-        stores = SqliteStores(settings, lost=_start_again)
-        await asyncio.to_thread(stores.archive.prune)
-        await asyncio.to_thread(stores.verdicts.trim)
+        stores = SqliteStores(settings, lost=partial(_start_again, role))
+        if role == "worker":
+            await asyncio.to_thread(stores.archive.prune)
+            await asyncio.to_thread(stores.verdicts.trim)
         return stores
     shared = RedisStores(settings)
     try:
         await asyncio.to_thread(shared.check)
-        if part == "worker":
+        if role == "worker":
             await asyncio.to_thread(shared.queue.check_readable)
     except BaseException:
         shared.close()
@@ -168,37 +143,25 @@ async def _opened(part: str, settings: Settings) -> Stores:
     return shared
 
 
-def _start_again(problem: str) -> None:
+def _start_again(role: str, problem: str) -> None:
     """End this process at once; the supervisor starts another.
 
     Estimates, spend and templates in memory are those of a store that is gone. Written into an empty one they
     would make a checkpoint that lacks most of its parts, at an offset that the new log reaches much later.
     """
-    log.error("%s; the back plane starts again", problem)
+    log.error("%s; the %s starts again", problem, role)
     os._exit(1)
 
 
-def _exported(stores: Stores, instruments: Instruments, counters: CounterStore, host: Host) -> list[Snapshot]:
+def _exported(instruments: Instruments, counters: CounterStore, host: Host) -> list[Snapshot]:
     """Counters that a monitor exports besides its own.
 
-    On a Redis other roles export theirs; exported here too, they would count double. Under a supervisor all
-    of its processes' are exported here, this one's among them.
+    Alone, other roles export theirs; exported here too, they would count double. Under a supervisor all of
+    its processes' are exported here, this one's among them.
     """
     if host.reloaded is not None:
         return [instruments.health.snapshot(), instruments.counted(), host.reloaded()]
-    if isinstance(stores, SqliteStores):
-        return [instruments.health.snapshot(), *counters.read()]
     return counters.read()
-
-
-def _needs(
-    settings: Settings, stores: Stores, monitor: MonitorRole | None
-) -> Callable[[str, str], Mapping[str, Need]]:
-    """Where a worker learns which cells need trials: from the monitor beside it, or through Redis."""
-    if monitor is not None:
-        return Needs(monitor.monitor.reports, settings.alert.min_trials)
-    assert not isinstance(stores, SqliteStores)  # on a file both are in one process
-    return NeedsReader(stores.documents)
 
 
 def _sweep(queue: RedisExchangeQueue, stop: threading.Event) -> None:
