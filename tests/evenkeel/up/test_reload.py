@@ -1,4 +1,4 @@
-"""`evenkeel up` under load while settings, back plane and store come and go: no request notices."""
+"""`evenkeel up` under load while settings, worker and store come and go: no request notices."""
 
 from __future__ import annotations
 
