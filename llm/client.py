@@ -8,7 +8,8 @@ request to an observer. It never raises for what a server does: that is a `Fault
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self, TypeVar
 
@@ -22,7 +23,7 @@ from evenkeel.llm.price import estimate_tokens, free, tokens_at_most
 from evenkeel.llm.sdk import Vector, bounded_sdk, fault_of, text_of, vectors_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from evenkeel.core.budget import CallBudget
     from evenkeel.llm.observer import CallObserver, Message, Purpose
@@ -32,6 +33,13 @@ T = TypeVar("T")
 
 _FADING: Final = 0.99
 """How much of an unusually long reply is still expected after the next one: half of it after 69."""
+_CANARY_S: Final = 15.0
+_LONGEST_OWN_PAUSE_S: Final = 8.0
+"""How long a call waits for itself alone between two attempts. It keeps its place in the worker meanwhile."""
+_BRIEF_S: Final = 0.1
+"""A pause so short is everybody's without a look at whose it is."""
+_LONG_TOKENS: Final = 8_000
+"""Longer calls have half of the places, so that short ones always find one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,9 @@ class Embedded:
     """As the server reports them, also for vectors that cannot be used; else estimated."""
     cost_usd: float = 0.0
 
+
+_KNOWN_TEXTS: Final = ("yes",)
+"""Any encoder in order has a vector for it."""
 
 Output = Literal["json_schema", "json_object", "plain"]
 Limit = Literal["max_tokens", "max_completion_tokens", "none"]
@@ -136,6 +147,10 @@ class Accepted:
         )
 
 
+Canary = Callable[[], Awaitable["Fault | None"]]
+"""Asks something small and known; None if it was answered."""
+
+
 class _Got(NamedTuple, Generic[T]):
     """What the attempts at one call came to."""
 
@@ -148,8 +163,12 @@ class Endpoint:
     """A model behind any OpenAI-compatible server.
 
     At most `concurrency` calls are under way, at the pace of `limits`. 408, 409, 429, 5xx, timeouts and lost
-    connections are tried again; a 429 makes all callers wait, as long as its `Retry-After` says. A server
-    that keeps failing is left alone for a while (see `Breaker`).
+    connections are tried again. A server that keeps failing is left alone for a while (see `Breaker`).
+
+    A 429 makes all callers wait, as long as its `Retry-After` says, unless it is about one request. It is, if
+    the server says so or answers another call meanwhile, such as the `canary`, a small known request. That
+    request then fails alone. Five failed calls in a row, for whatever reason, open the breaker only if the
+    canary fails as well, and the canary is what tries an open one.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -195,6 +214,10 @@ class Endpoint:
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._slots = asyncio.Semaphore(concurrency)
+        self._long_slots = asyncio.Semaphore(max(1, concurrency // 2))
+        self._answered = 0
+        """Calls that brought an answer."""
+        self._asking_canary: asyncio.Future[Fault | None] | None = None
         self._reply_tokens = self._longest_reply = reply_tokens
         self._breaker = breaker or Breaker()
         self._limits = limits or RateLimits()
@@ -239,6 +262,7 @@ class Endpoint:
         budget: CallBudget | None = None,
         retries: int | None = None,
         patience_s: float | None = None,
+        canary: ChatRequest | None = None,
     ) -> Completion | Fault:
         """Ask a chat model, leaving out what the server rejects.
 
@@ -247,30 +271,54 @@ class Endpoint:
             budget: Reserves each request before it is sent and books what it cost; default: nobody does.
             retries: Default: `max_retries`. With 0 a failing server makes the next call wait.
             patience_s: How long the call may queue. Default: the limits' `longest_wait_s`.
+            canary: A small request that any server in order answers. Default: none, so that every 429 is
+                everybody's.
 
         Returns: a completion, or a `Fault` with a reason: "timeout", "rate_limited" (also: not asked, because
             that would have meant to wait for too long), "unauthorized", "connection", "server_error" (after
-            the retries); "bad_request" (a 4xx that leaving out parameters did not cure); "bad_schema" (no
-            completion); "circuit_open", "budget" (not asked).
+            the retries); "too_long", "refused" (the server says that it is this request); "bad_request"
+            (another 4xx that leaving out parameters did not cure); "bad_schema" (no completion);
+            "circuit_open", "budget" (not asked).
         """
 
         async def send(expected: int) -> Completion | Fault:
             return await self._negotiate(request, expected, self._timeout_s, budget)
 
-        return await self._make(send, lambda: self._tokens(request), retries, patience_s)
+        async def ask_canary() -> Fault | None:
+            assert canary is not None
+            got = await self.probe(canary, _CANARY_S, budget=budget)
+            return got if isinstance(got, Fault) else None
 
-    async def probe(self, request: ChatRequest, limit_s: float) -> Completion | Fault:
+        return await self._make(
+            send, lambda: self._tokens(request), retries, patience_s, ask_canary if canary else None
+        )
+
+    async def probe(
+        self, request: ChatRequest, limit_s: float, *, budget: CallBudget | None = None
+    ) -> Completion | Fault:
         """Ask once, without retries, queue and breaker; does not disturb a server that asked for a pause.
 
         Args:
             request: What is asked.
             limit_s: Time it may take, if `timeout_s` is not shorter.
+            budget: As for `chat`.
         """
-        if left_s := self._limits.pause_left_s:
-            return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+        if rests := self._rests():
+            return rests
         expected = self._tokens(request)
         self._limits.count(1, expected)
-        return await self._negotiate(request, expected, min(self._timeout_s, limit_s), None)
+        return await self._negotiate(request, expected, min(self._timeout_s, limit_s), budget)
+
+    def _rests(self) -> Fault | None:
+        left_s = self._limits.pause_left_s
+        if not left_s:
+            return None
+        return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+
+    @property
+    def pause_left_s(self) -> float:
+        """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
+        return self._limits.pause_left_s
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """The texts' vectors by the server's `/embeddings`.
@@ -280,16 +328,26 @@ class Endpoint:
         """
         expected = sum(tokens_at_most((text,), around=1) for text in texts)
 
-        async def request(headers: Mapping[str, str]) -> object:
-            return await self._client.embeddings.create(
-                model=self.model, input=list(texts), encoding_format="float", extra_headers=headers
-            )
+        async def ask(texts: Sequence[str], limit_s: float) -> object:
+            async def request(headers: Mapping[str, str]) -> object:
+                return await self._client.embeddings.create(
+                    model=self.model, input=list(texts), encoding_format="float", extra_headers=headers
+                )
+
+            call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
+            return await self._sent(call, request, limit_s)
 
         async def send(_: int) -> object:
-            call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
-            return await self._sent(call, request, self._timeout_s)
+            return await ask(texts, self._timeout_s)
 
-        reply = await self._make(send, lambda: expected, None, None)
+        async def ask_canary() -> Fault | None:
+            if rests := self._rests():
+                return rests
+            self._limits.count(1, 1)
+            got = await ask(_KNOWN_TEXTS, min(self._timeout_s, _CANARY_S))
+            return got if isinstance(got, Fault) else None
+
+        reply = await self._make(send, lambda: expected, None, None, ask_canary)
         if isinstance(reply, Fault):
             return Embedded(reply)
         tokens = result_of(reply).input_tokens or estimate_tokens("".join(texts))
@@ -406,6 +464,7 @@ class Endpoint:
             except Exception as error:  # noqa: BLE001 - named boundary: any server, any SDK error
                 fault = fault_of(error, self._api_key)
             else:
+                self._answered += 1
                 report.ended(result_of(reply))
                 return reply
             report.ended(CallResult(failure=fault.reason))
@@ -417,6 +476,7 @@ class Endpoint:
         expected_tokens: Callable[[], int],
         retries: int | None,
         patience_s: float | None,
+        canary: Canary | None,
     ) -> T | Fault:
         """Queue, send, and send again while that may help; the breaker learns how it ended."""
         got = await self._attempts(
@@ -424,11 +484,16 @@ class Endpoint:
             expected_tokens,
             self._max_retries if retries is None else retries,
             self._limits.longest_wait_s if patience_s is None else patience_s,
+            canary,
         )
-        if isinstance(got.outcome, Fault) and got.outcome.reason == "budget":
+        reason = got.outcome.reason if isinstance(got.outcome, Fault) else None
+        if reason == "budget":
             self._breaker.abandon()
         elif got.asked:
-            self._breaker.record(ok=not isinstance(got.outcome, Fault) or got.outcome.reason not in UNHEALTHY)
+            ok = reason is None or (canary is None and reason not in UNHEALTHY)
+            if not ok and canary is not None and self._breaker.opens_next:
+                ok = _says_nothing_bad(await self._ask(canary))
+            self._breaker.record(ok=ok)
         return got.outcome
 
     async def _attempts(
@@ -437,16 +502,20 @@ class Endpoint:
         expected_tokens: Callable[[], int],
         retries: int,
         patience_s: float,
+        canary: Canary | None,
     ) -> _Got[T]:
         impatient = Fault(
             "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
         )
         got: _Got[T] | None = None
         allowed = False
+        answered = 0
         try:
             for attempt in range(retries + 1):
                 expected = expected_tokens()
-                if not self._limits.line_up(expected, patience_s):
+                # Long calls may fill half of the line, so that short ones find room in it.
+                in_line_s = patience_s / 2 if expected > _LONG_TOKENS else patience_s
+                if not self._limits.line_up(expected, in_line_s):
                     return got or _Got(impatient, asked=False)
                 async with self._turn(expected):
                     waited_s = await self._limits.admit(expected, patience_s)
@@ -455,15 +524,17 @@ class Endpoint:
                         return got or _Got(impatient)
                     patience_s -= waited_s
                     # Asked behind the queue, so that calls that waited while it opened are held back too.
-                    if not allowed and not self._breaker.allow():
-                        left_alone = "The endpoint failed repeatedly; it is left alone."
-                        return _Got(Fault("circuit_open", left_alone), asked=False)
-                    allowed = True
+                    if not allowed:
+                        tries = self._breaker.is_open
+                        allowed = self._breaker.allow()
+                        if not allowed or (tries and not await self._closes(canary)):
+                            left_alone = "The endpoint failed repeatedly; it is left alone."
+                            return _Got(Fault("circuit_open", left_alone), asked=False)
+                        answered = self._answered
                     got = _Got(await send(expected))
                 if not isinstance(got.outcome, Fault):
                     return got
-                await self._after(got.outcome, attempt, retries)
-                if not got.outcome.passing:
+                if not await self._after(got.outcome, attempt, retries, answered, canary):
                     return got
         except BaseException:
             if allowed:
@@ -476,22 +547,67 @@ class Endpoint:
     @asynccontextmanager
     async def _turn(self, expected: int) -> AsyncIterator[None]:
         """One of the places for calls under way, for one who stood in line."""
-        try:
-            await self._slots.acquire()
-        finally:
-            self._limits.step_out(expected)
-        try:
+        async with AsyncExitStack() as places:
+            try:
+                if expected > _LONG_TOKENS:
+                    await places.enter_async_context(self._long_slots)
+                await places.enter_async_context(self._slots)
+            finally:
+                self._limits.step_out(expected)
             yield
-        finally:
-            self._slots.release()
 
-    async def _after(self, fault: Fault, attempt: int, retries: int) -> None:
-        """Wait before the next attempt, with all others if the server wants fewer calls."""
+    async def _ask(self, canary: Canary) -> Fault | None:
+        """Ask the canary; those who want to know at the same time share one call."""
+        if self._asking_canary is None or self._asking_canary.done():
+            self._asking_canary = asyncio.ensure_future(canary())
+        return await asyncio.shield(self._asking_canary)
+
+    async def _closes(self, canary: Canary | None) -> bool:
+        """Whether the call that tries an open breaker may go out: after the canary, if there is one."""
+        if canary is None:
+            return True
+        ok = _says_nothing_bad(await self._ask(canary))
+        self._breaker.record(ok=ok)
+        return ok
+
+    async def _after(
+        self, fault: Fault, attempt: int, retries: int, answered: int, canary: Canary | None
+    ) -> bool:
+        """Wait before the next attempt, with all others if the server wants fewer calls.
+
+        Args:
+            fault: How the attempt ended.
+            attempt: Its number, from 0.
+            retries: Attempts after the first.
+            answered: How many calls had been answered before the first attempt.
+            canary: Tells whether the fault is everybody's.
+
+        Returns: whether another attempt may help, if one is left.
+        """
         wait_s = fault.asked_pause_s
         if wait_s is None:
             # A caller that does not repeat its calls here repeats them itself.
             wait_s = pause_s(attempt if retries else self._breaker.failures_in_a_row)
         if fault.throttled or (not retries and fault.reason == "server_error"):
-            self._limits.pause(wait_s)
-        elif fault.passing and attempt < retries:
+            if canary is None or not fault.throttled or wait_s < _BRIEF_S:
+                self._limits.pause(wait_s)
+                return fault.passing
+            if self._limits.pause_left_s:
+                return fault.passing
+            refused = None if self._answered > answered else await self._ask(canary)
+            if refused is not None:
+                asked_s = refused.asked_pause_s if refused.throttled else None
+                self._limits.pause(wait_s if asked_s is None else asked_s)
+                if attempt < retries:
+                    self._breaker.record(ok=False)
+                return fault.passing
+            if wait_s > _LONGEST_OWN_PAUSE_S:
+                return False
+        if fault.passing and attempt < retries:
             await self._sleep(wait_s)
+        return fault.passing
+
+
+def _says_nothing_bad(refused: Fault | None) -> bool:
+    """Whether the canary was answered, or not asked for want of money."""
+    return refused is None or refused.reason == "budget"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import email.utils
 import math
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 UNHEALTHY: Final = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
 """Reasons that lie with the endpoint and open the breaker; the others are about one reply."""
@@ -35,6 +36,68 @@ class Fault(NamedTuple):
     An endpoint that fails (5xx) or gives up (408) may have done the work."""
     complaint: str = ""
     """What the endpoint says is wrong with the request, if leaving out a parameter may cure it."""
+
+
+_TOO_LARGE_STATUS: Final = 413
+_TOO_MANY_STATUS: Final = 429
+_UNLAWFUL_STATUS: Final = 451
+_TOO_LONG_CODES: Final = frozenset(
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "string_above_max_length",
+        "tokens_limit_reached",
+    }
+)
+_TOO_LONG: Final = re.compile(
+    r"\b(?:request (?:is )?too large|(?:prompt|input|message) is too long|string too long"
+    r"|maximum context length|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
+    re.IGNORECASE,
+)
+_MORE_THAN_EVER: Final = re.compile(
+    r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b", re.IGNORECASE
+)
+"""Of a limit per minute: a request for more than all of it is not cured by waiting."""
+_FILTER_CODES: Final = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "invalid_prompt",
+        "moderation_blocked",
+        "responsibleaipolicyviolation",
+    }
+)
+_FILTERED: Final = re.compile(
+    r"\b(?:content[ _]filter|content (?:management )?policy|usage polic(?:y|ies)|safety (?:system|filter)"
+    r"|flagged (?:as|by|for))",
+    re.IGNORECASE,
+)
+_READ_CHARS: Final = 2_000
+
+
+def about_request(status: int, names: Iterable[object], message: str) -> str | None:
+    """Whether an error is about what this one request says: "too_long" or "refused"; None if it may not be.
+
+    Args:
+        status: Of the response.
+        names: What the error gives as its code, type and the like.
+        message: Its sentence.
+    """
+    codes = {name.lower() for name in names if isinstance(name, str)}
+    message = message[:_READ_CHARS]
+    limit = _MORE_THAN_EVER.search(message) if status == _TOO_MANY_STATUS else None
+    if (
+        status == _TOO_LARGE_STATUS
+        or codes & _TOO_LONG_CODES
+        or _TOO_LONG.search(message)
+        or (limit and int(limit[2]) > int(limit[1]))
+    ):
+        return "too_long"
+    if status == _UNLAWFUL_STATUS or codes & _FILTER_CODES:
+        return "refused"
+    return "refused" if status != _TOO_MANY_STATUS and _FILTERED.search(message) else None
 
 
 def asked_pause_s(headers: Mapping[str, str]) -> float | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _BURST = 0.1
 """Share of a minute's allowance that may be used at once after a quiet time."""
 _MINUTE_S = 60.0
-_LONGEST_PAUSE_S = 600.0
+_LONGEST_PAUSE_S = 60.0
 """No `Retry-After` silences a judge for longer; then the endpoint is tried again."""
 
 
@@ -64,6 +64,7 @@ class RateLimits:
         longest_wait_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Set the pace.
 
@@ -74,6 +75,7 @@ class RateLimits:
                 Waiting until the judge has one of its places free (`concurrency`) is not counted.
             clock: Seconds, never going back.
             sleep: Waits so many seconds.
+            jitter: Draws the share by which a pause is prolonged, so that processes do not return together.
 
         Raises: ValueError for a limit below 1.
         """
@@ -82,6 +84,7 @@ class RateLimits:
         self._tokens = Bucket(tokens_per_minute, clock) if tokens_per_minute is not None else None
         self._clock = clock
         self._sleep = sleep
+        self._jitter = jitter
         self._quiet_until = clock()
         self._lined_up = 0
         self._lined_up_tokens = 0
@@ -139,8 +142,9 @@ class RateLimits:
             self._tokens.take(tokens)
 
     def pause(self, seconds: float) -> None:
-        """Keep everybody from calling for so long, 10 minutes at most."""
-        self._quiet_until = max(self._quiet_until, self._clock() + min(seconds, _LONGEST_PAUSE_S))
+        """Keep everybody from calling for so long, a minute at most, and by the jitter longer."""
+        pause_s = min(seconds, _LONGEST_PAUSE_S) * (1 + self._jitter())
+        self._quiet_until = max(self._quiet_until, self._clock() + pause_s)
 
     @property
     def pause_left_s(self) -> float:
@@ -185,6 +189,11 @@ class Breaker:
     def failures_in_a_row(self) -> int:
         """How many calls have failed since the last success."""
         return self._in_a_row
+
+    @property
+    def opens_next(self) -> bool:
+        """Whether another failure opens it, or keeps it open."""
+        return self._in_a_row + 1 >= self._failures
 
     @property
     def is_open(self) -> bool:

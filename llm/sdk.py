@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 import openai
 
-from evenkeel.llm.faults import Fault, asked_pause_s
+from evenkeel.llm.faults import Fault, about_request, asked_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -130,6 +130,8 @@ _TIMED_OUT: Final = 408
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _PASSING_STATUS: Final = frozenset({_TIMED_OUT, 409, _TOO_MANY})
 _SERVER_ERROR: Final = 500
+_LIMITS: Final = ("max_tokens", "max_completion_tokens")
+"""Parameters that can be left out: a complaint about one is not about the question."""
 
 
 def fault_of(error: Exception, api_key: str) -> Fault:
@@ -149,6 +151,8 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         return Fault(reason, detail, passing=True, unbilled=isinstance(error.__cause__, _NEVER_SENT))
     if not isinstance(error, openai.APIStatusError):
         return Fault(reason, detail)
+    if error.status_code < _SERVER_ERROR and error.param not in _LIMITS and (own := _own_reason(error)):
+        return Fault(own, detail if reason != "unauthorized" else "The endpoint refuses it.", unbilled=True)
     headers = error.response.headers
     asked = asked_pause_s(headers)
     passing = error.status_code in _PASSING_STATUS or error.status_code >= _SERVER_ERROR
@@ -165,6 +169,14 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         unbilled=error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
         complaint=str(error) if rejected else "",
     )
+
+
+def _own_reason(error: openai.APIStatusError) -> str | None:
+    """Why this one request is refused, if the endpoint says that another one would not be."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("innererror")
+    further = inner.get("code") if isinstance(inner, dict) else None
+    return about_request(error.status_code, (error.code, error.type, further), str(error))
 
 
 def text_of(completion: ChatCompletion) -> str | Fault:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ log = logging.getLogger("evenkeel")
 judge_log = logging.getLogger("evenkeel.judge")
 
 _CHECK_AGAIN_S = 15.0
+_LONG_PAUSE_S = 5.0
+"""A judge that wants to be left alone for longer cannot be used meanwhile."""
 _WATCH_S = 1.0
 _ADVICE = {
     "unauthorized": "put a valid key into {key_env}",
@@ -102,14 +105,23 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
     return Encoder(remote, client)
 
 
+_JITTER = 0.1
+
+
 def _pace(chosen: JudgeSettings | EmbeddingsSettings) -> RateLimits:
     return RateLimits(
-        requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+        requests_per_minute=chosen.requests_per_minute,
+        tokens_per_minute=chosen.tokens_per_minute,
+        jitter=lambda: random.uniform(0.0, _JITTER),
     )
 
 
 class JudgeHealth:
-    """Checks the judge at the start, and again while it is failing."""
+    """Checks the judge at the start, and again while it is failing.
+
+    It fails if five calls in a row and then a known question bring no answer, or if it refuses the known
+    question with a 429 and wants a pause of more than five seconds.
+    """
 
     def __init__(self, judge: Judge | None, breaker: Breaker, key_env: str) -> None:
         self._judge = judge
@@ -137,7 +149,7 @@ class JudgeHealth:
             self._report(failure, announced=announced)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _CHECK_AGAIN_S if failure else _WATCH_S)
-            if failure or self._breaker.is_open:
+            if failure or self._breaker.is_open or self._pauses:
                 failure = await self._judge.check()
                 if failure is None:
                     self._breaker.record(ok=True)
@@ -145,7 +157,11 @@ class JudgeHealth:
     @property
     def hold(self) -> bool:
         """Whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
-        return self.problem is not None or self._breaker.is_open
+        return self.problem is not None or self._breaker.is_open or self._pauses
+
+    @property
+    def _pauses(self) -> bool:
+        return self._judge is not None and self._judge.pause_left_s > _LONG_PAUSE_S
 
     def problems(self) -> dict[str, str]:
         """What keeps scoring from working, for the readiness probe. Forwarding is not in question here."""
@@ -188,7 +204,7 @@ def make_judge(
     endpoint = replays.endpoint(
         chosen, prices, observer, breaker=breaker, limits=_pace(chosen), reply_tokens=chosen.reply_tokens
     )
-    judge = Judge(endpoint, cache=cache, repairs=_REPAIRS)
+    judge = Judge(endpoint, cache=cache, repairs=_REPAIRS, longest_chars=chosen.question_chars)
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 

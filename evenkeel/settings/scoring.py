@@ -96,6 +96,8 @@ class Judge(Section):
     """Pace of prompt and completion tokens together."""
     reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
     """Usual length of a reply, for the budget; some thousand for models that reason."""
+    question_chars: Annotated[int, Field(ge=1_000, le=10_000_000)] = 300_000
+    """Longest question that is asked, with both texts; a longer one fails as `too_long`."""
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """Calls for one rating, an odd number; the median counts."""
     swap_share: Rate = 0.5

@@ -78,6 +78,8 @@ class Rulings:
 
 _PROBE_TIMEOUT_S: Final = 15.0
 _SEED: Final = 7
+LONGEST_CHARS: Final = 300_000
+"""Of a question. Some 75,000 tokens of English."""
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
 """Odd replies that a reminder of the form may cure. A refusal is an answer."""
 
@@ -91,15 +93,24 @@ class Judge:
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
 
-    def __init__(self, endpoint: Endpoint, *, cache: Cache | None = None, repairs: int = 0) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        cache: Cache | None = None,
+        repairs: int = 0,
+        longest_chars: int = LONGEST_CHARS,
+    ) -> None:
         """Put questions to a model; nothing is sent.
 
         Args:
             endpoint: The model, closed with the judge.
             cache: Remembers rulings. Default: none.
             repairs: Times an unreadable reply is followed by the same question with a reminder of the form.
+            longest_chars: A question with more characters is not asked: that fails as "too_long".
         """
         self._endpoint = endpoint
+        self._longest_chars = longest_chars
         self._rulings = Rulings(cache) if cache is not None else None
         self._repairs = repairs
 
@@ -140,9 +151,14 @@ class Judge:
                 scores a pair now.
 
         Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt with a reason of
-            `Endpoint.chat`, or "refused", "empty", "bad_schema", "out_of_scale", "truncated" (a reply
-            without a usable rating; tokens are counted all the same). Never raises for any of these.
+            `Endpoint.chat` ("too_long" also for a question that is not asked for its length), or "refused",
+            "empty", "bad_schema", "out_of_scale", "truncated" (a reply without a usable rating; tokens are
+            counted all the same). Never raises for any of these.
         """
+        chars = sum(len(one.content) for one in question.messages)
+        if chars > self._longest_chars:
+            fault = Fault("too_long", f"Not asked: {chars} characters are more than {self._longest_chars}.")
+            return self._reply(question, fault)
         budget = budget or SCORING_BUDGET.get()
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
         rulings = None if fresh else self._rulings
@@ -150,18 +166,24 @@ class Judge:
             remembered = await rulings.get(key)
             if remembered is not None:
                 return Reply(remembered, prompt_version=question.prompt_version, cached=True)
-        reply = self._reply(question, await self._endpoint.chat(_request(question, vote), budget=budget))
+        reply = self._reply(question, await self._chat(question, vote, budget))
         for _ in range(self._repairs):
             if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
                 break
             # What was spent on the unreadable reply is part of the price.
             again = reminded(question)
-            reply = self._reply(again, await self._endpoint.chat(_request(again, vote), budget=budget)).plus(
-                reply
-            )
+            reply = self._reply(again, await self._chat(again, vote, budget)).plus(reply)
         if rulings and isinstance(reply.outcome, Ruling):
             await rulings.put(key, reply.outcome)
         return reply
+
+    async def _chat(self, question: Question, vote: int, budget: CallBudget | None) -> Completion | Fault:
+        return await self._endpoint.chat(_request(question, vote), budget=budget, canary=_KNOWN)
+
+    @property
+    def pause_left_s(self) -> float:
+        """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
+        return self._endpoint.pause_left_s
 
     async def check(self) -> Failure | None:
         """Ask a trivial question once, without retries, to see whether the judge is usable.
@@ -169,11 +191,8 @@ class Judge:
         Returns: None if it answered with a rating, else the `Failure`, as `ask` gives it. Uses neither
             breaker nor cache; does not disturb an endpoint that asked for a pause.
         """
-        question = PROBE.fill(
-            {"FIRST TEXT": "The ferry leaves at noon.", "SECOND TEXT": "At noon the ferry leaves."}
-        )
-        got = await self._endpoint.probe(_request(question, 0), _PROBE_TIMEOUT_S)
-        outcome = self._reply(question, got).outcome
+        got = await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S)
+        outcome = self._reply(_KNOWN_QUESTION, got).outcome
         return outcome if isinstance(outcome, Failure) else None
 
     def _reply(self, question: Question, got: Completion | Fault) -> Reply:
@@ -200,6 +219,11 @@ def _request(question: Question, vote: int) -> ChatRequest:
     )
 
 
+_KNOWN_QUESTION: Final = PROBE.fill(
+    {"FIRST TEXT": "The ferry leaves at noon.", "SECOND TEXT": "At noon the ferry leaves."}
+)
+
+
 def ruling_schema(scale: Sequence[int]) -> dict[str, Any]:
     """JSON schema of a ruling on this scale."""
     return {
@@ -212,6 +236,10 @@ def ruling_schema(scale: Sequence[int]) -> dict[str, Any]:
         "required": ["explanation", "rating"],
         "additionalProperties": False,
     }
+
+
+_KNOWN: Final = _request(_KNOWN_QUESTION, 0)
+"""Small and answered by every judge in order: tells a failing judge from a question that it refuses."""
 
 
 def _failure(question: Question, fault: Fault) -> Failure:

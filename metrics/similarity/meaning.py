@@ -171,6 +171,10 @@ _REQUEST_CHARACTERS = 200_000
 """Endpoints also limit the tokens of all texts of a request together, to some 300,000."""
 
 
+_OF_ONE_TEXT = frozenset({"bad_request", "rate_limited", "refused", "too_long"})
+"""Faults of a request that may lie with one of its texts."""
+
+
 class EndpointEmbeddings:
     """Cosine of the two texts' embeddings, computed by a model somewhere else.
 
@@ -327,6 +331,10 @@ class EndpointEmbeddings:
 
     async def _embed(self, texts: Sequence[str]) -> list[_Paid]:
         reply = await self._endpoint.embed(texts)
+        if isinstance(reply.vectors, Fault) and reply.vectors.reason in _OF_ONE_TEXT and len(texts) > 1:
+            # One text that the endpoint refuses is no reason to refuse those of others with it.
+            half = len(texts) // 2
+            return await self._embed(texts[:half]) + await self._embed(texts[half:])
         vectors: Sequence[Vector | Fault] = (
             [reply.vectors] * len(texts) if isinstance(reply.vectors, Fault) else reply.vectors
         )

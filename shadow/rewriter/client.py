@@ -7,11 +7,13 @@ import re
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from evenkeel.llm.client import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
+from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import Rejected, cache_key, marker_tag, request_for
 
 if TYPE_CHECKING:
@@ -21,9 +23,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cache import Cache
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import Message
-    from evenkeel.shadow.perturbations.protocol import RewriteTask
 
-_HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "circuit_open"})
+_HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "too_long", "circuit_open"})
 """Reasons that another attempt with the same model cannot change."""
 _FIRST_SEED: Final = 7
 """Any fixed number: the same attempt at the same text should give the same words."""
@@ -90,15 +91,24 @@ def rewrite_request(
 async def reply_to(endpoint: Endpoint, request: ChatRequest, budget: CallBudget) -> str | Fault:
     """The text that a model writes, without white space around it, or why there is none.
 
-    Nothing is repeated here: a 429 or 5xx only makes the next call wait.
+    Nothing is repeated here: a 429 or 5xx only makes the next call wait, if a known text fails as well.
     """
-    got = await endpoint.chat(request, budget=budget, retries=0, patience_s=_LONGEST_PAUSE_S)
+    got = await endpoint.chat(
+        request, budget=budget, retries=0, patience_s=_LONGEST_PAUSE_S, canary=_known_request()
+    )
     text = got if isinstance(got, Fault) else got.text
     if isinstance(text, Fault):
         return text
     thought = _THOUGHT.match(text)
     text = text[thought.end() if thought else 0 :].strip()
     return text or Fault("empty", "The reply is empty.")
+
+
+@cache
+def _known_request() -> ChatRequest:
+    """A small request that every rewriter in order answers."""
+    task = RewriteTask("paraphrase", "The ferry leaves at noon.")
+    return rewrite_request(request_for(task, ()), task.text, temperature=0.0, seed=_FIRST_SEED)
 
 
 def declines(text: str) -> bool:

@@ -25,6 +25,7 @@ class Part:
     model = "j"
     problem: str | None = None
     hold = False
+    pause_left_s = 0.0
     oldest_s = 0.0
     stepped_at: float | None = 1000.0
     reads = 0
@@ -131,10 +132,14 @@ def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
 
 
 def test_whether_the_judge_can_be_used_is_a_gauge():
-    """1 while it works, 0 while its breaker is open, and no gauge without a judge."""
+    """1 while it works, 0 while its breaker is open or it wants a pause, and no gauge without a judge."""
     breaker = Breaker(failures=1)
-    health = JudgeHealth(Part(), breaker, "KEY")
+    judge = Part()
+    health = JudgeHealth(judge, breaker, "KEY")
     assert health.snapshot() == {"gauges": [["judge_up", {}, 1]]}
+    judge.pause_left_s = 5.1
+    assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}
+    judge.pause_left_s = 5.0
     breaker.record(ok=False)
     assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}
     assert JudgeHealth(None, Breaker(), "KEY").snapshot() == {"gauges": []}

@@ -135,7 +135,7 @@ def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
         (GOOD, None),
         (said("Hard to say."), None),
         (error(500), "server_error"),
-        (error(429), "rate_limited"),
+        (error(429, headers=("retry-after-ms: 1",)), "rate_limited"),
         (Canned(cut=True), "connection"),
         (Canned(delay_s=30), "timeout"),
     ],

@@ -81,7 +81,7 @@ def test_many_texts_go_in_batches_and_none_twice() -> None:
 def test_faults_of_the_endpoint_are_values() -> None:
     """Each has its reason, and pairs that need no vector keep their score."""
     pairs = [pair("north", "east"), pair("north", "north")]
-    failed, same = ask(Pretended(Fault("rate_limited", "Slow down.")), pairs)
+    failed, same = ask(Pretended(*[Fault("rate_limited", "Slow down.")] * 3), pairs)
     assert failed == Failure("endpoint_embeddings", 1, "rate_limited", "Slow down.")
     assert same == 1.0
     failed, same = ask(Pretended(hang=True), pairs, deadline_s=0.01)

@@ -1,0 +1,294 @@
+"""A judge, rewriter or encoder that refuses one client's questions fails those and nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.faults import about_request, asked_pause_s
+from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
+from evenkeel.runtime.instruments import JudgeHealth
+from tests.llm.scripted import Canned, Clock, Scripted, said, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from evenkeel.metrics.judge.prompts import Question
+
+LONG = 4_000
+"""Characters of a question from which on the scripted judge refuses."""
+GOOD = said(json.dumps({"explanation": "the same", "rating": 3}))
+
+
+def question(number: int, chars: int = 0) -> Question:
+    return SIMILARITY.fill(
+        {"REFERENCE ANSWER": f"Number {number}.", "CANDIDATE ANSWER": f"No. {number}." + "x" * chars}
+    )
+
+
+def refusal(
+    status: int = 429,
+    *headers: str,
+    code: str | None = None,
+    message: str = "Rate limit reached, please slow down.",
+) -> Canned:
+    body = {"error": {"message": message, "type": "requests", "code": code, "param": None}}
+    return Canned(status, body, headers=headers)
+
+
+def by_length(canned: Canned) -> Callable[[dict[str, Any]], Canned]:
+    """Refuses what is long."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        chars = sum(len(one["content"]) for one in request["messages"])
+        return canned if chars > LONG else GOOD
+
+    return script
+
+
+class Stage:
+    """A judge with its health, by a clock that moves only while somebody waits for it."""
+
+    def __init__(self, url: str, **settings: Any) -> None:
+        self.clock = Clock()
+        self.breaker = Breaker(clock=self.clock)
+        self.limits = RateLimits(clock=self.clock, sleep=self.clock.sleep)
+        endpoint = Endpoint(
+            base_url=url,
+            model="scripted",
+            api_key="",
+            timeout_s=5,
+            breaker=self.breaker,
+            limits=self.limits,
+            sleep=self.clock.sleep,
+        )
+        self.judge = Judge(endpoint, **settings)
+        self.health = JudgeHealth(self.judge, self.breaker, "KEY")
+
+    @property
+    def up(self) -> int:
+        """The gauge."""
+        ((_, _, up),) = self.health.snapshot()["gauges"]
+        return int(up)
+
+    async def asked(self, *questions: Question) -> list[str]:
+        """What came of each, asked all at once."""
+        replies = await asyncio.gather(*map(self.judge.ask, questions))
+        return ["rated" if isinstance(one.outcome, Ruling) else one.outcome.reason for one in replies]
+
+
+def staged(script: Any, scene: Callable[[Stage, Scripted], Awaitable[Any]], **settings: Any) -> Any:
+    async def run() -> Any:
+        async with serving(script) as server:
+            stage = Stage(server.url, **settings)
+            async with stage.judge:
+                return await scene(stage, server)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("canned", "reason"),
+    [
+        (refusal(), "rate_limited"),
+        (refusal(429, "retry-after: 30"), "rate_limited"),
+        (refusal(429, "retry-after: 86400"), "rate_limited"),
+        (refusal(429, message="Request too large for m on tokens per min (TPM): Limit 9"), "too_long"),
+        (refusal(429, "retry-after: 60", message="Limit 30000, Used 0, Requested 45000."), "too_long"),
+        (refusal(413, code="request_too_large"), "too_long"),
+        (refusal(400, code="context_length_exceeded"), "too_long"),
+        (refusal(400, code="string_above_max_length"), "too_long"),
+        (refusal(400, message="prompt is too long: 210000 tokens > 200000 maximum"), "too_long"),
+        (refusal(400, code="content_filter"), "refused"),
+        (refusal(403, message="Your input was flagged by moderation."), "refused"),
+        (refusal(451), "refused"),
+        (refusal(422), "bad_request"),
+        (refusal(500), "server_error"),
+        (refusal(503, "retry-after: 30"), "server_error"),
+        (Canned(cut=True), "connection"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else f"{one.status} {one.headers}",
+)  # fmt: skip
+def test_what_a_judge_refuses_of_one_client_fails_alone(canned: Canned, reason: str) -> None:
+    """Of twenty long and twenty short questions the short ones are rated; nobody waits; the judge is up."""
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        questions = [question(n, LONG if n % 2 else 0) for n in range(40)]
+        found = await stage.asked(*questions)
+        # Before any short one was answered there is only the canary to tell.
+        found += await stage.asked(*(question(n, LONG) for n in range(40, 50)))
+        return found, stage.up, stage.breaker.is_open, stage.clock.now - 1000, len(server.asked)
+
+    found, up, is_open, waited_s, requests = staged(by_length(canned), scene)
+    assert [one for n, one in enumerate(found[:40]) if n % 2 == 0] == ["rated"] * 20
+    assert {one for n, one in enumerate(found) if n % 2 or n >= 40} == {reason}
+    assert (up, is_open) == (1, False)
+    # Each long one waits for itself, half a second and a second, side by side; the clock adds that up.
+    assert waited_s <= 30 * 1.5
+    # Three attempts each and a canary for each at most; up to seven where parameters are left out.
+    assert requests <= 20 + 30 * 8
+
+
+def test_only_long_questions_pause_nobody() -> None:
+    """With nothing answered before, the known question tells that a 429 is one question's."""
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        first = await stage.asked(*(question(n, LONG) for n in range(12)))
+        return first, await stage.asked(question(99)), stage.up, stage.limits.pause_left_s, stage.clock.now
+
+    found = staged(by_length(refusal(429, "retry-after: 3600")), scene)
+    assert found == (["rate_limited"] * 12, ["rated"], 1, 0, 1000)
+
+
+@pytest.mark.parametrize("header", [(), ("retry-after: 1",), ("retry-after: 30",), ("retry-after: 86400",)])
+def test_a_judge_that_refuses_all_is_down_after_five(header: tuple[str, ...]) -> None:
+    """429 for everything: after five questions `judge_up` is 0, and a pause is a minute at most."""
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        found = await stage.asked(*(question(n) for n in range(5)))
+        return found, stage.up, stage.limits.pause_left_s <= 60, len(server.asked)
+
+    found, up, bounded, requests = staged([refusal(429, *header)], scene)
+    assert set(found) <= {"rate_limited", "circuit_open"}
+    assert (up, bounded) == (0, True)
+    assert requests <= 5 * 3 + 3
+
+
+@pytest.mark.parametrize(
+    "canned", [refusal(400), refusal(422), refusal(404), refusal(400, code="content_filter")]
+)
+def test_a_judge_that_refuses_the_known_question_as_well_is_down(canned: Canned) -> None:
+    """Refusals that look like one question's are everybody's if a known one is refused, too."""
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        for number in range(5):
+            await stage.asked(question(number))
+        return stage.up
+
+    assert staged([canned], scene) == 0
+
+
+def test_the_judge_comes_back_by_the_known_question() -> None:
+    """An open breaker is tried with the known question: a hostile one in front does not keep it open."""
+    down = [True]
+
+    def script(request: dict[str, Any]) -> Canned:
+        return refusal(500) if down[0] else by_length(refusal(500))(request)
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        for number in range(5):
+            await stage.asked(question(number))
+        before = stage.up
+        down[0] = False
+        stage.clock.now += 60
+        return before, await stage.asked(question(6, LONG)), await stage.asked(question(7)), stage.up
+
+    assert staged(script, scene) == (0, ["server_error"], ["rated"], 1)
+
+
+def test_a_question_that_is_too_long_is_not_asked() -> None:
+    """It is not cut either: a failure "too_long", which says how long it is."""
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        pair = Pair(Answer("x" * 6_000), Answer("y" * 6_000), "")
+        rated = await JudgeRater(stage.judge).rate(pair)
+        return rated.outcome, len(server.asked)
+
+    outcome, requests = staged([GOOD], scene, longest_chars=10_000)
+    assert isinstance(outcome, Failure)
+    assert (outcome.reason, requests) == ("too_long", 0)
+    assert "more than 10000" in outcome.detail
+
+
+def test_long_questions_leave_places_for_short_ones() -> None:
+    """While long questions hang, half of the places answer short ones."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        chars = sum(len(one["content"]) for one in request["messages"])
+        return Canned(hang=True) if chars > 20_000 else GOOD
+
+    async def scene(stage: Stage, server: Scripted) -> Any:
+        hanging = [asyncio.create_task(stage.judge.ask(question(n, 20_000))) for n in range(8)]
+        await server.hanging.wait()
+        async with asyncio.timeout(4):
+            found = await stage.asked(*(question(n) for n in range(20, 30)))
+        for one in hanging:
+            one.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+        return found
+
+    assert staged(script, scene) == ["rated"] * 10
+
+
+def test_one_text_that_an_encoder_refuses_costs_the_others_nothing() -> None:
+    """Of eight pairs in a request the one with the refused text fails, and seven have their score."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        if any("x" * 50 in text for text in request["input"]):
+            return refusal(400, code="content_filter")
+        data = [{"index": n, "embedding": [1.0, float(len(t))]} for n, t in enumerate(request["input"])]
+        return Canned(body={"object": "list", "data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}})
+
+    async def scene() -> list[Any]:
+        clock = Clock()
+        async with (
+            serving(script) as server,
+            Endpoint(base_url=server.url, model="m", api_key="", sleep=clock.sleep) as endpoint,
+        ):
+            pairs = [
+                Pair(
+                    Answer(f"The ferry leaves at {n}."),
+                    Answer("x" * 60 if n == 3 else f"At {n}."),
+                    "",
+                )
+                for n in range(8)
+            ]
+            return await EndpointEmbeddings(endpoint).score_all(pairs)
+
+    found = asyncio.run(scene())
+    assert [isinstance(one, float) for one in found] == [n != 3 for n in range(8)]
+    assert found[3].reason == "refused"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["retry-after", "retry-after-ms", "date"]),
+        st.one_of(
+            st.text(max_size=40),
+            st.sampled_from(
+                ["86400", "-1", "nan", "NaN", "inf", "1e309", "9" * 5000, "0x10",
+                 "Wed, 01 Jan 1000 00:00:00 GMT",
+                 "Wed, 01 Jan 9999 23:59:59 GMT",
+                 "Wed, 99 Jan 99999999999 00:00:00 GMT", "1_0", "٣"]
+            ),
+        ),
+    )
+)  # fmt: skip
+def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str]) -> None:
+    """Whatever a server writes, the pause is a number from 0 to 60 s, or none is asked for."""
+    asked_s = asked_pause_s(headers)
+    limits = RateLimits(clock=lambda: 0.0)
+    if asked_s is not None:
+        assert asked_s >= 0
+        limits.pause(asked_s)
+    assert 0 <= limits.pause_left_s <= 60
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(400, 599), st.lists(st.one_of(st.none(), st.text(max_size=20), st.integers())), st.text())
+def test_no_error_is_too_odd_to_read(status: int, names: list[object], message: str) -> None:
+    """Whatever an error says, it is about one request or it is not."""
+    assert about_request(status, names, message) in {None, "too_long", "refused"}
