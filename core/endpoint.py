@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
 _PATH_ENDS = (b"/", b"?", b"")
+_MOST_ENCODINGS: Final = 4
+_ELSEWHERE: Final = frozenset({"threads", "extensions"})
+"""Parts of a path: a conversation that the provider keeps, and Azure's answers from an index."""
+_DOTS: Final = frozenset({".", ".."})
+_READ_DIFFERENTLY: Final = re.compile(r"[\x00-\x1f\x7f;?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
+
+
+def api_parts(target: str) -> list[str]:
+    """The parts of a request target's path as the server behind it may read them, the empty ones left out.
+
+    Percent-encodings are undone, also several on top of each other, since some gateway on the way may do so.
+
+    Returns: what ends with the API's name and, with a slash at the end, an empty part; nothing where the path
+    may lead elsewhere: through `..`, to a conversation, or by characters that servers read differently.
+    """
+    decoded = target.partition("?")[0]
+    for _ in range(_MOST_ENCODINGS):
+        decoded = unquote(decoded)
+    parts = decoded.replace("\\", "/").split("/")
+    names = {part.strip().lower() for part in parts}
+    if unquote(decoded) != decoded or _READ_DIFFERENTLY.search(decoded) or names & (_ELSEWHERE | _DOTS):
+        return []
+    return [part for part in parts[:-1] if part] + parts[-1:] if len(parts) > 1 else []
 
 
 @dataclass(frozen=True, slots=True)

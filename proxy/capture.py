@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.endpoint import api_parts
 from evenkeel.core.exchange import Exchange
 from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
@@ -13,15 +15,15 @@ if TYPE_CHECKING:
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
-ENDPOINTS = (
-    b"/completions",  # OpenAI chat completions, and the older ones without "chat"
-    b"/responses",
-    b"/messages",  # Anthropic
+APIS: Final = frozenset(
+    {
+        "completions",  # OpenAI chat completions, and the older ones without "chat"
+        "responses",
+        "messages",  # Anthropic
+    }
 )
-"""Ends of the paths whose exchanges the replay plane can read."""
-
-STATEFUL = b"/threads/"
-"""Posting to a path with this changes a conversation that the provider keeps: never replayed."""
+"""Last parts of the paths whose exchanges the replay plane can read."""
+_LONGEST_PATH: Final = 1024
 
 KEPT_HEADERS = selector(
     [
@@ -44,7 +46,10 @@ _NO_NOTES: dict[bytes, bytes] = {}
 
 
 def capturable(method: bytes, target: bytes) -> bool:
-    """Whether an exchange can be replayed at all, judged by its request line."""
+    """Whether an exchange can be replayed at all, judged by its request line.
+
+    The path is judged as the upstream may read it, see `api_parts`; what is forwarded stays as it is.
+    """
     if method != b"POST":
         return False
     # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
@@ -52,7 +57,13 @@ def capturable(method: bytes, target: bytes) -> bool:
     if not target.startswith(b"/"):
         return False
     path = target.partition(b"?")[0] if b"?" in target else target
-    return path.endswith(ENDPOINTS) and STATEFUL not in path
+    return len(path) <= _LONGEST_PATH and _of_an_api(path)
+
+
+@lru_cache(maxsize=512)
+def _of_an_api(path: bytes) -> bool:
+    parts = api_parts(path.decode("latin-1"))
+    return bool(parts) and parts[-1] in APIS
 
 
 class Capture:

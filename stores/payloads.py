@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.exchange import Exchange, Lease
 from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
-from evenkeel.stores.sealing import SealError
+from evenkeel.stores.sealing import SealError, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
     """The lease of what `sealed` made. Where that cannot be read, the lease says why."""
     try:
         if payload:
-            return Lease(unpack_exchange(seal.open(payload, _EXCHANGE_PLACE)), expires_at, attempt)
+            return Lease(_opened(exchange_id, payload, seal), expires_at, attempt)
         fault, said = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
         fault, said = "undecryptable", str(error)
@@ -92,12 +92,19 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
     return Lease(nothing, expires_at, attempt, fault)
 
 
-def dead_body(payload: bytes, seal: Seal) -> Exchange | None:
+def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:
+    """The exchange of a row. Raises: SealError, also if somebody moved it there from another row."""
+    found = unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
+    check_name(found.id, exchange_id, _EXCHANGE_PLACE)
+    return found
+
+
+def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
     """The exchange of a dead letter; None if its bodies are forgotten or cannot be read."""
     if not payload:
         return None
     try:
-        return unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
+        return _opened(exchange_id, payload, seal)
     except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError):
         return None
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from urllib.parse import unquote
 
+from evenkeel.core.endpoint import api_parts
 from evenkeel.shadow.prompt.spans import Member, elements_of, members_of, skip_whitespace, value_at
 
 if TYPE_CHECKING:
@@ -139,10 +139,6 @@ _BY_LAST_PART: Final[dict[str, Api]] = {
     "responses": "responses",
     "messages": "messages",
 }
-_ELSEWHERE: Final = ("threads", "extensions", ".", "..")
-"""Parts of a path: a conversation that the provider keeps, Azure's answers from an index, and what leads to
-another path than it seems."""
-_MOST_ENCODINGS: Final = 4
 
 
 def api_of(path: str) -> Api | None:
@@ -150,18 +146,13 @@ def api_of(path: str) -> Api | None:
 
     Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What stands behind the
     API's name is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`), and posting to
-    the messages of a thread changes a conversation that the provider keeps. Percent-encodings are
-    undone first, also several on top of each other, since some gateway on the way may do so.
+    the messages of a thread changes a conversation that the provider keeps. The path is judged as
+    `api_parts` reads it.
     """
-    decoded = path.partition("?")[0]
-    for _ in range(_MOST_ENCODINGS):
-        decoded = unquote(decoded)
-    parts = decoded.replace("\\", "/").split("/")
-    if len(parts) == 1 or unquote(decoded) != decoded or any(part.lower() in _ELSEWHERE for part in parts):
-        return None
+    parts = api_parts(path)
     if parts[-2:] == ["chat", "completions"]:
         return "chat"
-    return _BY_LAST_PART.get(parts[-1])
+    return _BY_LAST_PART.get(parts[-1]) if parts else None
 
 
 class Part(NamedTuple):

@@ -174,7 +174,7 @@ class RedisExchangeQueue:
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
         """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
         payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
-        return dead_body(payload or b"", self._store.seal)
+        return dead_body(exchange_id, payload or b"", self._store.seal)
 
     def figures(self) -> dict[str, int]:
         """What happened since the queue was made.

@@ -189,7 +189,7 @@ class SqliteExchangeQueue:
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
         """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
         row = self._database.row("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
-        return dead_body(row[0], self._database.seal) if row else None
+        return dead_body(exchange_id, row[0], self._database.seal) if row else None
 
     def lag(self) -> Lag:
         """Count what is waiting, leased and dead."""

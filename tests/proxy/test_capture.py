@@ -81,10 +81,29 @@ async def test_streamed_and_compressed_bodies_are_kept_as_sent(relay, eventually
         (b"POST", b"/v1/threads/t1/messages", False),
         (b"POST", b"/v1/responses/r1/cancel", False),
         (b"POST", b"/v1/models?x=/chat/completions", False),
+        (b"POST", b"//v1//chat//completions", True),
+        (b"POST", b"/v1/chat%2Fcompletions", True),
+        (b"POST", b"/v1/%74hreads/t1/messages", False),
+        (b"POST", b"/v1/%2574hreads/t1/messages", False),
+        (b"POST", b"/v1/Threads/t1/messages", False),
+        (b"POST", b"/v1/threads%2Ft1/messages", False),
+        (b"POST", b"/v1\\threads\\t1/messages", False),
+        (b"POST", b"/v1/threads;x/t1/messages", False),
+        (b"POST", b"/v1/threads%3Bx/t1/messages", False),
+        (b"POST", b"/v1/threads%20/t1/messages", False),
+        (b"POST", b"/v1/threads%3F/t1/messages", False),
+        (b"POST", b"/v1/chat/completions;x", False),
+        (b"POST", b"/v1/../v1/chat/completions", False),
+        (b"POST", b"/v1/x/%2e%2E/threads/t1/messages", False),
+        (b"POST", b"/v1/./chat/completions", False),
+        (b"POST", b"/" + b"x" * 5000 + b"/chat/completions", False),
     ],
 )
 def test_only_text_endpoints_without_a_conversation_are_eligible(method, path, taken):
-    """Chat and older completions, responses and Anthropic-style messages: POST to the end of such an API."""
+    """Chat and older completions, responses and Anthropic-style messages: POST to the end of such an API.
+
+    The path is judged as servers may read it: decoded, and not at all where they differ.
+    """
     assert capturable(method, path) is taken
 
 

@@ -33,7 +33,7 @@ def payloads(data: bytes) -> None:
     """What a queue keeps is an exchange, or it says why not; what was sealed opens only unchanged."""
     for seal in (_SEAL, Seal()):
         lease = lease_of("id", data, seal, 0.0, 1)
-        assert (lease.fault == "") == (dead_body(data, seal) is not None)
+        assert (lease.fault == "") == (dead_body("id", data, seal) is not None)
     sealed = _SEAL.close(b"kept", "exchange")
     changed = data[: len(sealed)] + sealed[len(data) :]
     with contextlib.suppress(SealError):

@@ -20,6 +20,7 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.cache import SqliteRulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.stores.examples import exchange
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
@@ -125,7 +126,7 @@ def filled(open_stores):
     )
     assert log.append(verdict, Evidence(f"{WORD}?", "v", answer, None))
     asked = '{"messages": [{"role": "user", "content": "%s?"}]}' % WORD  # noqa: UP031 - braces
-    exchange = ArchivedExchange(
+    archived = ArchivedExchange(
         id="e1",
         route="main",
         path="/v1/chat/completions",
@@ -134,22 +135,22 @@ def filled(open_stores):
         model="m",
         received_at=1.0,
     )
-    assert archive.put(exchange)
+    assert archive.put(archived)
     golden = Golden(
         id="g1", route="main", path="/v1/chat/completions", request=asked, answer=answer, model="m"
     )
     goldens.approve(golden, by="someone", at=2.0)
     rulings.put("ab" * 32, f'[2, "{WORD} is missing"]'.encode())
-    return verdict, exchange
+    return verdict, archived
 
 
-def read(open_stores, verdict, exchange):
+def read(open_stores, verdict, archived):
     """Everything that was written, as it is read."""
     log, archive, goldens, rulings = open_stores()
     assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == verdict
     assert log.read_after(0, 9)[0].verdict == verdict
     assert log.evidence("v1").reference.text == f"{WORD} answered"
-    assert archive.find("e1") == archive.latest()[0] == exchange
+    assert archive.find("e1") == archive.latest()[0] == archived
     assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
     assert WORD in goldens.find("g1").request
     assert rulings.get("ab" * 32) == f'[2, "{WORD} is missing"]'.encode()
@@ -215,6 +216,41 @@ def test_documents_moved_between_rows_are_refused(tmp_path, monkeypatch):
         with pytest.raises(SealError, match="belongs to another document"):
             reading()
     assert goldens.find("two").answer.text == "two"
+
+
+def test_exchanges_moved_between_rows_of_the_queue_are_dead_letters(backend):
+    """Neither one that waits nor a dead letter is read as another, in the file and in Redis."""
+    place = backend.opened(seal=seal(FIRST))
+    queue = backend.queue(place)
+    one, two = exchange(1), exchange(2)
+    assert queue.put([one, two]) == 2
+    _swap(place, ("exchanges", "main", "payload:"), one.id, two.id)
+    leases = queue.reserve(2, 60.0)
+    assert [(lease.exchange.id, lease.fault) for lease in leases] == [
+        (one.id, "undecryptable"),
+        (two.id, "undecryptable"),
+    ]
+    assert all(lease.exchange.request_body == b"" for lease in leases)
+    _swap(place, ("exchanges", "main", "payload:"), one.id, two.id)
+    for each in (one, two):
+        queue.bury(each.id, "broken")
+    assert queue.dead_exchange(one.id) == one
+    _swap(place, ("dead_exchanges", "main", "dead-payload:"), one.id, two.id)
+    assert (queue.dead_exchange(one.id), queue.dead_exchange(two.id)) == (None, None)
+
+
+def _swap(place, where, one, two):
+    """Exchange the payloads of two rows behind the back of the queue."""
+    table, section, prefix = where
+    if isinstance(place, Database):
+        payloads = dict(place.rows(f"SELECT id, payload FROM {table}"))
+        with place.write() as connection:
+            for name, other in ((one, two), (two, one)):
+                connection.execute(f"UPDATE {table} SET payload = ? WHERE id = ?", (payloads[other], name))
+        return
+    names = [place.key(section, f"{prefix}{name}") for name in (one, two)]
+    first, second = place.client.mget(names)
+    place.client.mset({names[0]: second, names[1]: first})
 
 
 def _rulings(place):
