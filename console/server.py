@@ -3,7 +3,8 @@
 Whoever reaches the port can open connections, also without a token, and `/healthz` and `/metrics` must answer
 all the same. So a head has to arrive in time and within a size; there are only so many connections, of which
 the one that has waited longest for a head makes room for a new one; and only so many requests are worked on
-at once, the probes' not among them.
+at once, the probes' not among them. With TLS a connection takes its place when it is accepted: its handshake
+is part of the wait for its first head.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _MOST_HEAD_BYTES: Final = 64 << 10
 _MOST_CONNECTIONS: Final = 256
 _RESERVED_CONNECTIONS: Final = 32
 """As many more may be open while all others have requests that are worked on: probes get through."""
+_ACCEPT_AGAIN_S: Final = 0.05
 _MOST_REQUESTS: Final = 64
 """Worked on at once, besides the probes'."""
 _PROBES: Final = frozenset({"/healthz", "/metrics", "/readyz"})
@@ -60,8 +62,8 @@ async def serving(
             proxy_headers=False,  # else whoever asks from this machine could say to ask from elsewhere
             lifespan="on",
             timeout_graceful_shutdown=2,
-            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
-        )
+        ),
+        tls,
     )
     task = asyncio.create_task(server.serve(sockets))
     try:
@@ -72,7 +74,45 @@ async def serving(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: a process here ends in its own order."""
+    """uvicorn without its signal handlers: a process here ends in its own order.
+
+    With TLS it accepts connections itself: a loop's server says nothing of a connection before the end of its
+    handshake, so that nobody could count it.
+    """
+
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+        super().__init__(config)
+        self._tls = tls
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, then listen."""
+        if self._tls is None:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        if self.started:
+            accepting = (self._accept(sock, self._tls) for sock in sockets or ())
+            self._accepting = [asyncio.create_task(one) for one in accepting]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, then end the connections."""
+        for one in self._accepting:
+            one.cancel()
+        await super().shutdown(sockets)
+
+    async def _accept(self, sock: socket.socket, tls: ssl.SSLContext) -> None:
+        sock.listen(_MOST_CONNECTIONS)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(sock)
+            except OSError:  # It has left already, or this process has no descriptor left for it.
+                await asyncio.sleep(_ACCEPT_AGAIN_S)
+                continue
+            connection = _Connection(self.config, self.server_state, self.lifespan.state, loop)
+            connection.shake_hands(accepted, tls)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -83,6 +123,7 @@ class _Server(uvicorn.Server):
 class _Connection(HttpToolsProtocol):
     """A connection that has to bring its requests in time, and may have to make room."""
 
+    _handshake: asyncio.Task[None] | None = None
     _deadline: asyncio.TimerHandle | None = None
     _waits_since: float = 0.0
     _head_bytes: int = 0
@@ -93,15 +134,33 @@ class _Connection(HttpToolsProtocol):
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 
+    def shake_hands(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
+        """Take a place for an accepted connection, which is made once it is encrypted."""
+        self._handshake = self.loop.create_task(self._encrypt(accepted, tls))
+        self._handshake.add_done_callback(lambda _: None if self.transport else accepted.close())
+        self._take_place()
+
+    async def _encrypt(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
+        try:
+            await self.loop.connect_accepted_socket(lambda: self, accepted, ssl=tls)
+        except OSError:  # It left, has no certificate, or speaks no TLS.
+            self.drop()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take its place, or that of the one that has waited longest."""
-        crowded = len(self.connections) >= _MOST_CONNECTIONS
-        waiting = [one for one in self.connections if isinstance(one, _Connection) and one.waits]
-        full = len(self.connections) >= _MOST_CONNECTIONS + _RESERVED_CONNECTIONS
+        """Take its place, which an encrypted connection already has."""
         super().connection_made(transport)
-        if crowded and waiting:
+        if self._handshake is None:
+            self._take_place()
+        self._handshake = None
+
+    def _take_place(self) -> None:
+        """Make room if there is none: the connection that has waited longest goes, or else this one."""
+        others = self.connections - {self}
+        waiting = [one for one in others if isinstance(one, _Connection) and one.waits]
+        self.connections.add(self)
+        if len(others) >= _MOST_CONNECTIONS and waiting:
             min(waiting, key=lambda one: one._waits_since).drop()  # noqa: SLF001 - of this class
-        elif full:
+        elif len(others) >= _MOST_CONNECTIONS + _RESERVED_CONNECTIONS:
             self.drop()
             return
         self._wait(_HEAD_S)
@@ -110,7 +169,17 @@ class _Connection(HttpToolsProtocol):
         """Close at once."""
         self.connections.discard(self)  # Now: others may come before the loop says that it is gone.
         self._stop_waiting()
-        self.transport.abort()
+        if self._handshake is not None:
+            self._handshake.cancel()
+        elif self.transport is not None:
+            self.transport.abort()
+
+    def shutdown(self) -> None:
+        """End it with the server; a handshake is not waited for."""
+        if self._handshake is not None:
+            self.drop()
+        else:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Read some of a request, which has to arrive in time."""
@@ -154,7 +223,9 @@ class _Connection(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        if not self.transport.is_closing():
+        if self._handshake is not None:
+            self.drop()
+        elif not self.transport.is_closing():
             if self.waits:
                 self.transport.write(_TOO_SLOW)
             self.transport.close()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 
 import httpx2
 import pytest
+import uvloop
 from litestar import Litestar, get
 
+from evenkeel.console import server
 from evenkeel.console.access import TokenGuard
+from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
 from testing.certificates import Authority
@@ -94,6 +98,94 @@ def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, m
     assert asked(admin, trusting(authority)) == [401]
     monkeypatch.setenv("SOME_TOKEN", "letmein-letmein-letmein")
     assert asked(admin, trusting(authority)) == [200]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request):
+    """Runs a scene on each of the loops that the port is served on."""
+    factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
+
+    def run(scene):
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(asyncio.wait_for(scene, 60))
+
+    return run
+
+
+@contextlib.asynccontextmanager
+async def encrypted(authority):
+    """The probes over TLS; yields the port."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.signed("server"))
+    sock = socket.create_server(("127.0.0.1", 0))
+    sock.setblocking(False)
+    async with serving(create_probes(lambda: b"up 1\n" * 100_000, dict), [sock], context):
+        yield sock.getsockname()[1]
+
+
+async def probed(port, authority, path="/healthz"):
+    """The whole answer to a request over TLS."""
+    reader, writer = await asyncio.open_connection("localhost", port, ssl=trusting(authority))
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+def test_half_a_handshake_is_a_connection_that_waits(run, authority):
+    """Of 400 that never finish theirs, 256 at most stay open; the oldest make room and probes are answered."""
+
+    async def scene():
+        async with encrypted(authority) as port:
+            hanging = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
+            for _, writer in hanging:
+                writer.write(b"\x16\x03\x01\x02\x00\x01")  # The beginning of a ClientHello.
+            assert (await probed(port, authority)).startswith(b"HTTP/1.1 200")
+            reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
+            await asyncio.wait(reading[:145], timeout=20)
+            still_open = [task for task in reading if not task.done()]
+            assert 0 < len(still_open) <= 256
+            assert not any(task.done() for task in reading[-200:]), "the newest stay"
+            for task in still_open:
+                task.cancel()
+            for _, writer in hanging:
+                writer.close()
+
+    run(scene())
+
+
+def test_a_handshake_has_to_end_in_time(run, authority, monkeypatch):
+    """One that says nothing is closed after the time that a head has, without a word."""
+    monkeypatch.setattr(server, "_HEAD_S", 0.1)
+
+    async def scene():
+        async with encrypted(authority) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                assert await asyncio.wait_for(reader.read(), 20) == b""
+            finally:
+                writer.close()
+
+    run(scene())
+
+
+def test_what_is_no_handshake_ends_the_connection(run, authority):
+    """Plain HTTP gets no HTTP, and one that leaves in the middle is forgotten; others are served."""
+
+    async def scene():
+        async with encrypted(authority) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                assert b"HTTP" not in await reader.read()
+            writer.close()
+            _, gone = await asyncio.open_connection("127.0.0.1", port)
+            gone.transport.abort()
+            whole = await probed(port, authority, "/metrics")
+            assert whole.endswith(b"up 1\n" * 100_000)
+
+    run(scene())
 
 
 def test_old_versions_of_tls_are_not_spoken(tmp_path, authority):
