@@ -21,6 +21,8 @@ FORCED_FALSE: Final = ("stream", "store", "background")
 """Sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
 CHOICES: Final = ("n", "best_of")
 """Reduced to 1: only the first choice is compared, and further ones cost as much again."""
+_TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
+"""Values of `service_tier` that are sent again; another one makes the same answer dearer than its price."""
 _NEEDS_A_STREAM: Final = "stream_options"
 """Servers reject it without a stream."""
 
@@ -55,7 +57,7 @@ _FORM: Final = frozenset({
 })  # fmt: skip
 
 _CHAT: Final = frozenset({
-    "messages", "modalities", "prediction", "functions", "function_call",
+    "messages", "modalities", "functions", "function_call",
     # how open servers render the prompt and the reasoning
     "chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "documents",
     "mm_processor_kwargs", "media_io_kwargs", "tool_prompt", "think", "enable_thinking", "thinking_budget",
@@ -120,6 +122,7 @@ _OFTEN_LEFT_OUT: Final = PERSONAL | {
     "custom_logit_processor", "kv_transfer_params", "enable_search", "web_search_options", "tools",
     "container",
     "mcp_servers",
+    "prediction",
 }  # fmt: skip
 OTHER: Final = "other"
 """Stands for a member whose name a client could have made up: names are labels of a counter."""
@@ -150,6 +153,8 @@ def replay_changes(members: Iterable[Member], api: Api) -> dict[str, str | None]
     for member in members:
         if member.key in FORCED_FALSE and member.value.decoded is not False:
             changes[member.key] = "false"
+        elif member.key == "service_tier" and member.value.decoded not in _TIERS:
+            changes[member.key] = None
         elif member.key in CHOICES and not _at_most_one(member.value.decoded):
             changes[member.key] = "1"
     if api == "responses" and all(member.key != "store" for member in members):

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from evenkeel.shadow.prompt.body import Api
     from evenkeel.shadow.prompt.view import PromptView
 
 
@@ -25,7 +24,7 @@ class Refusal:
 
     reason: str
     """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
-    "stateful", "background", "audio_output", "stored_prompt", "several_prompts" or "echo"."""
+    "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
     detail: str
     """One sentence for people; holds no prompt text."""
 
@@ -37,7 +36,7 @@ def refusal(view: PromptView) -> Refusal | None:
     never executed. Tools that the provider runs itself are: searching, computing and reaching other
     servers has effects and costs, and its results change by the minute.
     """
-    return next(_any_api(view), None) or next(_REASONS[view.api](view), None)
+    return next(_any_api(view), None) or next(_one_api(view), None)
 
 
 def _any_api(view: PromptView) -> Iterator[Refusal]:
@@ -47,6 +46,7 @@ def _any_api(view: PromptView) -> Iterator[Refusal]:
     yield from _searching_members(view)
     yield from _searching_models(view)
     yield from _tools(view)
+    yield from _media(view)
     if _names_remote_content(view):
         yield Refusal("remote_content", "the provider would fetch a file or picture from elsewhere again")
 
@@ -58,6 +58,18 @@ def _stateful(view: PromptView) -> Iterator[Refusal]:
     for key in _STATE:
         if view.get(key) is not None:
             yield Refusal("stateful", f"'{key}' continues a conversation that the provider keeps")
+    messages = view.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        spoken = message.get("audio") if isinstance(message, dict) else None
+        if isinstance(spoken, dict) and spoken.get("id"):
+            yield Refusal("stateful", "an earlier answer in speech is kept by the provider")
+
+
+def _one_api(view: PromptView) -> Iterator[Refusal]:
+    if view.api == "completions":
+        yield from _completions(view)
+    elif view.api == "responses":
+        yield from _responses(view)
 
 
 _ON_ITS_OWN: Final = re.compile(
@@ -65,7 +77,7 @@ _ON_ITS_OWN: Final = re.compile(
       search | brows | grounding | retriev | plugin | connector | mcp | datasource | knowledge | vectorstore
     | (?:code|python) (?:interpreter|execution|exec) | computeruse | urlcontext | webfetch | builtintool
     | serversidetool | servertool | toolresources | compound | agentreference
-    | \A (?: agent | container | toolset s? | toolkit s? | tools ) \Z
+    | \A (?: agent (?: id )? | container | toolset s? | toolkit s? | tools ) \Z
     """,
     re.VERBOSE,
 )
@@ -97,7 +109,7 @@ def _is_off(value: Any) -> bool:
 
 
 _SEARCHING_MODEL: Final = re.compile(
-    r":online\b|-online\Z|search-(?:preview|api)|deep-?research|(?:\A|/)sonar(?:-|\Z)|(?:\A|/)compound(?:-|\Z)",
+    r":online\b|-online\Z|search-(?:preview|api)|deep-?research|(?:\A|/)(?:sonar|compound)(?:[-:]|\Z)",
     re.IGNORECASE,
 )
 
@@ -206,22 +218,30 @@ def _responses(view: PromptView) -> Iterator[Refusal]:
     items = given if isinstance(given, list) else ()
     if any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items):
         yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
+    if any(_is_kept_picture(item) for item in items):
+        yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
     if view.get("background"):
         yield Refusal("background", "the request runs in the background; its answer comes later")
     if view.get("prompt") is not None:
         yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
-    yield from _audio(view)
 
 
-def _audio(view: PromptView) -> Iterator[Refusal]:
-    modalities = view.get("modalities")
-    if isinstance(modalities, list) and "audio" in modalities:
-        yield Refusal("audio_output", "the answer is speech, which cannot be compared")
+def _is_kept_picture(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "image_generation_call" and not item.get("result")
 
 
-_REASONS: Final[dict[Api, Callable[[PromptView], Iterator[Refusal]]]] = {
-    "chat": _audio,
-    "completions": _completions,
-    "responses": _responses,
-    "messages": _audio,
-}
+def _media(view: PromptView) -> Iterator[Refusal]:
+    """Answers that are not text, asked for by `modalities` or a vendor's name for it, however deep."""
+    waiting = [("modalities", view.get("modalities")), *view.members_left_out]
+    while waiting:
+        key, value = waiting.pop()
+        if not key.lower().endswith("modalities"):
+            waiting += value.items() if isinstance(value, dict) else ()
+            continue
+        kinds = {
+            str(one).lower() for one in (value if isinstance(value, list | dict) else (value or "text",))
+        }
+        if "audio" in kinds:
+            yield Refusal("audio_output", "the answer is speech, which cannot be compared")
+        elif kinds - {"text"}:
+            yield Refusal("media_output", "the answer holds pictures, which cost more and cannot be compared")

@@ -134,7 +134,7 @@ async def probed(port, authority, path="/healthz"):
 
 
 def test_half_a_handshake_is_a_connection_that_waits(run, authority):
-    """Of 400 that never finish theirs, 256 at most stay open; the oldest make room and probes are answered."""
+    """Of 400 that never finish theirs, 256 at most stay open; the oldest make room for probes."""
 
     async def scene():
         async with encrypted(authority) as port:
