@@ -609,5 +609,5 @@ class Endpoint:
 
 
 def _says_nothing_bad(refused: Fault | None) -> bool:
-    """Whether the canary was answered, or not asked for want of money."""
+    """Whether the canary was answered, or not asked for want of budget."""
     return refused is None or refused.reason == "budget"

@@ -1,7 +1,8 @@
 """Replays: sends a variant to the upstream the original went to, and reads the answer.
 
-A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay to that
-upstream waits: shadow calls must not take the quota of the application's own requests.
+A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay of that route waits
+that is at least as large as the smallest one refused: shadow calls must not take the quota of the
+application's own requests. Other routes go on, and so do smaller requests until one is refused as well.
 
 A refusal is quoted as far as it helps: short, on one line, and without secrets.
 """
@@ -23,7 +24,7 @@ from evenkeel.core.budget import NOTHING
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.faults import asked_pause_s
+from evenkeel.llm.faults import about_request, asked_pause_s
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
@@ -144,6 +145,8 @@ class Target:
     """The shadow credential and the like. Never logged."""
     unix_path: str | None = None
     """File name of the Unix socket to connect to, in place of the URL's host."""
+    route: str = ""
+    """Whose replays wait when the upstream throttles."""
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
@@ -190,6 +193,28 @@ async def _received(response: httpx2.Response) -> _Received:
     return _Received(response.status_code, response.headers, b"".join(pieces))
 
 
+class _Throttle:
+    """How long the replays of a route to an upstream wait."""
+
+    def __init__(self, limits: RateLimits) -> None:
+        self._limits = limits
+        self._smallest = 0
+        """Bytes of the smallest request that was refused in this pause."""
+
+    def left_s(self, size: int) -> float:
+        """Seconds that a request of so many bytes waits."""
+        return self._limits.pause_left_s if size >= self._smallest else 0.0
+
+    async def rest(self, size: int, patience_s: float) -> float | None:
+        """Wait; returns the seconds waited, None as soon as it is clear that it takes longer."""
+        return await self._limits.rest(patience_s) if self.left_s(size) else 0.0
+
+    def refused(self, size: int, pause_s: float) -> None:
+        """Note that a request of this size was refused."""
+        self._smallest = min(self._smallest, size) if self._limits.pause_left_s else size
+        self._limits.pause(pause_s)
+
+
 class Replayer:
     """Sends variants under a concurrency limit shared by all routes."""
 
@@ -201,7 +226,20 @@ class Replayer:
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         user_agent: str = "evenkeel",
+        patience_s: float = math.inf,
     ) -> None:
+        """Build the clients; nothing is sent.
+
+        Args:
+            concurrency: Replays under way at once.
+            timeout_s: Limit of one attempt, in seconds.
+            clock: Seconds.
+            sleep: Waits so many seconds.
+            user_agent: Of the requests.
+            patience_s: How long a replay waits for a throttling upstream, all attempts together. One that
+                would wait for longer fails: where replays of several routes share a worker, those of one
+                that throttles must not take all places.
+        """
         self._timeout_s = timeout_s
         self._limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         self._headers = {"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"}
@@ -209,8 +247,9 @@ class Replayer:
         self._slots = asyncio.Semaphore(concurrency)
         self._clock = clock
         self._sleep = sleep
-        self._pauses: dict[str, RateLimits] = {}
-        """What each upstream asked for, by its host."""
+        self._patience_s = patience_s
+        self._throttles: dict[tuple[str, str], _Throttle] = {}
+        """By route and host of the upstream."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -252,26 +291,55 @@ class Replayer:
 
         Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed.
         """
-        outcome: Replay | Failure = _failure("budget", "the day's budget does not allow the call")
-        async with self._slots:
-            for attempt in range(1, _ATTEMPTS + 1):
-                await self._pauses_of(target).rest(math.inf)
-                if budget and not await asyncio.to_thread(budget.reserve, estimate):
+        throttle = self._throttle_of(target)
+        patience_s = self._patience_s
+        for attempt in range(1, _ATTEMPTS + 1):
+            rested_s = await self._place(throttle, len(body), patience_s)
+            if rested_s is None:
+                if attempt > 1:
                     break
+                return _failure("rate_limited", "not sent: the upstream asked replays of this route to pause")
+            patience_s -= rested_s
+            try:
+                if budget and not await asyncio.to_thread(budget.reserve, estimate):
+                    if attempt > 1:
+                        break
+                    return _failure("budget", "the day's budget does not allow the call")
                 with observed() as report:
                     started = self._clock()
                     response = await self._post(target, body, report.headers)
                     if budget and _is_free(response):
                         await asyncio.to_thread(budget.settle, estimate, NOTHING)
                     if isinstance(response, _Unanswered):
-                        outcome = response.failure
+                        outcome: Replay | Failure = response.failure
                     else:
                         outcome = self._read(target, response, self._clock() - started, api)
                     report.ended(_result(outcome))
-                if isinstance(response, _Unanswered) or response.status_code not in _THROTTLED:
-                    break
-                self._throttle(target, response, attempt)
+            finally:
+                self._slots.release()
+            if isinstance(response, _Unanswered) or response.status_code not in _THROTTLED:
+                break
+            if isinstance(outcome, Failure) and outcome.reason == "rejected":
+                break
+            asked = asked_pause_s(response.headers)
+            throttle.refused(len(body), min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
         return outcome
+
+    async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
+        """Take one of the places for replays when the upstream wants no pause; holds none while it waits.
+
+        Returns: seconds rested; None, without a place, if it would take more than `patience_s`.
+        """
+        rested_s = 0.0
+        while True:
+            more_s = await throttle.rest(size, patience_s - rested_s)
+            if more_s is None:
+                return None
+            rested_s += more_s
+            await self._slots.acquire()
+            if not throttle.left_s(size):
+                return rested_s
+            self._slots.release()
 
     async def _post(self, target: Target, body: bytes, further: Mapping[str, str]) -> _Received | _Unanswered:
         request = self._client(target.unix_path).stream(
@@ -293,15 +361,11 @@ class Replayer:
             lost = _failure("connection", f"{type(error).__name__}: {error}")
             return _Unanswered(lost, not isinstance(error, _NEVER_SENT))
 
-    def _pauses_of(self, target: Target) -> RateLimits:
-        host = target.unix_path or httpx2.URL(target.url).netloc.decode()
-        if host not in self._pauses:
-            self._pauses[host] = RateLimits(clock=self._clock, sleep=self._sleep)
-        return self._pauses[host]
-
-    def _throttle(self, target: Target, response: _Received, attempt: int) -> None:
-        asked = asked_pause_s(response.headers)
-        self._pauses_of(target).pause(min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
+    def _throttle_of(self, target: Target) -> _Throttle:
+        key = target.route, target.unix_path or httpx2.URL(target.url).netloc.decode()
+        if key not in self._throttles:
+            self._throttles[key] = _Throttle(RateLimits(clock=self._clock, sleep=self._sleep))
+        return self._throttles[key]
 
     def _read(self, target: Target, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
         headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
@@ -309,7 +373,10 @@ class Replayer:
             credentials = [value for _, value in target.headers]
             # Upstreams repeat parts of a key that they do not know.
             wordy = response.status_code != _KEY_UNKNOWN
-            return _refused(response, excerpt(headers, response.body, credentials, message=wordy))
+            said = excerpt(headers, response.body, credentials, message=wordy)
+            error = _error(headers, response.body)
+            own = about_request(response.status_code, map(error.get, _NAMES), str(error.get("message", "")))
+            return _refused(response, said, own=own is not None)
         try:
             return Replay(read_answer(headers, response.body, api=api), duration_s)
         except UnreadableBody as error:
@@ -324,8 +391,14 @@ def _is_free(response: _Received | _Unanswered) -> bool:
     return _FIRST_ERROR_STATUS <= status < _FIRST_SERVER_ERROR and status != _TIMED_OUT
 
 
-def _refused(response: _Received, said: str) -> Failure:
-    """An answer that is an error, with what the upstream says about it."""
+def _refused(response: _Received, said: str, *, own: bool) -> Failure:
+    """An answer that is an error, with what the upstream says about it.
+
+    Args:
+        response: The answer.
+        said: Its error in a line.
+        own: Whether it is about this variant and no other.
+    """
     status = response.status_code
     # Advice stands behind a semicolon, and whoever has better advice looks for it.
     because = f" ({said.replace(';', ',')})" if said else ""
@@ -333,9 +406,9 @@ def _refused(response: _Received, said: str) -> Failure:
         return _failure(
             "unauthorized", f"the upstream answered {status} to a replay{because}; set a shadow credential"
         )
-    if status in _THROTTLED:
+    if status in _THROTTLED and not own:
         return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times{because}")
-    if status >= _FIRST_SERVER_ERROR:
+    if status >= _FIRST_SERVER_ERROR and not own:
         return _failure("server_error", f"the upstream answered {status}{because}")
     return _failure("rejected", f"the upstream answered {status} to the variant{because}")
 

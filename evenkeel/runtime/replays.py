@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.references import Reference, ReferenceStore
 
 
+_PATIENCE_S = 10.0
+"""How long a replay waits for an upstream that throttles: it has one of the worker's places meanwhile."""
 _VERSION_HEADER = "anthropic-version"
 """The one header of a client that a replay repeats: the messages API refuses requests without it."""
 
@@ -158,7 +160,10 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
         kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
         return Target(
-            f"{upstream.origin}{path}", (*kept, *headers[exchange.route][place]), upstream.unix_path
+            f"{upstream.origin}{path}",
+            (*kept, *headers[exchange.route][place]),
+            upstream.unix_path,
+            exchange.route,
         )
 
     return target
@@ -187,7 +192,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         upstream = route.upstreams[place]
         further = (_MESSAGES_VERSION,) if api_of(reference.path) == "messages" else ()
         carried = (*further, *headers[reference.route][place])
-        return Target(upstream.url(reference.path), carried, upstream.unix_path)
+        return Target(upstream.url(reference.path), carried, upstream.unix_path, reference.route)
 
     return target
 
@@ -232,6 +237,7 @@ def replayer(settings: Settings) -> Replayer:
         concurrency=settings.shadow.concurrency,
         timeout_s=settings.shadow.timeout_s,
         user_agent=f"evenkeel/{VERSION}",
+        patience_s=_PATIENCE_S,
     )
 
 

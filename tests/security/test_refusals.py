@@ -20,6 +20,7 @@ from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime.instruments import JudgeHealth
+from evenkeel.shadow.replay import Replayer, Target
 from tests.llm.scripted import Canned, Clock, Scripted, said, serving
 
 if TYPE_CHECKING:
@@ -292,3 +293,46 @@ def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str
 def test_no_error_is_too_odd_to_read(status: int, names: list[object], message: str) -> None:
     """Whatever an error says, it is about one request or it is not."""
     assert about_request(status, names, message) in {None, "too_long", "refused"}
+
+
+def test_one_routes_throttle_pauses_that_route_alone() -> None:
+    """While route A wants a pause its long replays fail; its short ones and those of route B go out."""
+    clock = Clock()
+
+    def script(request: dict[str, Any]) -> Canned:
+        chars = len(request["messages"][0]["content"])
+        return refusal(429, "retry-after: 60") if chars > LONG and request["model"] == "a" else GOOD
+
+    def body(model: str, chars: int) -> bytes:
+        return json.dumps({"model": model, "messages": [{"role": "user", "content": "x" * chars}]}).encode()
+
+    async def scene() -> list[str]:
+        async with serving(script) as server:
+            replayer = Replayer(concurrency=1, timeout_s=5, clock=clock, sleep=clock.sleep, patience_s=10)
+            url = f"{server.url}/chat/completions"
+            sent = [("a", 5_000), ("a", 6_000), ("a", 50), ("b", 5_000), ("b", 6_000)]
+            try:
+                found = [await replayer.send(Target(url, route=one), body(one, size)) for one, size in sent]
+            finally:
+                await replayer.close()
+            return [one.reason if isinstance(one, Failure) else "answered" for one in found]
+
+    assert asyncio.run(scene()) == ["rate_limited", "rate_limited", "answered", "answered", "answered"]
+    assert clock.waited == []
+
+
+def test_a_429_about_the_size_of_a_replay_is_its_own() -> None:
+    """It is not sent again, nobody waits, and the reason quotes the upstream."""
+    clock = Clock()
+    canned = refusal(429, "retry-after: 60", message="Request too large for gpt-4o on tokens per min (TPM)")
+
+    async def scene() -> Any:
+        async with serving([canned]) as server:
+            replayer = Replayer(concurrency=1, timeout_s=5, clock=clock, sleep=clock.sleep)
+            found = await replayer.send(Target(f"{server.url}/chat/completions"), b"{}")
+            await replayer.close()
+            return found, len(server.asked)
+
+    found, requests = asyncio.run(scene())
+    assert (found.reason, requests, clock.waited) == ("rejected", 1, [])
+    assert "Request too large" in found.detail
