@@ -415,7 +415,7 @@ async def _soak(folder: Path, minutes: float, rate: float) -> tuple[Traffic, dic
             }
         ],
         "listen": {"port": data},
-        "admin": {"port": admin},
+        "admin": {"port": admin, "open_on_loopback": True},
         "data_dir": str(folder / "data"),
         "judge": {"base_url": f"http://127.0.0.1:{judge}/v1", "model": "simulated-judge"},
         "rewriter": {"base_url": f"http://127.0.0.1:{judge}/v1", "model": "simulated-rewriter"},

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import hmac
 import logging
-import math
-import re
 import secrets
 import time
 from collections import OrderedDict
@@ -30,20 +29,18 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from litestar.config.csrf import CSRFConfig
-from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException, PermissionDeniedException
-from litestar.response.base import ASGIResponse
 from litestar.template.base import csrf_token
 
 from evenkeel.stores.audit_log import KNOWN_BY, Action, is_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from litestar import Request
     from litestar.connection import ASGIConnection
     from litestar.handlers import BaseRouteHandler
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import Scope
 
     from evenkeel.stores.audit_log import ActionLog, KnownBy, What
 
@@ -167,18 +164,23 @@ def form_token(request: Request[Any, Any, Any]) -> str:
 
 
 def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard that refuses requests which a page of another site has caused.
+    """A guard that refuses requests which a page of another site has caused."""
+    if comes_from_elsewhere(connection.scope):
+        raise PermissionDeniedException("The request comes from a page of another site.")
+
+
+def comes_from_elsewhere(scope: Scope) -> bool:
+    """Whether a page of another site has caused a request.
 
     Programs that are no browsers say nothing of their origin and pass.
     """
-    site = connection.headers.get("sec-fetch-site")
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    site = headers.get(b"sec-fetch-site")
     if site is not None:
-        own = site in _OWN
-    else:  # An older browser, or one that does not trust plain HTTP to another machine.
-        origin = connection.headers.get("origin")
-        own = origin in (None, "null") or origin.partition("://")[2] == connection.headers.get("host")
-    if not own:
-        raise PermissionDeniedException("The request comes from a page of another site.")
+        return site not in _OWN
+    # An older browser, or one that does not trust plain HTTP to another machine.
+    origin = headers.get(b"origin")
+    return origin not in (None, "null") and origin.partition("://")[2] != headers.get(b"host")
 
 
 def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
@@ -186,14 +188,6 @@ def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRout
     kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException("Send the body as application/json.", status_code=415)
-
-
-_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-"""Probes of an orchestrator: they say nothing about content."""
-
-_METRICS_PATH = "/metrics"
-_LOCAL = "localhost"
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,102 +273,20 @@ class Failures:
         return client
 
 
-class TokenGuard:
-    """An ASGI application that asks for a token, as a bearer or as any user's password, or for a login.
+class Tokens:
+    """Tokens and who they stand for; looked at only so often when wrong ones come."""
 
-    Browsers show their own password dialogue for a token. Where nothing is asked for, all requests pass that
-    are for an address, for `localhost` or for one of the names given.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        token: str | None,
-        hosts: Collection[str] = (),
-        people: Iterable[tuple[str, Visitor]] = (),
-        login: LoginProxy | None = None,
-        metrics_token: str | None = None,
-        failures: Failures | None = None,
-    ) -> None:
-        """Put the guard in front of an application.
-
-        Args:
-            app: What is guarded.
-            token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
-            hosts: Names, without a port, under which the application is reached; with a token none means any.
-            people: Tokens of single people, with who they are.
-            login: Who else is believed about names.
-            metrics_token: Reads `/metrics`, and nothing else.
-            failures: Counts failed log-ins.
-        """
-        self._app = app
-        known = [(own.encode(), visitor) for own, visitor in people]
-        shared = Visitor(role="viewer") if known or login else Visitor()
-        self._tokens = (*known, *([(token.encode(), shared)] if token else []))
-        self._metrics_token = metrics_token.encode() if metrics_token else None
+    def __init__(self, tokens: Iterable[tuple[str, Visitor]], failures: Failures | None = None) -> None:
+        """Args: tokens: with who has them. failures: counts wrong ones."""
+        self._tokens = tuple((token.encode(), visitor) for token, visitor in tokens)
+        self._by_mark = {self.mark(token): visitor for token, visitor in self._tokens}
         self._failures = failures or Failures()
-        self._login = login
-        self._hosts = frozenset(host.lower() for host in hosts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 401 (not known), 403 (no login), 421 (for another name) or 429."""
-        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
-            await send({"type": "websocket.close", "code": 1008, "reason": ""})
-            return
-        if scope["type"] != ScopeType.HTTP or scope["path"] in _OPEN_PATHS:
-            await self._app(scope, receive, send)
-            return
-        found = self._visitor(scope)
-        if isinstance(found, Visitor):
-            own: Any = scope
-            own[SCOPE_KEY] = found
-            await self._app(scope, receive, send)
-        else:
-            await found(scope, receive, send)
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._tokens)
 
-    def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
-        """Who is asking, or why they are not let in."""
-        given = _token_in(dict(scope["headers"]).get(b"authorization", b""))
-        client = (scope.get("client") or ("",))[0]
-        visitor = self._scraper(given, scope["path"])
-        # A scraper is let in all the same: others at its address must not be able to stop it.
-        wait_s = self._failures.wait_s(client) if given and self._tokens and visitor is None else 0.0
-        if wait_s:
-            return _throttled(wait_s)
-        visitor = visitor or self._by_token(given)
-        by_token = visitor is not None
-        if visitor is None and self._login is not None:
-            visitor = self._login.visitor(scope)
-        if visitor is None and not self._tokens and self._login is None:
-            visitor = Visitor()
-        # A page whose name was pointed here knows no token; what else lets a request in, it could send.
-        checked = self._hosts or (visitor is not None and not by_token)
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if checked and not (len(hosts) == 1 and self._means_this(hosts[0])):
-            body = (
-                b"This port is not known by that name. Use an address or localhost, "
-                b"or put the name into the setting admin.hosts.\n"
-            )
-            return ASGIResponse(body=body, status_code=421)
-        if visitor is None and given and self._tokens:
-            self._note_failure(client, scope["path"])
-        return visitor or self._refusal()
-
-    def _note_failure(self, client: str, path: str) -> None:
-        """Count a wrong token, and log it without the token."""
-        failed = self._failures.count(client)
-        _log.warning("wrong token from %s for %r (%d in a minute)", client or "?", path[:100], failed)
-        if failed == self._failures.MOST:
-            _log.warning("no more tokens are taken from %s until the minute is over", client or "?")
-
-    def _scraper(self, given: bytes, path: str) -> Visitor | None:
-        """A reader, if it asks for the metrics with the token for them."""
-        token = self._metrics_token
-        if token is None or not hmac.compare_digest(given, token) or path != _METRICS_PATH:
-            return None
-        return Visitor(role="viewer")
-
-    def _by_token(self, given: bytes) -> Visitor | None:
+    def find(self, given: bytes) -> Visitor | None:
         """Whose token it is. Compares with all of them, so that the time tells nothing."""
         found = None
         for token, visitor in self._tokens:
@@ -382,41 +294,22 @@ class TokenGuard:
                 found = visitor
         return found
 
-    def _refusal(self) -> ASGIResponse:
-        if not self._tokens:
-            body = b"Nobody is named by the login proxy: sign in there, and ask through it.\n"
-            return ASGIResponse(body=body, status_code=403)
-        body = b"The admin token is needed: as bearer token, or as the password of any user.\n"
-        challenge = {"www-authenticate": 'Basic realm="evenkeel", charset="UTF-8"'}
-        return ASGIResponse(body=body, status_code=401, headers=challenge)
+    @staticmethod
+    def mark(token: bytes) -> str:
+        """What stands for a token in a session: it ends when the token is another one."""
+        return hashlib.sha256(b"evenkeel session " + token).hexdigest()[:32]
 
-    def _means_this(self, host: str) -> bool:
-        """Whether a `Host` is an address, which nobody can point elsewhere, or a name of this machine."""
-        match = _HOST.fullmatch(host)
-        if match is None:
-            return False
-        name = match[1].lower().removesuffix(".")
-        if name == _LOCAL or name in self._hosts:
-            return True
-        try:
-            ip_address(name.strip("[]"))
-        except ValueError:
-            return False
-        return True
+    def marked(self, mark: str) -> Visitor | None:
+        """Whose token has that mark."""
+        return self._by_mark.get(mark)
 
+    def wait_s(self, client: str) -> float:
+        """How long an address has to wait before its tokens are looked at; 0 = not at all."""
+        return self._failures.wait_s(client) if self._tokens else 0.0
 
-def _throttled(wait_s: float) -> ASGIResponse:
-    body = b"Too many wrong tokens came from this address. Wait a minute.\n"
-    return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
-
-
-def _token_in(authorization: bytes) -> bytes:
-    scheme, _, value = authorization.partition(b" ")
-    if scheme.lower() == b"bearer":
-        return value.strip()
-    if scheme.lower() == b"basic":
-        try:
-            return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
-        except binascii.Error:
-            return b""
-    return b""
+    def note_failure(self, client: str, path: str, what: str = "token") -> None:
+        """Count a wrong one, and log it without what it was."""
+        failed = self._failures.count(client)
+        _log.warning("wrong %s from %s for %r (%d in a minute)", what, client or "?", path[:100], failed)
+        if failed == self._failures.MOST:
+            _log.warning("no more tokens are taken from %s until the minute is over", client or "?")

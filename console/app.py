@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Litestar, Request, Response, get
 from litestar.config.compression import CompressionConfig
@@ -88,11 +88,12 @@ CONTENT_SECURITY_POLICY = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-_SECURITY_HEADERS = (
+SECURITY_HEADERS: Final = (
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
+"""Of every answer."""
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 
@@ -184,7 +185,7 @@ async def _add_headers(message: Message, _scope: Scope) -> None:
     if message["type"] != "http.response.start":
         return
     headers = list(message.get("headers", []))
-    headers.extend(_SECURITY_HEADERS)
+    headers.extend(SECURITY_HEADERS)
     if not any(name.lower() == b"cache-control" for name, _ in headers):
         # Prompts and answers do not belong into a browser's cache.
         headers.append((b"cache-control", b"no-store"))

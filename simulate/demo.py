@@ -98,6 +98,8 @@ class Addresses:
     simulation: str
     proxy: str
     admin: str
+    data: Path
+    """The data folder, which holds the tokens."""
 
 
 def free_port(preferred: int) -> int:
@@ -119,13 +121,14 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
         simulated_models: names of the models to serve.
     """
     ports = {"simulation": free_port(8102), "proxy": free_port(8100), "admin": free_port(8101)}
-    addresses = Addresses(**{name: f"http://127.0.0.1:{port}" for name, port in ports.items()})
+    urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+    addresses = Addresses(**urls, data=folder / "data")
     models = [part for name in simulated_models for part in ("--model", name)]
     complete = {
         **settings,
         "listen": {"port": ports["proxy"]},
         "admin": {"port": ports["admin"]},
-        "data_dir": str(folder / "data"),
+        "data_dir": str(addresses.data),
         "simulated": True,
         "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL, "concurrency": 16},
         "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
@@ -360,12 +363,18 @@ def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
             return 0
 
 
+def _secret(addresses: Addresses, name: str) -> str:
+    """What is in a file of the data folder that evenkeel has made for itself."""
+    return (addresses.data / name).read_text(encoding="ascii").strip()
+
+
 class _Story:
     def __init__(self, addresses: Addresses, plan: Plan, out: Console) -> None:
         self._addresses = addresses
         self._plan = plan
         self._out = out
-        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=10.0)
+        token = {"authorization": f"Bearer {_secret(addresses, 'admin-token')}"}
+        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=10.0, headers=token)
         self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=10.0)
         self._applications = (
             Application(f"{addresses.proxy}/v1", "helpdesk-1", first_seed=0),
@@ -375,7 +384,9 @@ class _Story:
     async def tell(self, *, headless: bool) -> int:
         out = self._out
         out.print("[bold]evenkeel demo[/]: a SIMULATED model of planted fragility, watched live")
-        out.print(f"  console   {self._addresses.admin}/   (open it now; it updates by itself)")
+        link = f"login?code={_secret(self._addresses, 'login-code')}" if out.is_terminal else ""
+        out.print("  console, to be opened now (the link signs you in, once; the page updates by itself):")
+        out.print(f"    {self._addresses.admin}/{link}", soft_wrap=True, highlight=False)
         out.print(f"  base URL  {self._addresses.proxy}/v1")
         for model in _MODELS:
             await self._set(model, _STEADY_STATE)

@@ -39,7 +39,7 @@ class Running:
     data: Path
     """Folder of the store."""
     auth: tuple[str, str] | None = None
-    """What the admin port asks for: a name, and the token."""
+    """What the admin port asks for if the settings name it: a name, and the token."""
 
     @property
     def url(self) -> str:
@@ -48,7 +48,8 @@ class Running:
 
     def page(self, path: str) -> str:
         """What the admin port shows at a path."""
-        return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=PATIENCE_S).raise_for_status().text
+        auth = self.auth or ("anyone", token_in(self.data))
+        return httpx2.get(f"{self.admin}{path}", auth=auth, timeout=PATIENCE_S).raise_for_status().text
 
     def get(self, path: str) -> Any:
         """What its API says at a path."""
@@ -102,6 +103,12 @@ class Running:
                 return int(found[-1])
             time.sleep(0.02)
         raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
+
+
+def token_in(data: Path) -> str:
+    """The admin token that was made in a data folder; "" if none was."""
+    file = data / "admin-token"
+    return file.read_text(encoding="ascii").strip() if file.exists() else ""
 
 
 def ask(

@@ -43,7 +43,9 @@ class OnSqlite(Scene):
         self.disk = disk
         self.data, self.admin = next(self.ports), next(self.ports)
         settings = self.settings(
-            listen={"port": self.data}, admin={"port": self.admin}, data_dir=str(disk / "data")
+            listen={"port": self.data},
+            admin={"port": self.admin, "open_on_loopback": True},
+            data_dir=str(disk / "data"),
         )
         command = evenkeel("up", self.write("up", settings))
         self.roles["up"] = Process("up", command, folder, ready="console  ", clock=True, environment=KEYS)

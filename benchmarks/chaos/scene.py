@@ -125,7 +125,7 @@ class Scene:
                 }
             ],
             "listen": {"port": 0},
-            "admin": {"port": 0},
+            "admin": {"port": 0, "open_on_loopback": True},
             "data_dir": str(self.folder / "data"),
             "judge": {"base_url": f"{self.urls['judge']}/v1", "model": "simulated-judge"},
             "budget": {"tokens_per_day": None, "usd_per_day": None},

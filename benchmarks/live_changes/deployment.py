@@ -134,7 +134,11 @@ def _process(log: Path, *arguments: str) -> Iterator[None]:
             [sys.executable, "-m", "evenkeel", *arguments],
             stdout=output,
             stderr=output,
-            env={**os.environ, "EVENKEEL_JUDGE_API_KEY": "simulated"},
+            env={
+                **os.environ,
+                "EVENKEEL_JUDGE_API_KEY": "simulated",
+                "EVENKEEL_ADMIN__OPEN_ON_LOOPBACK": "true",
+            },
         )
         try:
             yield

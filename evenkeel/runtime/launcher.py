@@ -14,6 +14,7 @@ import gc
 import logging
 import os
 import sqlite3
+import sys
 import threading
 import time
 from contextlib import nullcontext
@@ -30,6 +31,7 @@ from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, lis
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import merge
 from evenkeel.stores.errors import StoreError
+from evenkeel.stores.keys import ADMIN_TOKEN, LOGIN_CODE, METRICS_TOKEN, fresh, kept
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.privacy import LOCK_FILE
@@ -74,7 +76,10 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
-    start = _Start(follower, ports, cache(partial(say, _banner(role, settings, admin=admin))))
+    if admin and settings.admin.makes_tokens:
+        for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
+            kept(settings.data_dir, name)
+    start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin))))
     if role == "up":
         _up(start)
     elif role == "proxy" and settings.listen.processes > 1:
@@ -463,19 +468,30 @@ def _lock(folder: Path) -> TextIO:
 
 
 def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
-    """What a person needs to know after the start."""
+    """What a person needs to know after the start.
+
+    The link that signs somebody in is for a person at a terminal: what else prints is kept by somebody.
+    """
     url = settings.admin.url
     routes = [
         f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
         for route in settings.routes
     ]
     metrics = [f"  metrics    {url}/metrics"] if admin else []
+    if admin and settings.admin.makes_tokens:
+        name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN
+        metrics.append(f"  token      in {settings.data_dir / name}")
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
     if role == "worker":
         queue = f"  queue      {_redis_of(settings, role).url}"
         return "\n".join([f"evenkeel {VERSION} worker", queue, *metrics])
     console = f"  console    {url}/"
+    if settings.admin.makes_tokens:
+        with contextlib.suppress(StoreError):  # a full disk; the token of the first start is there
+            code = fresh(settings.data_dir, LOGIN_CODE)
+            if sys.stdout.isatty():
+                console = f"  console    {url}/login?code={code}   (signs you in, once)"
     if role == "monitor":
         watched = ", ".join(settings.monitor.routes) or "all routes"
         place = f"as {checkpoint_name(settings)}, in {_redis_of(settings, role).url}"

@@ -7,23 +7,29 @@ import contextlib
 import gc
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
+import time
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.runtime.supervisor import when_orphaned
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.keys import ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, kept, redeemed
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from litestar.types import ASGIApp
 
-    from evenkeel.console.access import TokenGuard
+    from evenkeel.console.guard import TokenGuard
+    from evenkeel.console.sign_in import SignIn
     from evenkeel.settings import Settings
     from evenkeel.settings.server import Admin
     from evenkeel.stores.counters import CounterStore, Snapshot
@@ -32,6 +38,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _JOIN_S = 5.0
+_MADE = (
+    f"The token is in the file `{ADMIN_TOKEN}` of the data folder, `./evenkeel-data` unless set otherwise; "
+    "only whoever runs evenkeel can read it. Starting evenkeel at a terminal prints a link that signs you in."
+)
+_NAMED = (
+    "Your own token is the one of `admin.people` in evenkeel's settings, the shared one that of "
+    "`admin.token_env`; ask whoever runs evenkeel."
+)
+"""Where a token is found, for people who are asked for one."""
 _NICENESS = 10
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
@@ -117,7 +132,7 @@ async def served(
         return
     from evenkeel.console.server import serving  # noqa: PLC0415 - with the web framework; see above
 
-    app = guarded(make_app(), settings.admin)
+    app = guarded(make_app(), settings.admin, settings.data_dir)
     stay_responsive()
     async with serving(app, sockets, settings.admin.tls_context()):
         yield
@@ -141,13 +156,19 @@ def probes(read: Callable[[], Iterable[Snapshot]], problems: Callable[[], dict[s
     return create_probes(lambda: generate_latest(registry), problems)
 
 
-def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
+def guarded(app: ASGIApp, admin: Admin, folder: Path) -> TokenGuard:
     """The application behind the guard that the settings ask for.
+
+    Args:
+        app: What is guarded.
+        admin: Who gets in.
+        folder: The data folder; holds the tokens if the settings name none, and the key of sessions.
 
     Raises: ValueError if a token of somebody cannot be read any more.
     """
     # With the web framework, which only who serves something needs.
-    from evenkeel.console.access import LoginProxy, TokenGuard, Visitor  # noqa: PLC0415
+    from evenkeel.console.access import LoginProxy, Visitor  # noqa: PLC0415
+    from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
     people = [
         (token, Visitor(one.name, one.role, "token"))
@@ -159,7 +180,35 @@ def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
         roles = {one.name: one.role for one in admin.people}
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
-    return TokenGuard(app, admin.token, admin.hosts, people, login, admin.metrics_token)
+    token, metrics_token = admin.token, admin.metrics_token
+    if admin.makes_tokens:
+        token = _made(folder, ADMIN_TOKEN)
+        metrics_token = metrics_token or _made(folder, METRICS_TOKEN)
+    sign_in = _sign_in(admin, folder, token) if token or people else None
+    return TokenGuard(app, token, admin.hosts, people, login, metrics_token, sign_in=sign_in)
+
+
+def _made(folder: Path, name: str) -> str:
+    """What was made at the first start. Where it cannot be kept, one of this process, which nobody knows."""
+    try:
+        return kept(folder, name)
+    except StoreError as error:
+        log.warning("the admin port has a new %s until the next start: %s", name, error)
+        return secrets.token_urlsafe(32)
+
+
+def _sign_in(admin: Admin, folder: Path, token: str | None) -> SignIn:
+    from evenkeel.console.sign_in import Sessions, SignIn  # noqa: PLC0415
+
+    def redeem(code: str) -> str | None:
+        return token if admin.makes_tokens and redeemed(folder, code, now=time.time()) else None
+
+    return SignIn(
+        Sessions(_made(folder, SESSION_KEY), admin.session_hours, time.time, secure=admin.tls is not None),
+        time.time,
+        whereabouts=_MADE if admin.makes_tokens else _NAMED,
+        redeem=redeem,
+    )
 
 
 async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, None]) -> None:

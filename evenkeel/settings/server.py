@@ -205,10 +205,15 @@ class Admin(Section):
     """0 picks a free port."""
     token_env: Variable | None = None
     """Variable with the admin token; required beyond loopback, unless people have tokens, sign in or show
-    certificates. At least 16 characters. With people or a login whoever has it only reads."""
+    certificates. At least 16 characters. With people or a login whoever has it only reads. None on loopback =
+    one is made at the first start, in the file `admin-token` of the data folder."""
     metrics_token_env: Variable | None = None
     """Variable with a token that reads `/metrics` and nothing else, for Prometheus. None = the admin token is
-    needed."""
+    needed, or the one in the file `metrics-token` that is made with it."""
+    open_on_loopback: bool = False
+    """Whether everybody on this machine gets in without a token."""
+    session_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
+    """How long somebody who has signed in with a browser stays so."""
     people: list[Person] = []
     """Those who have a name of their own."""
     login: Login | None = None
@@ -246,8 +251,17 @@ class Admin(Section):
 
     @property
     def asks(self) -> bool:
-        """Whether nobody gets in without a token or a login."""
+        """Whether nobody gets in without a token or a login that the settings name."""
         return self.token_env is not None or bool(self.people) or self.login is not None
+
+    @property
+    def makes_tokens(self) -> bool:
+        """Whether nobody gets in without a token that evenkeel makes for itself."""
+        return not (self.asks or self._certified or self.open_on_loopback)
+
+    @property
+    def _certified(self) -> bool:
+        return self.tls is not None and self.tls.client_ca_file is not None
 
     @model_validator(mode="after")
     def _people_differ(self) -> Admin:
@@ -262,8 +276,7 @@ class Admin(Section):
 
     @model_validator(mode="after")
     def _somebody_gets_in(self) -> Admin:
-        certified = self.tls is not None and self.tls.client_ca_file is not None
-        if self.login is not None and not self.login.addresses and not certified:
+        if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
         if self.people and self.login is None and not any(person.token for person in self.people):
             raise ValueError("none of the people can get in: give them token_env or token_file, or set login")
@@ -273,8 +286,7 @@ class Admin(Section):
     def _token_beyond_loopback(self) -> Admin:
         if self.tls is not None:
             self.tls.context()  # so that a file that cannot be used is said at the start
-        certified = self.tls is not None and self.tls.client_ca_file is not None
-        if not (self.asks or certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
+        if not (self.asks or self._certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(
                 f"the admin port shows prompts and answers; to listen on {self.host}, set token_env, people, "
                 "login or tls.client_ca_file"
@@ -293,7 +305,9 @@ class Admin(Section):
             if not os.environ.get(variable):
                 raise ValueError(f"the variable {variable} named by {setting} is empty")
             _long_enough(os.environ[variable], f"the variable {variable} named by {setting}")
-        if self.metrics_token_env is not None and not self.asks:
+        if self.open_on_loopback and (self.asks or self._certified):
+            raise ValueError("open_on_loopback is set beside what asks who somebody is: take one of them out")
+        if self.metrics_token_env is not None and not (self.asks or self.makes_tokens):
             raise ValueError("metrics_token_env is set, but everything else is open: set token_env too")
         return self
 

@@ -14,6 +14,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from evenkeel.stores.errors import StoreError
+from evenkeel.stores.keys import KEY_FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,9 +54,11 @@ def keep_private(path: Path) -> None:
     """
     folder = path.parent
     entries = list(folder.iterdir())
-    own = [one for one in entries if one.name == LOCK_FILE or one.name.startswith(path.name)]
-    for one in own:
+    keys = [one for one in entries if one.name in KEY_FILES]
+    store = [one for one in entries if one.name == LOCK_FILE or one.name.startswith(path.name)]
+    for one in store:
         _mend(one)
+    own = keys + store
     if len(own) == sum(one.name != _OF_A_VOLUME for one in entries):
         _mend_folder(folder)
 

@@ -109,9 +109,12 @@ class Walk:
         sys.exit(f"{title} does not answer:\n{Path(log.name).read_text()}")
 
     def _get(self, path: str) -> Any:
-        return (
-            httpx2.get(f"http://127.0.0.1:{self._ports[8101]}{path}", timeout=20.0).raise_for_status().json()
-        )
+        answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=20.0)
+        return answer.raise_for_status().json()
+
+    def _token(self) -> dict[str, str]:
+        token = (self._folder / "evenkeel-data" / "admin-token").read_text(encoding="ascii").strip()
+        return {"authorization": f"Bearer {token}"}
 
     def _settle(self) -> None:
         """Wait until all that was sampled is scored."""
@@ -132,6 +135,7 @@ class Walk:
             place = self._first_link(shifted, "/verdicts/")
         elif place == "first-change":
             place = self._first_link("/changes", "/changes/")
+        self._page.set_extra_http_headers(self._token())
         answer = self._page.goto(f"{self._console}{place}")
         if answer is None or not answer.ok:
             sys.exit(f"{place} cannot be shown")

@@ -12,6 +12,9 @@ import time
 
 import httpx2
 
+ADMIN = ("anyone", "a-token-for-the-tests")
+"""What the admin ports ask for."""
+
 
 class Role:
     """One running process of `evenkeel`."""
@@ -27,6 +30,8 @@ class Role:
                     **os.environ,
                     "PYTHONUNBUFFERED": "1",
                     "EVENKEEL_SCORING__EMBEDDINGS": "false",
+                    "EVENKEEL_ADMIN__TOKEN_ENV": "TOKEN_OF_THE_TESTS",
+                    "TOKEN_OF_THE_TESTS": ADMIN[1],
                     **(environment or {}),
                 },
             )
@@ -76,7 +81,7 @@ def stopping(roles):
 def series(url):
     """What a process exports: name with labels → value."""
     found = {}
-    for line in httpx2.get(f"{url}/metrics", timeout=60).text.splitlines():
+    for line in httpx2.get(f"{url}/metrics", auth=ADMIN, timeout=60).text.splitlines():
         if not line.startswith("#"):
             name, _, value = line.rpartition(" ")
             found[name] = float(value)

@@ -21,6 +21,7 @@ from evenkeel.simulate import (
     make_prompt,
     serving,
 )
+from evenkeel.stores.keys import METRICS_TOKEN
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.deploy.rule_files import RULE_FILES
@@ -53,7 +54,7 @@ class Filled(NamedTuple):
     """What ran, while it still does."""
 
     scene: Scene
-    console: str
+    running: Running
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         config = folder / "evenkeel.yaml"
         config.write_text(yaml.safe_dump(_settings(url)))
         running = stack.enter_context(up(folder, "--config", str(config), environment=variables))
-        seen = stack.enter_context(scraped(folder, running.admin.removeprefix("http://")))
+        seen = stack.enter_context(scraped(folder, running))
         _send(running, range(BEFORE))
         _plant_faults(folder / "data" / DATABASE_FILE)
         running.settle(PATIENCE_S)
@@ -84,7 +85,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         running.settle(PATIENCE_S)
         wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
         time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
-        yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running.admin)
+        yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running)
 
 
 def _settings(url: str) -> dict[str, Any]:
@@ -117,11 +118,13 @@ def _settings(url: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def scraped(folder: Path, target: str, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
-    """A Prometheus with the project's rules that scrapes one target; its address."""
+def scraped(folder: Path, running: Running, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
+    """A Prometheus with the project's rules that scrapes one evenkeel; its address."""
     config = folder / "prometheus.yml"
     every = {"scrape_interval": f"{scrape_s}s", "evaluation_interval": f"{scrape_s}s"}
-    job = {"job_name": "evenkeel", "static_configs": [{"targets": [target]}]}
+    targets = [running.admin.removeprefix("http://")]
+    token = {"credentials_file": str(running.data / METRICS_TOKEN)}
+    job = {"job_name": "evenkeel", "static_configs": [{"targets": targets}], "authorization": token}
     files = [str(path) for path in RULE_FILES]
     config.write_text(yaml.safe_dump({"global": every, "rule_files": files, "scrape_configs": [job]}))
     with prometheus(folder, config) as url:

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx2
-
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from testing.relaying import running
 from tests.integrations.pages import blocks, every_program, exports
@@ -113,7 +111,7 @@ def at(address: str, text: str) -> str:
 
 def scored(evenkeel: Running) -> float:
     """How many exchanges have a rating of their identical resend."""
-    page = httpx2.get(f"{evenkeel.admin}/metrics", timeout=_ANSWER_S).raise_for_status().text
+    page = evenkeel.page("/metrics")
     return sum(map(float, _RATED.findall(page)))
 
 

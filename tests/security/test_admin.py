@@ -16,8 +16,8 @@ from litestar import Litestar, get
 from litestar.testing import TestClient
 
 from evenkeel.console import access, create_app
-from evenkeel.console.access import TokenGuard
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
+from evenkeel.console.guard import TokenGuard
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -26,6 +27,8 @@ from tests.security.desk import console_over
 
 TOKENS = {"T_ALL": "shared-by-all-of-us", "T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic"}
 LOCAL = "http://127.0.0.1:8101"
+NOWHERE = Path("/dev/null/none")
+"""A data folder that cannot be; nothing here needs one."""
 PEOPLE = """
 people:
 - {name: ann, role: approver, token_env: T_ANN}
@@ -63,7 +66,7 @@ def asking(admin, headers=(), *, client="192.0.2.7", host="127.0.0.1"):
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host.encode()), *headers]}
     scope["client"] = (client, 4711) if client else None
-    asyncio.run(guarded(app, admin)(scope, None, send))
+    asyncio.run(guarded(app, admin, NOWHERE)(scope, None, send))
     return seen[0] if seen else sent[0]["status"]
 
 
@@ -95,8 +98,8 @@ def test_who_has_no_name_is_not_trusted_with_more_for_it():
 
 
 def test_without_people_all_stays_as_it_was(admin):
-    """Nobody on loopback and whoever has the one token do everything, under names as typed."""
-    assert asking(admin("port: 1"), user(b"ann")) == Visitor()
+    """Nobody on an open loopback and whoever has the one token do everything, under names as typed."""
+    assert asking(admin("open_on_loopback: true"), user(b"ann")) == Visitor()
     assert asking(admin("token_env: T_ALL"), bearer("shared-by-all-of-us")) == Visitor()
 
 
@@ -149,7 +152,10 @@ def test_the_address_is_that_of_the_connection(admin):
     async def answers():
         listening = socket.create_server(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        async with serving(guarded(Litestar([who]), admin(LOGIN)), [listening]), httpx2.AsyncClient() as one:
+        async with (
+            serving(guarded(Litestar([who]), admin(LOGIN), NOWHERE), [listening]),
+            httpx2.AsyncClient() as one,
+        ):
             headers = {"x-forwarded-user": "ann", "x-forwarded-for": "192.0.2.7"}
             return (await one.get(url, headers=headers)).status_code
 
@@ -197,7 +203,7 @@ def desk(tmp_path, admin):
     sources.log.append(Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3), None)
 
     def served(section):
-        return TestClient(guarded(create_app(sources), admin(section)), base_url=LOCAL)
+        return TestClient(guarded(create_app(sources), admin(section), NOWHERE), base_url=LOCAL)
 
     yield served, sources
     database.close()
@@ -317,7 +323,7 @@ def test_an_address_forges_no_line_of_the_log(desk, caplog):
         raise OSError("gone")
 
     sources.log.find = find
-    with served("port: 1") as client:
+    with served("open_on_loopback: true") as client:
         assert client.get("/verdicts/x%0Ay").status_code == 500
     (logged,) = [one.getMessage() for one in caplog.records if one.name == "evenkeel.console"]
     assert "\n" not in logged

@@ -13,7 +13,7 @@ import uvloop
 from litestar import Litestar, get
 
 from evenkeel.console import server
-from evenkeel.console.access import TokenGuard
+from evenkeel.console.guard import TokenGuard
 from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load

@@ -8,7 +8,8 @@ import pytest
 from litestar import Litestar, get
 from litestar.testing import TestClient
 
-from evenkeel.console.access import Failures, TokenGuard
+from evenkeel.console.access import Failures
+from evenkeel.console.guard import TokenGuard
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
 
@@ -69,7 +70,7 @@ def from_addresses(app):
         ("{people: [{name: ann, token_file: FILE}]}", "token_file of ann has 15 characters"),
         ("{token_env: ADMIN, metrics_token_env: NONE}", "NONE named by metrics_token_env is empty"),
         ("{token_env: ADMIN, metrics_token_env: ADMIN}", "have the same token"),
-        ("{metrics_token_env: METRICS}", "set token_env too"),
+        ("{metrics_token_env: METRICS, open_on_loopback: true}", "set token_env too"),
     ],
 )
 def test_tokens_that_protect_nothing_are_refused(settings, section, message):
@@ -80,10 +81,12 @@ def test_tokens_that_protect_nothing_are_refused(settings, section, message):
     assert settings("{token_env: JUST}").token == "x" * 16
 
 
-def test_the_token_of_the_metrics_reads_nothing_else(settings):
+def test_the_token_of_the_metrics_reads_nothing_else(settings, tmp_path):
     """A scraper that is broken into gives no prompts away."""
     guard = guarded(
-        Litestar([page], logging_config=None), settings("{token_env: ADMIN, metrics_token_env: METRICS}")
+        Litestar([page], logging_config=None),
+        settings("{token_env: ADMIN, metrics_token_env: METRICS}"),
+        tmp_path,
     )
     with TestClient(guard) as client:
         assert status(client, "/metrics", METRICS) == 200

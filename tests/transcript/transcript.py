@@ -213,7 +213,7 @@ class Program:
             **kept, "HOME": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "110", "NO_COLOR": "1",
             "PYTHONUNBUFFERED": "1", "EVENKEEL_USER": "tester", "EVENKEEL_SCORING__EMBEDDINGS": "false",
             **{f"EVENKEEL_{name}_API_KEY": "simulated" for name in ("JUDGE", "REWRITER", "SHADOW")},
-            "KEY_OF_AN_APPLICATION": "simulated",
+            "KEY_OF_AN_APPLICATION": "simulated", "EVENKEEL_ADMIN__OPEN_ON_LOOPBACK": "true",
         }  # fmt: skip
 
     def run(self, arguments: Sequence[str], folder: Path, given: str = "") -> tuple[int, str, str]:

@@ -18,6 +18,8 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
+from evenkeel.stores.keys import METRICS_TOKEN
+from testing.relaying import token_in
 from tests.services import prometheus, receiver, service, wait_for
 
 pytestmark = pytest.mark.system
@@ -47,15 +49,19 @@ def alertmanager(folder, receiver):
     )
 
 
-def watching(folder, target, alerts_to):
+def watching(folder, running, alerts_to):
     """Ours, every second, with waits of a second."""
     (folder / "rules").mkdir()
     for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
         (folder / "rules" / file.name).write_text(re.sub(r"\bfor: \w+", "for: 1s", file.read_text()))
     config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     config["global"] |= {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    config["global"]["external_labels"]["evenkeel_console"] = target
-    hosts = [(config["scrape_configs"][0], target), (config["alerting"]["alertmanagers"][0], alerts_to)]
+    config["global"]["external_labels"]["evenkeel_console"] = running.admin
+    config["scrape_configs"][0]["authorization"] = {"credentials_file": str(running.data / METRICS_TOKEN)}
+    hosts = [
+        (config["scrape_configs"][0], running.admin),
+        (config["alerting"]["alertmanagers"][0], alerts_to),
+    ]
     for section, url in hosts:
         section["static_configs"] = [{"targets": [url.removeprefix("http://")]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
@@ -135,7 +141,7 @@ def chain(start, tmp_path):
         with (
             start("--config", str(config), environment=keys) as running,
             alertmanager(tmp_path, url_of_receiver) as manager,
-            watching(tmp_path, running.admin, manager) as scraped,
+            watching(tmp_path, running, manager) as scraped,
         ):
             yield Chain(simulation, running, manager, scraped, messages)
         assert "secret-token" not in running.log.read_text()
@@ -162,7 +168,10 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     assert (alert["labels"]["model"], alert["labels"]["severity"]) == ("simulated-2", "critical")
     assert not {name for name in alert["labels"] if name.startswith("evenkeel_")}
     assert alert["annotations"]["runbook_url"].endswith(f"/{BREACH}.md")
-    page = httpx2.get(alert["annotations"]["console_url"].partition("#")[0])
+    page = httpx2.get(
+        alert["annotations"]["console_url"].partition("#")[0],
+        auth=("anyone", token_in(chain.running.data)),
+    )
     assert page.is_success
     assert alert["labels"]["perturbation"] in page.text
     assert chain.state_of(BREACH) == {("active", False)}

@@ -21,6 +21,7 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
+from evenkeel.stores.keys import METRICS_TOKEN
 from tests.services import prometheus, wait_for
 
 pytestmark = pytest.mark.system
@@ -41,9 +42,14 @@ def test_every_series_is_on_the_page_once():
 
 
 @contextlib.contextmanager
-def scraping(folder, target):
-    """A Prometheus that scrapes an address every second; gives what asks it."""
-    scrape = {"job_name": "evenkeel", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
+def scraping(folder, running):
+    """A Prometheus that scrapes evenkeel every second with the token for it; gives what asks it."""
+    scrape = {
+        "job_name": "evenkeel",
+        "scrape_interval": "1s",
+        "static_configs": [{"targets": [running.admin.removeprefix("http://")]}],
+        "authorization": {"credentials_file": str(running.data / METRICS_TOKEN)},
+    }
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
     with prometheus(folder, config) as url:
@@ -96,7 +102,7 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
         running.ask(range(60))
         running.settle()
         text = running.page("/metrics")
-        query = stack.enter_context(scraping(tmp_path, running.admin.removeprefix("http://")))
+        query = stack.enter_context(scraping(tmp_path, running))
         wait_for(lambda: query("evenkeel_build_info"))
         for said, gauge in (
             ("Content delta", "evenkeel_content_delta"),

@@ -11,6 +11,7 @@ import pytest
 
 from evenkeel.core.exchange import Lag
 from evenkeel.simulate.tasks import CASE_SUMMARY
+from evenkeel.stores.keys import SESSION_KEY
 from evenkeel.stores.payloads import unpack_exchange as unpack
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
@@ -21,7 +22,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from testing.relaying import ask
-from tests.evenkeel.role_processes import Role, series, stopping
+from tests.evenkeel.role_processes import ADMIN, Role, series, stopping
 from tests.redis_server import RedisServer, a_store
 from tests.services import wait_for
 
@@ -131,7 +132,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         # Requests are counted by proxies and verdicts by workers; both monitors put them together.
         wait_for(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
         one, two = (series(url) for url in monitors)
-        pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", timeout=60).json()
+        pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", auth=ADMIN, timeout=60).json()
         assert pipeline["routes"][0]["queued"] == 40
     shares = [
         sum(number for name, _, number in snapshot["counters"] if name == "exchanges_scored")
@@ -239,7 +240,7 @@ def total(url, name, label=""):
 
 
 def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
-    """`evenkeel up` with a Redis writes no file and exports all counters on one port."""
+    """`evenkeel up` with a Redis writes no file but its own key, and exports all counters on one port."""
     shared = on_redis(config, store)
     together = [Role(tmp_path, "up", shared)]
     with stopping(together):
@@ -253,8 +254,8 @@ def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
         assert exported["evenkeel_queue_waiting"] == 0
         for name in ("exchanges_requeued", "dead_letters_dropped", "verdicts_trimmed"):
             assert exported[f"evenkeel_{name}_total"] == 0
-        assert httpx2.get(f"{console}/", timeout=60).status_code == 200
-    assert not (tmp_path / "data").exists()
+        assert httpx2.get(f"{console}/", auth=ADMIN, timeout=60).status_code == 200
+    assert {file.name for file in (tmp_path / "data").iterdir()} == {SESSION_KEY}
 
 
 def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):

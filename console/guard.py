@@ -1,0 +1,178 @@
+"""Who gets through to the admin port, and what the others are told.
+
+A token comes as a bearer, as any user's password, or was entered on the sign-in page, after which a cookie
+stands for it. `sign_in` has that page; `access` says who somebody is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar.enums import ScopeType
+from litestar.response.base import ASGIResponse
+
+from evenkeel.console.access import SCOPE_KEY, Failures, LoginProxy, Tokens, Visitor
+from evenkeel.console.sign_in import PATHS, SignIn, header_of, throttled, wants_page
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+_OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""Probes of an orchestrator: they say nothing about content."""
+_OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
+"""Of the sign-in page, as of every other one."""
+_METRICS_PATH: Final = "/metrics"
+_LOCAL: Final = "localhost"
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
+
+
+class TokenGuard:
+    """An ASGI application that asks for a token, for a login or for a certificate that was shown before.
+
+    Where nothing is asked for, all requests pass that are for an address, for `localhost` or for one of the
+    names given.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str | None,
+        hosts: Collection[str] = (),
+        people: Iterable[tuple[str, Visitor]] = (),
+        login: LoginProxy | None = None,
+        metrics_token: str | None = None,
+        failures: Failures | None = None,
+        sign_in: SignIn | None = None,
+    ) -> None:
+        """Put the guard in front of an application.
+
+        Args:
+            app: What is guarded.
+            token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
+            hosts: Names, without a port, under which the application is reached; with a token none means any.
+            people: Tokens of single people, with who they are.
+            login: Who else is believed about names.
+            metrics_token: Reads `/metrics`, and nothing else.
+            failures: Counts failed log-ins.
+            sign_in: Has the page where people enter their token; None = browsers ask for it themselves.
+        """
+        self._app = app
+        known = tuple(people)
+        shared = Visitor(role="viewer") if known or login else Visitor()
+        self._tokens = Tokens((*known, *([(token, shared)] if token else [])), failures)
+        self._metrics_token = metrics_token.encode() if metrics_token else None
+        self._login = login
+        self._sign_in = sign_in
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 401 (not known), 403 (no login), 421 (for another name) or 429."""
+        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+            return
+        if scope["type"] != ScopeType.HTTP or scope["path"] in _OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        if self._sign_in is not None and _OPEN_FILE.fullmatch(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        if self._sign_in is not None and scope["path"] in PATHS:
+            refused = self._misnamed(scope) if self._hosts else None
+            await (refused or await self._sign_in.answer(scope, receive, self._tokens))(scope, receive, send)
+            return
+        found = self._visitor(scope)
+        if isinstance(found, Visitor):
+            own: Any = scope
+            own[SCOPE_KEY] = found
+            await self._app(scope, receive, send)
+        else:
+            await found(scope, receive, send)
+
+    def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
+        """Who is asking, or why they are not let in."""
+        given = _token_in(header_of(scope, b"authorization"))
+        client = (scope.get("client") or ("",))[0]
+        visitor = self._scraper(given, scope["path"])
+        # A scraper is let in all the same: others at its address must not be able to stop it.
+        wait_s = self._tokens.wait_s(client) if given and visitor is None else 0.0
+        if wait_s:
+            return throttled(wait_s)
+        visitor = visitor or self._tokens.find(given)
+        if visitor is None and not given and self._sign_in is not None:
+            visitor = self._sign_in.visitor(scope, self._tokens)
+        secret = visitor is not None
+        if visitor is None and self._login is not None:
+            visitor = self._login.visitor(scope)
+        if visitor is None and not self._tokens and self._login is None:
+            visitor = Visitor()
+        # A page whose name was pointed here knows no token and has no cookie; what else lets a request in,
+        # it could send.
+        refused = self._misnamed(scope) if self._hosts or (visitor is not None and not secret) else None
+        if refused is not None:
+            return refused
+        if visitor is None and given and self._tokens:
+            self._tokens.note_failure(client, scope["path"])
+        return visitor or self._refusal(scope)
+
+    def _misnamed(self, scope: Scope) -> ASGIResponse | None:
+        """The answer to a request for a name that this port does not have; None if it has it."""
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) == 1 and self._means_this(hosts[0]):
+            return None
+        body = (
+            b"This port is not known by that name. Use an address or localhost, "
+            b"or put the name into the setting admin.hosts.\n"
+        )
+        return ASGIResponse(body=body, status_code=421)
+
+    def _scraper(self, given: bytes, path: str) -> Visitor | None:
+        """A reader, if it asks for the metrics with the token for them."""
+        token = self._metrics_token
+        if token is None or not hmac.compare_digest(given, token) or path != _METRICS_PATH:
+            return None
+        return Visitor(role="viewer")
+
+    def _refusal(self, scope: Scope) -> ASGIResponse:
+        if not self._tokens:
+            body = b"Nobody is named by the login proxy: sign in there, and ask through it.\n"
+            return ASGIResponse(body=body, status_code=403)
+        if self._sign_in is not None and wants_page(scope):
+            return self._sign_in.refusal(scope)
+        body = b"A token is needed: as bearer token, or as the password of any user.\n"
+        if self._sign_in is not None:
+            body += f"{self._sign_in.whereabouts}\n".encode()
+        challenge = {"www-authenticate": 'Basic realm="evenkeel", charset="UTF-8"'}
+        return ASGIResponse(body=body, status_code=401, headers=challenge)
+
+    def _means_this(self, host: str) -> bool:
+        """Whether a `Host` is an address, which nobody can point elsewhere, or a name of this machine."""
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1].lower().removesuffix(".")
+        if name == _LOCAL or name in self._hosts:
+            return True
+        try:
+            ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+
+def _token_in(authorization: bytes) -> bytes:
+    scheme, _, value = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return value.strip()
+    if scheme.lower() == b"basic":
+        try:
+            return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
+        except binascii.Error:
+            return b""
+    return b""

@@ -1,0 +1,248 @@
+"""Signing in with a browser: the page that asks for a token, the link of the banner, and the cookie after it.
+
+A token in an address would stay in the browser's history and in logs. So the link carries a code that works
+once, the page sends what is entered in the body of a request, and both end in a cookie that no script can
+read and that no page of another site can have sent. It is encrypted and says which token it stands for: when
+that token is another one, or is gone, the session is over.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import math
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+from litestar import MediaType
+from litestar.response.base import ASGIResponse
+
+from evenkeel.console.access import Tokens, comes_from_elsewhere
+from evenkeel.console.app import SECURITY_HEADERS
+from evenkeel.console.rendering import Assets, Renderer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from litestar.types import Receive, Scope
+
+    from evenkeel.console.access import Visitor
+
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+PATHS: Final = frozenset({LOGIN, LOGOUT})
+
+_WHO: Final = 401
+"""Unauthorized: nobody knows who asks."""
+_MOST_BODY_BYTES: Final = 8192
+_MOST_PATH_CHARS: Final = 2000
+_HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEADERS} | {
+    "cache-control": "no-store"
+}
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class Sessions:
+    """Cookies that say who has signed in, for so long."""
+
+    def __init__(self, key: str, hours: float, clock: Callable[[], float], *, secure: bool) -> None:
+        """Args: key: a secret. hours: how long. clock: Unix time. secure: whether the port speaks TLS."""
+        # Loaded here: a process without an admin port needs none of it.
+        from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
+
+        digest = hashlib.sha256(b"evenkeel sessions " + key.encode()).digest()
+        self._fernet, self._invalid = Fernet(base64.urlsafe_b64encode(digest)), InvalidToken
+        self._lasts_s = int(hours * 3600)
+        self._clock = clock
+        self._secure = secure
+        # Ports of one machine share their cookies, so each installation has a name of its own.
+        own = hashlib.sha256(b"evenkeel cookie " + key.encode()).hexdigest()[:8]
+        self._name = f"{'__Host-' if secure else ''}evenkeel-session-{own}"
+
+    def cookie(self, claims: Mapping[str, Any]) -> str:
+        """The header that begins a session."""
+        sealed = self._fernet.encrypt_at_time(json.dumps(claims).encode(), int(self._clock())).decode()
+        return self._header(sealed, self._lasts_s)
+
+    def ended(self) -> str:
+        """The header that ends it."""
+        return self._header("", 0)
+
+    def read(self, scope: Scope) -> dict[str, Any]:
+        """What the session of a request says; {} if there is none, or it is over."""
+        for name, value in scope["headers"]:
+            if name != b"cookie":
+                continue
+            for part in value.split(b";"):
+                key, _, sealed = part.strip().partition(b"=")
+                if key == self._name.encode():
+                    with contextlib.suppress(self._invalid, ValueError):
+                        return dict(
+                            json.loads(
+                                self._fernet.decrypt_at_time(sealed, self._lasts_s, int(self._clock()))
+                            )
+                        )
+        return {}
+
+    def _header(self, value: str, lasts_s: int) -> str:
+        secure = "; Secure" if self._secure else ""
+        return f"{self._name}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
+
+
+class SignIn:
+    """The pages at `/login` and `/logout`."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        clock: Callable[[], float],
+        *,
+        whereabouts: str,
+        redeem: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        """Prepare them.
+
+        Args:
+            sessions: Has the cookies.
+            clock: Unix time in seconds.
+            whereabouts: Says where the token is found.
+            redeem: The token that a code stands for, the first time it is asked; None if for none.
+        """
+        self._sessions = sessions
+        self._redeem = redeem
+        self.whereabouts = whereabouts
+        self._renderer = Renderer(Assets(), clock, {})
+
+    def visitor(self, scope: Scope, tokens: Tokens) -> Visitor | None:
+        """Who has signed in with the browser that asks; None if nobody has, or no longer."""
+        return tokens.marked(str(self._sessions.read(scope).get("token", "")))
+
+    async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
+        """The answer to a request for one of the pages."""
+        method, path = _method(scope), scope["path"]
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        onward = own_path(query.get("next", ""))
+        if method in {"GET", "HEAD"} and path == LOGIN:
+            if "code" in query and method == "GET":
+                return self._by_code(scope, query["code"], tokens)
+            return self._page(200, onward)
+        if method != "POST":
+            return ASGIResponse(body=b"", status_code=405, headers={"allow": "POST"})
+        if comes_from_elsewhere(scope):
+            return self._page(403, "/", "The form was sent by a page of another site.")
+        if path == LOGOUT:
+            return _see_other(LOGIN, self._sessions.ended())
+        form = await _form(scope, receive)
+        return self._by_token(scope, form.get("token", ""), own_path(form.get("next", "")), tokens)
+
+    def refusal(self, scope: Scope) -> ASGIResponse:
+        """The page for a browser that asks for another one without having signed in.
+
+        A link of another site, as in a message, does not bring the cookie: asking again from here does.
+        """
+        query = scope["query_string"].decode("latin-1")
+        onward = own_path(f"{scope['path']}{'?' * bool(query)}{query}")
+        followed = header_of(scope, b"sec-fetch-site") in {b"cross-site", b"same-site"}
+        if _method(scope) != "GET":
+            return self._page(401, "/", "You are not signed in, or no longer. Nothing was changed.")
+        return self._page(401, onward, again=onward if followed else "")
+
+    def _by_code(self, scope: Scope, code: str, tokens: Tokens) -> ASGIResponse:
+        client = (scope.get("client") or ("",))[0]
+        if wait_s := tokens.wait_s(client):
+            return throttled(wait_s)
+        token = self._redeem(code)
+        if token is None:
+            tokens.note_failure(client, LOGIN, "login code")
+            return self._page(
+                401, "/", "This link has been used, is older than an hour, or is of an earlier start."
+            )
+        return self._signed_in(token.encode(), "/")
+
+    def _by_token(self, scope: Scope, given: str, onward: str, tokens: Tokens) -> ASGIResponse:
+        client = (scope.get("client") or ("",))[0]
+        if wait_s := tokens.wait_s(client):
+            return throttled(wait_s)
+        token = given.strip().encode("utf-8", "replace")
+        if tokens.find(token) is None:
+            if token:
+                tokens.note_failure(client, LOGIN)
+            return self._page(401, onward, "This is not the token.")
+        return self._signed_in(token, onward)
+
+    def _signed_in(self, token: bytes, onward: str) -> ASGIResponse:
+        return _see_other(onward, self._sessions.cookie({"token": Tokens.mark(token)}))
+
+    def _page(self, status_code: int, onward: str, problem: str = "", again: str = "") -> ASGIResponse:
+        body = self._renderer.page(
+            "login.html",
+            problem=problem,
+            onward=onward,
+            whereabouts=self.whereabouts,
+            again=again,
+        )
+        # Not "Basic", for which browsers would show their own dialogue in place of this page.
+        challenge = {"www-authenticate": 'Bearer realm="evenkeel"'} if status_code == _WHO else {}
+        return ASGIResponse(
+            body=body,
+            status_code=status_code,
+            media_type=MediaType.HTML,
+            headers={**_HEADERS, **challenge},
+        )
+
+
+def own_path(text: str) -> str:
+    """A path of this port to go on to; `/` for anything that could lead elsewhere."""
+    usable = (
+        text.startswith("/")
+        and not text.startswith(("//", *PATHS))
+        and len(text) <= _MOST_PATH_CHARS
+        and text.isascii()
+        and text.isprintable()
+        and "\\" not in text
+    )
+    return text if usable else "/"
+
+
+def _method(scope: Scope) -> str:
+    asked: Any = scope  # a type that is common to all kinds of connections
+    return str(asked["method"])
+
+
+def header_of(scope: Scope, name: bytes) -> bytes:
+    """The last header of that name, b"" if there is none."""
+    return dict(scope["headers"]).get(name, b"")
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether a browser asks, for a page that it shows."""
+    return b"text/html" in header_of(scope, b"accept")
+
+
+def throttled(wait_s: float) -> ASGIResponse:
+    """The answer to an address that has sent too many wrong tokens."""
+    body = b"Too many wrong tokens came from this address. Wait a minute.\n"
+    return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
+
+
+def _see_other(location: str, cookie: str) -> ASGIResponse:
+    headers = {"location": location, "set-cookie": cookie, "cache-control": "no-store"}
+    return ASGIResponse(body=b"", status_code=303, headers=headers)
+
+
+async def _form(scope: Scope, receive: Receive) -> dict[str, str]:
+    """The fields of a form; {} if it is none, or too long."""
+    if header_of(scope, b"content-type").partition(b";")[0].strip().lower() != _FORM.encode():
+        return {}
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return {}
+        body += message.get("body", b"")
+        if len(body) > _MOST_BODY_BYTES:
+            return {}
+        if not message.get("more_body"):
+            return dict(parse_qsl(body.decode("latin-1")))

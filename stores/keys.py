@@ -1,0 +1,133 @@
+"""Secrets that evenkeel makes for itself, each a file of the data folder that only its owner can read.
+
+Whoever can read the store could read prompts and answers anyway, so they may as well lie beside it. A file
+that somebody else could have read, or has put there, is replaced and never trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import logging
+import os
+import secrets
+import stat
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger("evenkeel.store")
+
+ADMIN_TOKEN: Final = "admin-token"  # noqa: S105 - the file's name
+"""Opens everything on the admin port."""
+METRICS_TOKEN: Final = "metrics-token"  # noqa: S105 - the file's name
+"""Reads `/metrics` and nothing else."""
+SESSION_KEY: Final = "session-key"
+"""Encrypts the cookies of people who have signed in."""
+LOGIN_CODE: Final = "login-code"
+"""What the link of the banner carries; gone once it was used."""
+KEY_FILES: Final = frozenset({ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, LOGIN_CODE})
+
+LOGIN_CODE_S: Final = 3600.0
+"""How long a link can be used."""
+_BYTES: Final = 32
+_LEAST_CHARACTERS: Final = 43
+_MOST_BYTES: Final = 4096
+_FILE_MODE: Final = 0o600
+_FOLDER_MODE: Final = 0o700
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def kept(folder: Path, name: str) -> str:
+    """The secret of that name: 32 random bytes as URL-safe text, made if it is not there.
+
+    Processes that ask at the same time get the same one.
+
+    Raises: StoreError if it cannot be read or kept, in one line that says what to do.
+    """
+    path = folder / name
+    try:
+        folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        found = _read(path)
+        if found is None:
+            found = _make(path, replace=path.exists() or path.is_symlink())
+    except OSError as error:
+        raise StoreError(
+            f"the {name} cannot be kept in {folder} ({error.strerror}): "
+            "choose a writable folder with --data-dir"
+        ) from error
+    return found
+
+
+def fresh(folder: Path, name: str) -> str:
+    """A new secret of that name in place of the old one. Raises: StoreError if it cannot be kept."""
+    with contextlib.suppress(OSError):
+        (folder / name).unlink()
+    return kept(folder, name)
+
+
+def redeemed(folder: Path, code: str, *, now: float) -> bool:
+    """Whether that is the login code, which has not been used and is not too old. It is used up then.
+
+    Of several processes that are asked at the same time only one says yes.
+    """
+    path = folder / LOGIN_CODE
+    try:
+        found = _read(path)
+        if found is None or not hmac.compare_digest(found.encode(), code.encode("utf-8", "replace")):
+            return False
+        in_time = now - path.stat().st_mtime <= LOGIN_CODE_S
+        path.unlink()
+    except OSError:
+        return False
+    return in_time
+
+
+def _read(path: Path) -> str | None:
+    """What is in a file that only its owner could read or write; None if none can be trusted."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:  # a link, or somebody else's
+        log.warning("%s cannot be trusted and is made anew", path)
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        state = os.fstat(file.fileno())
+        mode = stat.S_IMODE(state.st_mode)
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or mode & _OTHERS:
+            log.warning("other users could read or write %s (mode %04o); it is made anew", path, mode)
+            return None
+        text = file.read(_MOST_BYTES).decode("ascii", "replace").strip()
+    return text if len(text) >= _LEAST_CHARACTERS and text.isascii() and text.isprintable() else None
+
+
+def _make(path: Path, *, replace: bool) -> str:
+    """Write a new secret and return it, or the one that another process has written meanwhile."""
+    made = secrets.token_urlsafe(_BYTES)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{made}\n")
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & _OTHERS:
+            raise StoreError(
+                f"other users could read {path}: its file system keeps the mode {mode:04o}; choose a folder "
+                "on another one with --data-dir"
+            )
+        if replace:
+            draft.replace(path)
+            return made
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            return _read(path) or made
+        except OSError:  # a file system without hard links
+            draft.replace(path)
+        return made
+    finally:
+        draft.unlink(missing_ok=True)

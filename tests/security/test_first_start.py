@@ -1,0 +1,281 @@
+"""The first start: a token is made, lies where only its owner reads it, and a link brings it once."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+import pytest
+from litestar import Litestar, get
+from litestar.testing import TestClient
+
+from evenkeel.console import create_app
+from evenkeel.console.sign_in import own_path
+from evenkeel.runtime.process import guarded
+from evenkeel.settings import SettingsError, load
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.keys import (
+    ADMIN_TOKEN,
+    KEY_FILES,
+    LOGIN_CODE,
+    METRICS_TOKEN,
+    SESSION_KEY,
+    fresh,
+    kept,
+    redeemed,
+)
+from evenkeel.stores.sqlite.database import Database
+from tests.security.desk import console_over
+
+LOCAL = "http://127.0.0.1:8101"
+PAGE = {"accept": "text/html,application/xhtml+xml"}
+
+
+@get(["/", "/metrics", "/trials", "/api/cells", "/static/console.css"], sync_to_thread=False)
+def page() -> str:
+    """Content."""
+    return "content"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The data folder of the first start."""
+    return tmp_path / "data"
+
+
+def admin_of(tmp_path, section="{}"):
+    """The section `admin` of a settings file."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text(f"admin: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
+    return load(path, {}, {}).admin
+
+
+@pytest.fixture
+def port(tmp_path, folder):
+    """The admin port of settings that name no token."""
+    guard = guarded(Litestar([page], logging_config=None), admin_of(tmp_path), folder)
+    with TestClient(guard, base_url=LOCAL) as client:
+        client.follow_redirects = False
+        yield client
+
+
+def bearer(folder, name):
+    return {"authorization": f"Bearer {kept(folder, name)}"}
+
+
+def test_without_a_token_nobody_reads_anything_on_loopback(port, folder):
+    """Any user of the machine reaches the port; a made token opens it, another one only the metrics."""
+    for path in ("/", "/metrics", "/trials", "/api/cells"):
+        assert port.get(path).status_code == 401
+        assert port.get(path, headers=bearer(folder, ADMIN_TOKEN)).text == "content"
+    assert port.get("/metrics", headers=bearer(folder, METRICS_TOKEN)).text == "content"
+    assert port.get("/", headers=bearer(folder, METRICS_TOKEN)).status_code == 401
+    assert port.get("/static/console.css").text == "content"
+
+
+def test_what_is_made_is_long_stays_and_is_the_owners_alone(folder):
+    """32 random bytes; mode 0600 in a folder of mode 0700, whatever the umask is; the same the next time."""
+    before = os.umask(0)
+    try:
+        made = {name: kept(folder, name) for name in sorted(KEY_FILES)}
+    finally:
+        os.umask(before)
+    assert len(set(made.values())) == 4
+    assert all(len(text) >= 43 for text in made.values())
+    assert {name: kept(folder, name) for name in sorted(KEY_FILES)} == made
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    assert {file.name for file in folder.iterdir()} == KEY_FILES
+
+
+@pytest.mark.parametrize("spoil", ["read", "short", "empty", "link", "binary"])
+def test_a_token_that_others_could_know_is_replaced(folder, tmp_path, spoil):
+    """One that was readable, cut, or put there as a link is never used."""
+    old = kept(folder, ADMIN_TOKEN)
+    file = folder / ADMIN_TOKEN
+    if spoil == "read":
+        file.chmod(0o640)
+    elif spoil == "link":
+        (tmp_path / "theirs").write_text("a-token-that-somebody-else-has-chosen-to-put-there\n")
+        file.unlink()
+        file.symlink_to(tmp_path / "theirs")
+    else:
+        file.write_bytes({"short": b"short\n", "empty": b"", "binary": b"\xff\x00" * 40}[spoil])
+    new = kept(folder, ADMIN_TOKEN)
+    assert new != old
+    assert len(new) >= 43
+    assert not file.is_symlink()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert kept(folder, ADMIN_TOKEN) == new
+
+
+def test_a_folder_that_cannot_hold_it_is_said(tmp_path):
+    """In one line that says what to do."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="choose a writable folder with --data-dir"):
+        kept(tmp_path / "file", ADMIN_TOKEN)
+
+
+def test_the_folder_of_a_store_stays_private_with_the_keys_in_it(folder):
+    """They are of the store: its folder is still taken away from others."""
+    kept(folder, ADMIN_TOKEN)
+    Database(folder / "evenkeel.db").close()
+    folder.chmod(0o755)
+    Database(folder / "evenkeel.db").close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_link_signs_in_once(port, folder):
+    """A cookie that no script reads and no other site sends stands for the token; the address is clean."""
+    code = fresh(folder, LOGIN_CODE)
+    answer = port.get(f"/login?code={code}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert re.search(r"; Path=/; Max-Age=86400; HttpOnly; SameSite=Strict$", cookie)
+    assert code not in cookie
+    assert kept(folder, ADMIN_TOKEN) not in cookie
+    assert port.get("/").text == "content"
+    port.cookies.clear()
+    again = port.get(f"/login?code={code}")
+    assert again.status_code == 401
+    assert "This link has been used" in again.text
+    assert "set-cookie" not in again.headers
+
+
+def test_a_link_is_too_old_after_an_hour(folder):
+    """And is used up by the attempt; a wrong one uses nothing up."""
+    code = fresh(folder, LOGIN_CODE)
+    made = (folder / LOGIN_CODE).stat().st_mtime
+    assert not redeemed(folder, "guessed", now=made)
+    assert not redeemed(folder, "", now=made)
+    assert not redeemed(folder, code, now=made + 3601)
+    assert not redeemed(folder, code, now=made)
+    assert redeemed(folder, fresh(folder, LOGIN_CODE), now=made)
+
+
+def test_codes_are_throttled_as_tokens_are(port, folder, caplog):
+    """Ten wrong ones in a minute, and the right one has to wait; the log shows none of them."""
+    code = fresh(folder, LOGIN_CODE)
+    assert [port.get(f"/login?code=guess{number}").status_code for number in range(10)] == [401] * 10
+    assert port.get(f"/login?code={code}").status_code == 429
+    assert port.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}).status_code == 429
+    assert "wrong login code from" in caplog.text
+    assert not any("guess" in one.getMessage() for one in caplog.records if one.name == "evenkeel.console")
+
+
+def test_the_page_takes_the_token_and_goes_on(port, folder):
+    """What was asked for is shown next; a wrong token is refused with the place where the right one is."""
+    refused = port.get("/trials?route=a", headers=PAGE)
+    assert refused.status_code == 401
+    assert not refused.headers["www-authenticate"].startswith("Basic")
+    assert 'name="next" value="/trials?route=a"' in refused.text
+    wrong = port.post("/login", data={"token": "wrong", "next": "/trials?route=a"})
+    assert (wrong.status_code, "This is not the token." in wrong.text) == (401, True)
+    assert "<code>admin-token</code> of the data folder" in wrong.text
+    right = port.post("/login", data={"token": kept(folder, ADMIN_TOKEN), "next": "/trials?route=a"})
+    assert (right.status_code, right.headers["location"]) == (303, "/trials?route=a")
+    assert port.get("/trials").text == "content"
+    out = port.post("/logout")
+    assert (out.status_code, out.headers["location"]) == (303, "/login")
+    assert port.get("/trials").status_code == 401
+    assert "admin-token" in port.get("/trials").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("//evil.test", "/\\evil.test", "https://evil.test", "javascript:alert(1)", "", "evil", "\\\\evil"),
+        *("/\t/evil.test", "/\n/evil.test", "/logout", "/login?code=x", "/" + "x" * 2000, "/ä"),
+    ],
+)
+def test_the_way_on_stays_on_this_port(path):
+    """Whatever the form or the address say."""
+    assert own_path(path) == "/"
+
+
+def test_a_page_of_another_site_signs_nobody_in_or_out(port, folder):
+    """Not even with the right token: actions would be recorded under a name of its choosing."""
+    token = {"token": kept(folder, ADMIN_TOKEN)}
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.test"}):
+        for path in ("/login", "/logout"):
+            answer = port.post(path, data=token, headers=headers)
+            assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    assert port.get("/logout").status_code == 405
+    assert port.post("/login", json=token).status_code == 401
+    assert port.post("/login", data={"token": "x" * 9000}).status_code == 401
+
+
+def test_a_followed_link_asks_again_for_itself(port):
+    """A cookie does not come with a link of another site; the page asks once more from its own."""
+    headers = {**PAGE, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    assert (
+        '<meta http-equiv="refresh" content="0;url=/trials?a=1">'
+        in port.get("/trials?a=1", headers=headers).text
+    )
+    headers["sec-fetch-site"] = "same-origin"
+    assert 'http-equiv="refresh"' not in port.get("/trials?a=1", headers=headers).text
+
+
+def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, monkeypatch):
+    """A cookie of a token that was replaced opens nothing, nor a forged, changed or old one."""
+    app = Litestar([page], logging_config=None)
+    now = [1_000_000.0]
+    monkeypatch.setattr("evenkeel.runtime.process.time.time", lambda: now[0])
+
+    def asked(cookie):
+        with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
+            return client.get("/", headers={"cookie": cookie}).status_code
+
+    with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
+        given = client.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}, follow_redirects=False)
+        cookie = given.headers["set-cookie"].partition(";")[0]
+    assert asked(cookie) == 200
+    name, _, value = cookie.partition("=")
+    for wrong in ("", value[:-4], value[:-8] + "AAAAAAA=", value.swapcase(), "AAAA"):
+        assert asked(f"{name}={wrong}") == 401
+    now[0] += 24 * 3600 + 1
+    assert asked(cookie) == 401
+    now[0] -= 24 * 3600
+    assert asked(cookie) == 200
+    fresh(folder, ADMIN_TOKEN)
+    assert asked(cookie) == 401
+
+
+def test_another_key_ends_all_sessions(tmp_path, folder):
+    """Whoever takes the file of keys away has everybody sign in again."""
+    app = Litestar([page], logging_config=None)
+    with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
+        given = client.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}, follow_redirects=False)
+    fresh(folder, SESSION_KEY)
+    with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
+        cookie = given.headers["set-cookie"].partition(";")[0]
+        assert client.get("/", headers={"cookie": cookie}).status_code == 401
+
+
+def test_one_setting_turns_it_off_on_loopback_only(tmp_path, folder):
+    """Nothing is made then, and nothing asked for; beside what asks, or beyond loopback, it is refused."""
+    app = Litestar([page], logging_config=None)
+    with TestClient(
+        guarded(app, admin_of(tmp_path, "{open_on_loopback: true}"), folder), base_url=LOCAL
+    ) as client:
+        assert client.get("/").text == "content"
+    assert not folder.exists()
+    with pytest.raises(SettingsError, match="set token_env"):
+        admin_of(tmp_path, "{open_on_loopback: true, host: 0.0.0.0}")
+    with pytest.raises(SettingsError, match="open_on_loopback is set beside"):
+        admin_of(tmp_path, "{open_on_loopback: true, login: {addresses: [192.0.2.1]}}")
+
+
+def test_forms_work_for_whoever_signed_in_with_the_page(tmp_path, folder):
+    """The cookie is enough for a form of the console's own, and for nothing that another site sends."""
+    database = Database(tmp_path / "evenkeel.db")
+    guard = guarded(create_app(console_over(database)), admin_of(tmp_path), folder)
+    with TestClient(guard, base_url=LOCAL) as client:
+        assert client.get("/", headers=PAGE).status_code == 401
+        client.post("/login", data={"token": kept(folder, ADMIN_TOKEN)})
+        assert client.get("/goldens", headers=PAGE).status_code == 200
+        crossing = {"sec-fetch-site": "cross-site"}
+        assert client.post("/api/goldens", json={"retire": "g"}, headers=crossing).status_code == 403
+        assert client.post("/api/goldens", json={"retire": "g", "by": "ann"}).status_code == 400
+    database.close()
