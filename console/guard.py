@@ -1,4 +1,4 @@
-"""Who gets through to the admin port, and what the others are told.
+"""Who gets through to the admin port, and the answers to everybody else.
 
 A token comes as a bearer, as any user's password, or was entered on the sign-in page, after which a cookie
 stands for it. `sign_in` has that page; `access` says who somebody is.
