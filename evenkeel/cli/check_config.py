@@ -11,7 +11,14 @@ from evenkeel.cli.options import settings_options, settings_source
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notifications import unknown_services
-from evenkeel.runtime.preflight import host_notes, missing_keys, notes, unreachable_upstreams, unusable_redis
+from evenkeel.runtime.preflight import (
+    host_notes,
+    missing_keys,
+    notes,
+    redis_notes,
+    unreachable_upstreams,
+    unusable_redis,
+)
 from evenkeel.runtime.references import cost_lines
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     settings = settings_source(config, given).read()
-    for note in (*notes(settings), *host_notes(settings)):
+    for note in (*notes(settings), *host_notes(settings), *redis_notes(settings)):
         click.echo(f"evenkeel: note: {note}", err=True)
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
     if settings.alert.notify and role in (None, "monitor"):

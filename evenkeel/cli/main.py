@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from evenkeel.core.errors import UserError
+from evenkeel.core.text import UNWRITABLE
 from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
@@ -43,6 +44,22 @@ of the program would otherwise have to load every command, which takes seconds.
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _NOISY: Final = ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers")
+
+
+class _Lines(logging.Formatter):
+    """One line a record: nothing that clients or endpoints say begins another one or steers a terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        """The line, with escapes for line ends and controls."""
+        return _escaped(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """The traceback, set in."""
+        return "\n".join("  " + _escaped(line) for line in super().formatException(ei).split("\n"))
+
+
+def _escaped(text: str) -> str:
+    return UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class _Commands(click.Group):
@@ -84,8 +101,8 @@ def main() -> None:
       evenkeel up --upstream https://api.openai.com/v1
       evenkeel demo
     """
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines("%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in _NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import socket
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urlsplit
 
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.callers import EVERYWHERE
@@ -165,6 +167,39 @@ def host_notes(settings: Settings) -> list[str]:
         "put other names of this proxy into listen.hosts"
     )
     return [note]
+
+
+def redis_notes(settings: Settings) -> list[str]:
+    """What others on the way to a Redis on another host could read or do, one line each."""
+    redis = settings.redis
+    if redis is None:
+        return []
+    parts = urlsplit(redis.url)
+    hosts = [place.rpartition(":")[0].strip("[]") for place in redis.sentinels] or [
+        parts.hostname or "localhost"
+    ]
+    others = [host for host in hosts if not _is_this_machine(host)]
+    if parts.scheme == "unix" or not others:
+        return []
+    found = []
+    if parts.scheme != "rediss":
+        found.append(
+            f"redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, and ca_file "
+            "for certificates of your own"
+        )
+    if redis.password is None and redis.cert_file is None:
+        found.append(
+            f"redis: {others[0]} is used with no password, so whoever reaches it reads prompts and changes "
+            f"verdicts and spend; set one, in the variable {redis.password_env}"
+        )
+    return found
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") == "localhost"
 
 
 def _connect(upstream: Upstream) -> str | None:

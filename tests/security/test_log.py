@@ -1,0 +1,75 @@
+"""Nothing that a client, an endpoint or a name says begins a line of the log or of the audit log."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.stores.audit_log import Action, ActionLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+
+FORGED = (
+    "m\n12:00:00 evenkeel.audit: forged",
+    "m\r\n12:00:00 evenkeel.audit: forged",
+    "m\r12:00:00 evenkeel.audit: forged",
+    "m\x85\u2028\u2029\x0b\x0cforged",
+    "\x1b[2J\x1b]0;title\x07forged",
+    "\u202eforged\u2066",
+    "half \ud800",
+    "nul \x00",
+)
+
+
+@pytest.fixture
+def logged(monkeypatch):
+    """Writes one record as a command does, and returns what stands in the log."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    CliRunner().invoke(main, ["fingerprint", "--help"])
+    CliRunner().invoke(main, ["feedback", "list", "--no-such-option"])
+    (handler,) = root.handlers
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace", newline="")
+    handler.setStream(stream)
+
+    def logged(*arguments, **more):
+        logging.getLogger("evenkeel").error(*arguments, **more)
+        stream.flush()
+        return stream.buffer.getvalue().decode()
+
+    return logged
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=ascii)
+def test_a_record_is_one_line_that_steers_no_terminal(logged, forged):
+    """Line ends, controls and overrides of the writing direction are written as escapes."""
+    written = logged("model %s has no price (%s)", forged, ValueError(forged))
+    assert written.count("forged") in (0, 2)
+    assert len(written.splitlines()) == 1
+    assert written.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=ascii)
+def test_no_line_of_a_traceback_looks_like_a_record(logged, forged):
+    """What an exception says is set in, however many lines it says."""
+    first, *lines = logged("exchange %s failed", "e1", exc_info=ValueError(forged)).splitlines()
+    assert first.endswith("exchange e1 failed")
+    assert lines
+    assert all(line.startswith("  ") and line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=ascii)
+def test_an_entry_of_the_audit_log_is_one_line(tmp_path, forged):
+    """Names, subjects and details come back as they were and break no line."""
+    log = ActionLog(SqliteDocuments(Database(tmp_path / "a.db")))
+    action = Action(1.0, forged, "typed", "baseline_approved", forged, forged)
+    log.record(action)
+    assert log.latest(1) == [action]
+    assert action.to_json().isprintable()
+    assert json.loads(action.to_json())["by"] == forged
