@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from rapidfuzz.distance import LCSseq
-
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.details import detail_overlap, read_details
 from evenkeel.metrics.similarity.normalised import canonical_json, is_empty, json_value, normalise
-from evenkeel.metrics.similarity.sequence import rouge_l
+from evenkeel.metrics.similarity.sequence import common_length, rouge_l
 from evenkeel.metrics.similarity.words import words
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.structured.json import find_json, read_json
@@ -30,14 +28,14 @@ class ToolArguments:
     """Closeness of the arguments that shared tools are called with."""
 
     name: ClassVar[str] = "tool_arguments"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("tools", telling={"workflow": 20})
 
     def score(self, pair: Pair) -> float | Failure:
         """Mean closeness of arguments over the calls both answers make of the same tools.
 
-        Calls are assigned one to one within their tool so that most agrees. Arguments are read as
-        JSON, repaired if need be, and compared by `JsonRouge`: values under their keys, a missing
+        Calls are assigned one to one within their tool so that most agrees, equal ones first. Arguments are
+        read as JSON, repaired if need be, and compared by `JsonRouge`: values under their keys, a missing
         one with 0. Calls without counterpart do not count here (see `ToolNames`).
 
         Returns: ratio in [0, 1]; 1 = the same arguments; 0 = nothing in common. A `Failure`
@@ -109,7 +107,7 @@ class ToolOrder:
         shared = (Counter(left) & Counter(right)).total()
         if not shared:
             return Failure(self.name, self.version, "no_shared_tool", "No tool is called by both answers.")
-        return LCSseq.similarity(left, right) / shared
+        return common_length(left, right) / shared
 
 
 class ToolCalls:
@@ -180,7 +178,7 @@ class ToolArgumentsMatch:
     """
 
     name: ClassVar[str] = "tool_arguments_match"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def score(self, pair: Pair) -> float | Failure:
         """Arguments alike, over the arguments of both calls, as the mean of all calls. Symmetric.
@@ -218,6 +216,9 @@ def _alike(left: Slot, right: Slot) -> float:
     return float(same_details and rouge_l(left.value, right.value) >= SAME_TEXT)
 
 
+_MOST_COMPARED = 400
+"""Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place."""
+
 Read = TypeVar("Read")
 
 
@@ -246,10 +247,19 @@ def _mean_over_shared(
     scores: list[float] = []
     try:
         for name in shared:
-            ours, theirs = ([read(arguments) for arguments in side[name]] for side in (left, right))
-            table = [[compare(one, other) for other in theirs] for one in ours]
-            # One to one, so that most agrees.
-            scores += (table[row][column] for row, column in best_assignment(table))
+            ours, theirs = ({one: read(one) for one in side[name]} for side in (left, right))
+            # Equal arguments are alike.
+            same = Counter(left[name]) & Counter(right[name])
+            rows, columns = (list((Counter(side[name]) - same).elements()) for side in (left, right))
+            scores += [1.0] * same.total()
+            if len(rows) * len(columns) > _MOST_COMPARED:
+                scores += (
+                    compare(ours[row], theirs[column]) for row, column in zip(rows, columns, strict=False)
+                )
+            elif rows and columns:
+                table = [[compare(ours[row], theirs[column]) for column in columns] for row in rows]
+                # One to one, so that most agrees.
+                scores += (table[row][column] for row, column in best_assignment(table))
     except UnreadableError as error:
         return Failure(metric.name, metric.version, error.reason, str(error))
     return sum(scores) / len(scores)

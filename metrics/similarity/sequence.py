@@ -6,7 +6,8 @@ pair hold it until they are done: 50 ms for texts of 50,000 letters, two seconds
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 import numpy as np
 from rapidfuzz.distance import Indel, LCSseq
@@ -18,19 +19,62 @@ from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.pair import Pair
 
 
+_PART_WORDS: Final = 4_096
+_PART_LETTERS: Final = 8_192
+"""The cost grows with the product of two lengths. What lies between the common beginning and the common end
+of two texts is compared in so many parts, each with its counterpart, that none is longer than this."""
+
+_Side = TypeVar("_Side", str, Sequence[str])
+
+
 def common_length(left: Sequence[str], right: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two sequences of words."""
+    """Length of the longest common subsequence of two sequences of words.
+
+    Of longer differing stretches than 4,096 words, that of their parts in order, which may be less.
+    """
+    begin, end = _shared_ends(left, right)
+    parts = _parts(left[begin : len(left) - end], right[begin : len(right) - end], _PART_WORDS)
+    return begin + end + sum(_words_kept(one, other) for one, other in parts)
+
+
+def _words_kept(left: Sequence[str], right: Sequence[str]) -> int:
     return int(cdist([left], [right], scorer=LCSseq.similarity, dtype=np.uint32)[0, 0])
 
 
 def indel_similarity(left: str, right: str) -> float:
-    """One minus the normalised insertion-deletion distance of two texts, in [0, 1]; 1 if both are empty."""
-    return float(cdist([left], [right], scorer=Indel.normalized_similarity, dtype=np.float64)[0, 0])
+    """One minus the normalised insertion-deletion distance of two texts, in [0, 1]; 1 if both are empty.
+
+    Longer differing stretches than 8,192 letters are compared part by part, see `common_length`.
+    """
+    begin, end = _shared_ends(left, right)
+    parts = _parts(left[begin : len(left) - end], right[begin : len(right) - end], _PART_LETTERS)
+    edits = sum(
+        int(cdist([one], [other], scorer=Indel.distance, dtype=np.uint32)[0, 0]) for one, other in parts
+    )
+    total = len(left) + len(right)
+    return 1 - edits / total if total else 1.0
+
+
+def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+    """How many words or letters two texts begin with and, behind those, end with in common."""
+    shorter = min(len(left), len(right))
+    begin = next((at for at in range(shorter) if left[at] != right[at]), shorter)
+    behind = shorter - begin
+    end = next((at for at in range(behind) if left[-1 - at] != right[-1 - at]), behind)
+    return begin, end
+
+
+def _parts(left: _Side, right: _Side, longest: int) -> Iterator[tuple[_Side, _Side]]:
+    """Both sides cut into as many parts, of much the same share of each."""
+    count = -(-max(len(left), len(right)) // longest)
+    for place in range(count):
+        yield (
+            left[len(left) * place // count : len(left) * (place + 1) // count],
+            right[len(right) * place // count : len(right) * (place + 1) // count],
+        )
 
 
 class RougeL:
@@ -41,7 +85,7 @@ class RougeL:
     """
 
     name: ClassVar[str] = "rouge_l"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     about: ClassVar[About] = About(
         "lexical", akin="sequence", label="ROUGE-L", telling={"prose": 10, "list": 10, "data": 10}
     )
@@ -59,13 +103,9 @@ class RougeL:
         return rouge_l(pair.reference.text, pair.candidate.text)
 
 
-_WORDS = 100_000
-"""The cost grows with the product of the lengths; texts beyond this are compared up to here."""
-
-
 def rouge_l(reference: str, candidate: str) -> float:
     """ROUGE-L F1 of two texts, in [0, 1]; 1 if neither has words, 0 if only one has."""
-    left, right = words(reference)[:_WORDS], words(candidate)[:_WORDS]
+    left, right = words(reference), words(candidate)
     if not left or not right:
         return float(not left and not right)
     return 2 * common_length(left, right) / (len(left) + len(right))
@@ -75,7 +115,7 @@ class EditSimilarity:
     """Letters and digits kept in order. A typo or a lost space costs a letter, not a word."""
 
     name: ClassVar[str] = "edit"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 40, "list": 40, "data": 40})
 
     def score(self, pair: Pair) -> float | Failure:
@@ -93,11 +133,7 @@ class EditSimilarity:
         return edit_similarity(pair.reference.text, pair.candidate.text)
 
 
-_LETTERS = 50_000
-"""The cost grows with the product of the lengths; answers beyond this are compared up to here."""
-
-
 def edit_similarity(reference: str, candidate: str) -> float:
-    """Share of letters and digits kept in order, in [0, 1], over the first 50,000 of each text."""
-    left, right = ("".join(words(text))[:_LETTERS] for text in (reference, candidate))
+    """Share of letters and digits kept in order, in [0, 1]."""
+    left, right = ("".join(words(text)) for text in (reference, candidate))
     return indel_similarity(left, right)

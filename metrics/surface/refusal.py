@@ -119,7 +119,7 @@ _MARKS = re.compile(r"[*_#>`]+")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 # At the begin of a sentence or clause: what others cannot do has a subject before it.
 _REFUSAL = re.compile(
-    r"(?:\A|[.!?;:,\n\u2013\u2014-]\s*|[\u3002\u3001\uff01\uff0c\uff1f\s])\s*"
+    r"(?:\A|[.!?;:,\u2013\u2014\u3002\u3001\uff01\uff0c\uff1f\s-])\s*+"
     rf"(?:(?:{OPENINGS})[ ,:-]+)*(?:{'|'.join(REFUSALS.values())})"
 )
 

@@ -76,7 +76,8 @@ class ExactText:
         """Pair equal texts, as many as there are on both sides.
 
         Where a text occurs several times, those are paired that leave most steps in order (longest
-        common subsequence of the canonical orders); what is left of it is paired in turn.
+        common subsequence of the canonical orders); what is left of it is paired in turn, and so is
+        everything beyond 25,000,000 pairs of steps.
         """
         return _arranged(_exact(reference, candidate), candidate)
 
@@ -171,7 +172,7 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
         ]
     found: list[Matched] = []
     used: set[int] = set()
-    for code in LCSseq.opcodes(left, right):
+    for code in LCSseq.opcodes(left, right) if len(left) * len(right) <= _MOST_CELLS else ():
         if code.tag == "equal":
             for offset in range(code.src_end - code.src_start):
                 place = code.src_start + offset

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
@@ -54,11 +54,11 @@ _POINTING: Final = (
     r"|aquí\ (?:está|tienes|va)|aqui\ está|ecco|以下|こちら)"
 )
 _ALONE: Final = re.compile(
-    rf"\s*(?:{_ASSENT}\s*[!,.。、\uff01]?\s*)?{_POINTING}[^\n]{{0,120}}{_COLON}[ \t]*\n", re.IGNORECASE
+    rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?{_POINTING}[^\n]{{0,120}}{_COLON}[ \t]*\n", re.IGNORECASE
 )
 """An introduction on a line of its own."""
 _LABEL: Final = re.compile(
-    rf"\s*(?:{_ASSENT}\s*[!,.。、\uff01]?\s*)?(?:{_POINTING}[^\n:]{{0,60}})?"
+    rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?(?:{_POINTING}[^\n:]{{0,60}})?"
     rf"\W{{0,3}}(?:the\ )?\b{_WRITING}(?:\ {_WRITING})?\W{{0,3}}\s*{_COLON}"
     rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
     re.IGNORECASE,
@@ -67,15 +67,15 @@ _LABEL: Final = re.compile(
 _AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
 _CLOSER: Final = re.compile(
     r"""
-    \n\s* (?: \W{0,2}note\b\W{0,2}\s*: | \(note\b | let\ me\ know\ (?:if|whether)\b
+    (?: \W{0,2}note\b\W{0,2}\s*: | \(note\b | let\ me\ know\ (?:if|whether)\b
       | i\ hope\ (?:this|that)\ helps | feel\ free\ to\b
       | (?:i|we)(?:['’]ve|\ have)\ (?:kept|preserved|translated|rewritten|rephrased|changed)\b
       | (?:all|the)\ (?:numbers|passages)\b[^\n]*\b(?:kept|preserved|unchanged)\b
-    ) [^\n]* \s* \Z
+    )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FENCED: Final = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n\s*\1\s*", re.DOTALL)
+_FENCES: Final = ("```", "~~~")
 _MARKER: Final = re.compile(r"<<<\s*/?\s*(?:BEGIN|END)\b", re.IGNORECASE)
 _QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "『』")
 
@@ -97,13 +97,27 @@ def _kinds(original: str, text: str, tag: str) -> Iterator[tuple[str, bool]]:
         not leads and (_new(_ALONE.match, original, text) or _new(_AGREES.match, original, text)),
     )
     yield "an introduction", _new(_LABEL.match, original, text)
-    yield "a remark at its end", _new(_CLOSER.search, original, text)
-    yield "a code fence around it", _new(_FENCED.fullmatch, original, text)
+    yield "a remark at its end", _new(_closes, original, text)
+    yield "a code fence around it", _new(_fenced, original, text)
     yield "quotation marks around it", _quoted(original, text)
 
 
 def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
     return bool(rule(text)) and not rule(original)
+
+
+def _closes(text: str) -> bool:
+    """Whether the last line is a remark about the text above it."""
+    _, parted, line = text.rstrip().rpartition("\n")
+    return bool(parted) and _CLOSER.match(line.lstrip()) is not None
+
+
+def _fenced(text: str) -> bool:
+    """Whether the first and the last line are fences of one kind."""
+    bare = text.strip()
+    _, _, rest = bare.partition("\n")
+    inner = rest.removesuffix(bare[:3])
+    return bare.startswith(_FENCES) and inner != rest and "\n" in inner[len(inner.rstrip()) :]
 
 
 def _quoted(original: str, text: str) -> bool:
@@ -126,10 +140,8 @@ _SPELLED: Final = {
     word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)
 }
 _MONTHS: Final = frozenset(map(str, range(1, 13)))
-_T: Final = r"[^\s\u3000-\u30ff\u4e00-\u9fff]"
-_CORE: Final = re.compile(rf"{_T}*[A-Za-z]{_T}*\d[A-Za-z]* | {_T}*\d(?:{_T}*\d)?", re.VERBOSE)
-"""What a translation keeps of a token with digits: all of a code ("0x1F2E", "v2beta"), and of an amount
-with its unit ("3kg") what stands up to the last digit."""
+_TOKEN: Final = re.compile(r"[^\s\u3000-\u30ff\u4e00-\u9fff]+")
+_LATIN: Final = re.compile(r"[A-Za-z]*")
 
 _LOOSE: Final = re.compile(
     r"""
@@ -152,32 +164,74 @@ def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
     translation an amount keeps its number, not its unit ("3 hours"), a date its numerals, and a
     quotation its words, not its marks; months may be named or numbered.
     """
-    kept: list[str] = []
+    return tuple(one.text for one in _passages(task))
+
+
+class _Passage(NamedTuple):
+    text: str
+    start: int
+    """Where it stands."""
+
+
+def _passages(task: RewriteTask) -> Iterator[_Passage]:
     for span in protected_spans(task.text):
-        passage = task.text[span.start : span.end].strip()
+        written = task.text[span.start : span.end]
+        passage = written.strip()
+        start = span.start + len(written) - len(written.lstrip())
         if span.rule in _LAYOUT or not passage or _LOOSE.fullmatch(passage):
             continue
         if task.kind != "translation":
-            kept.append(passage)
+            yield _Passage(passage, start)
         elif span.rule == "date":
-            kept += _NUMERAL.findall(passage)
+            yield from (_Passage(one[0], start + one.start()) for one in _NUMERAL.finditer(passage))
         elif span.rule == "number" and not passage.endswith("月"):
-            kept += [core[0] for core in _CORE.finditer(passage.translate(_DIGITS))]
+            yield from (_Passage(one, start + at) for at, one in _cores(passage.translate(_DIGITS)))
         elif span.rule == "quotation":
-            kept.append(passage[1:-1].strip())
+            inner = passage[1:-1]
+            if inner.strip():
+                yield _Passage(inner.strip(), start + 1 + len(inner) - len(inner.lstrip()))
         elif span.rule != "number":
-            kept.append(passage)
-    return tuple(one for one in kept if one)
+            yield _Passage(passage, start)
+
+
+def _cores(amount: str) -> Iterator[tuple[int, str]]:
+    """What a translation keeps of tokens with digits, and where it stands.
+
+    All of a code ("0x1F2E", "v2beta"), and of an amount with its unit ("3kg") what stands up to the last
+    digit.
+    """
+    for token in _TOKEN.finditer(amount):
+        backwards = enumerate(reversed(token[0]))
+        behind = next((place for place, letter in backwards if letter.isdecimal()), None)
+        if behind is None:
+            continue
+        end = token.end() - behind
+        core = amount[token.start() : end]
+        code = _LATIN.match(amount, end) if any(one.isascii() and one.isalpha() for one in core) else None
+        yield token.start(), core + (code[0] if code else "")
+
+
+_MOST_SEARCHES: Final = 200
+"""Passages that are looked for wherever they stand; the others of a text that has lost more count as lost."""
 
 
 def lost_passages(task: RewriteTask, text: str) -> list[str]:
     """The passages that a rewriting has not got, or not as often as the original."""
     if task.kind == "translation":
         text = text.translate(_DIGITS)
+    missing = Counter(passages_to_keep(task))
+    pieces: list[str] = []
+    at = 0
+    for passage, start in _passages(replace(task, text=text)):
+        # What is protected in both takes its place first, so that the 5 in "5 kg" stands for no other 5.
+        if missing[passage]:
+            missing[passage] -= 1
+            pieces += (text[at:start], "\0")
+            at = start + len(passage)
+    text = "".join((*pieces, text[at:]))
     lost: list[str] = []
-    # The longest first, each taking its place, so that the 5 in "5 kg" does not stand for another 5.
-    for passage in sorted(passages_to_keep(task), key=len, reverse=True):
-        found = _as_a_whole(passage).search(text)
+    for place, passage in enumerate(sorted(missing.elements(), key=len, reverse=True)):
+        found = _as_a_whole(passage).search(text) if place < _MOST_SEARCHES else None
         if found:
             text = f"{text[: found.start()]}\0{text[found.end() :]}"
         else:
@@ -208,12 +262,11 @@ def invented_numbers(task: RewriteTask, text: str) -> list[str]:
     known = Counter(_NUMERAL.findall(task.text.translate(_DIGITS)))
     if task.kind == "translation":
         known.update(_SPELLED[word] for word in _WORD.findall(task.text.lower()) if word in _SPELLED)
-    invented = list((Counter(_NUMERAL.findall(text.translate(_DIGITS))) - known).elements())
+    invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - known
     if invented and task.kind == "translation":
         dates = sum(span.rule == "date" for span in protected_spans(task.text))
-        for month in [one for one in invented if one in _MONTHS][:dates]:
-            invented.remove(month)
-    return invented
+        invented -= Counter([one for one in invented.elements() if one in _MONTHS][:dates])
+    return list(invented.elements())
 
 
 def _as_a_whole(passage: str) -> re.Pattern[str]:

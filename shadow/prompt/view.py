@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -239,10 +240,10 @@ class PromptView:
         return self.with_members({key: new for key, new in changes.items() if key not in kept}).body()
 
     def _text_edits(self) -> list[Edit]:
-        now: dict[tuple[int, int | None], str] = {}
+        texts: defaultdict[tuple[int, int | None], list[str]] = defaultdict(list)
         for segment in self.segments:
-            key = (segment.message, segment.part)
-            now[key] = now.get(key, "") + segment.text
+            texts[segment.slot].append(segment.text)
+        now = {slot: "".join(pieces) for slot, pieces in texts.items()}
         # A client that escapes everything beyond ASCII gets its variants escaped as well.
         ascii_only = self._text.isascii()
         return [

@@ -81,21 +81,21 @@ class Pattern:
                 return
         group = "value" if "value" in self.look.groupindex else 0
         window = _WINDOW_CHARS if self.short else max(1, len(text))
+        done = 0
+        """What was searched: values right behind each other may reach into the next windows."""
         for start in range(0, len(text), window):
             if start:
                 time.sleep(_BREATH_S)
-            yield from self._in_window(text, start, min(start + window, len(text)), group)
-
-    def _in_window(self, text: str, start: int, stop: int, group: int | str) -> Iterator[Found]:
-        """The values that begin in a stretch of a text."""
-        while (match := self.look.search(text, start, stop + _LONGEST_CHARS)) and match.start() < stop:
-            start, at = match.end(), match.start(group)
-            length = self.length(match[group])
-            while length:
-                yield Found(at, at + length, self.kind)
-                at += length
-                length = self._behind_value(text, at, group)
-            start = max(start, at)
+            stop = min(start + window, len(text))
+            done = max(done, start)
+            while (match := self.look.search(text, done, stop + _LONGEST_CHARS)) and match.start() < stop:
+                done, at = match.end(), match.start(group)
+                length = self.length(match[group])
+                while length:
+                    yield Found(at, at + length, self.kind)
+                    at += length
+                    length = self._behind_value(text, at, group)
+                done = max(done, at)
 
     def _behind_value(self, text: str, at: int, group: int | str) -> int:
         """Length of a value right behind another one, which hides it from a search; 0 for none."""

@@ -1,0 +1,517 @@
+"""Texts made to be slow to read, everything of the replay plane that reads texts, and how its work grows.
+
+What reads is discovered: a new perturbation, metric, quality or redaction pattern is among `subjects()`
+by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import sys
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.languages import language_of
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.protected_spans import protected_spans
+from evenkeel.metrics.entity import read_schema, read_slots
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.judge.prompts import marked, unforgeable_tag
+from evenkeel.metrics.judge.reply import read_ruling
+from evenkeel.metrics.quality.bundles import BUNDLES
+from evenkeel.metrics.quality.measurement import Agreement
+from evenkeel.metrics.quality.stand_ins import labels_in, read_citations
+from evenkeel.metrics.registry import heuristics
+from evenkeel.metrics.similarity.equality import prove
+from evenkeel.metrics.similarity.statements import claims, read_statements, render
+from evenkeel.metrics.structured.reading import fences, read_structure
+from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.metrics.workflow.reading import read_workflow
+from evenkeel.metrics.workflow.workflow import WorkflowError
+from evenkeel.proxy.credentials import is_credential, key_fingerprints, redacted
+from evenkeel.shadow import answer_traits, original
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.clusters import Clusters
+from evenkeel.shadow.perturbations import BUILTIN, Draft
+from evenkeel.shadow.perturbations.gate import attempt, faults_of, passages_to_keep
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.perturbations.rewriting import has_prose, pieces
+from evenkeel.shadow.prompt import PromptView, refusal
+from evenkeel.shadow.prompt.parameters import parameters_of
+from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.protection import BUILTIN as PATTERNS
+from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
+from evenkeel.shadow.rewriter.client import declines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Shape = "Callable[[int], str]"
+"""A text of so many characters."""
+
+
+def _counted(line: str) -> Callable[[int], str]:
+    """Whole lines, with a number of their own."""
+    return lambda size: "".join(
+        line.format(n=number, m=number * 7919 % 100_003) for number in range(1 + size // (len(line) + 2))
+    )
+
+
+def _repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: unit * (1 + size // len(unit))
+
+
+def _lettered(size: int) -> str:
+    """Distinct capitalised words, none with a digit."""
+    draw = random.Random(7)
+    return "".join("".join(draw.choices("abcdefghij", k=7)).capitalize() + " " for _ in range(size // 8))
+
+
+def _noise(size: int) -> str:
+    """Base64, which repeats nothing."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    return "".join(random.Random(7).choices(letters, k=size))
+
+
+SHAPES: Final[dict[str, Callable[[int], str]]] = {
+    "code fences": _repeated("```\nx = 1\n```\n\nAnd why?\n\n"),
+    "bare code fences": _repeated("```\n"),
+    "nested fences": lambda size: "".join(f"{'`' * (3 + n % 9)}\n> " for n in range(size // 9)),
+    "backticks": _repeated("`"),
+    "one long word": _repeated("a"),
+    "distinct words": _lettered,
+    "base64": _noise,
+    "digit and a long word": lambda size: "1" + "a" * (size - 1),
+    "digits": _repeated("7"),
+    "digits and separators": _repeated("1,2.3-4:5/6 "),
+    "spaces": lambda size: "a" + " " * (size - 2) + "b",
+    "blank lines": lambda size: "a" + "\n" * (size - 2) + "b",
+    "blanks and line ends": _repeated(" \n\t"),
+    "assent and blanks": lambda size: "Sure" + " " * (size - 5) + "b",
+    "fence and blank lines": lambda size: "```\n" + "\n" * (size - 5) + "b",
+    "unclosed quotes": _repeated('"a '),
+    "unclosed typographic quotes": _repeated("\u201ca \u00abb \u300cc \u201ed "),
+    "opening quotes": _repeated("\u201c"),
+    "apostrophes": _repeated("'a b"),
+    "nested quotes": lambda size: "\n".join(">" * (n % 40 + 1) + ' "x' for n in range(size // 25)),
+    "escaped quotes": _repeated('\\"'),
+    "backslashes": _repeated("\\"),
+    "unclosed brackets": _repeated("([{<"),
+    "closed brackets": _repeated("(a) [b] {c} <d> "),
+    "deep JSON": _repeated("["),
+    "JSON fragments": _repeated('{"a": [1, '),
+    "long JSON": lambda size: json.dumps([{"id": n, "name": f"n{n}"} for n in range(1 + size // 26)]),
+    "repeated lines": _repeated("It is so\n"),
+    "short lines": _repeated("a:\n"),
+    "distinct lines": _counted("w{m} is so\n"),
+    "long line": _counted("He paid {m} for it, and then "),
+    "repeated sentences": _repeated("I cannot say what it was. "),
+    "pointing words": _repeated("as above and below, the following rules: "),
+    "headings": _counted("# Part {n}\n\nThe rules above, {m}:\n\n- Do it\n\n"),
+    "numbered list": _counted("{n}. Open the box {m}\n"),
+    "bullets": _repeated("- a\n  - b\n    * c\n"),
+    "YAML": _counted("k{n}:\n  - {m}\n"),
+    "nested YAML": _repeated("- - a: "),
+    "tables": _counted("| a{n} | {m} |\n"),
+    "table pipes": _repeated("|"),
+    "opened tags": _repeated("<a><b>"),
+    "nested tags": lambda size: "<i>" * (size // 7) + "</i>" * (size // 7),
+    "unclosed tags": _repeated('<a b="'),
+    "comments": _repeated("<!--"),
+    "Markdown links": _repeated("[a](b "),
+    "pictures": _repeated("!["),
+    "emphasis": _repeated("**a _b "),
+    "URLs": _counted("https://a.b/c?d={m}&"),
+    "addresses": _repeated("a.b@c.d"),
+    "paths": _repeated("/a.b-c"),
+    "identifiers": _repeated("a_bC.d-"),
+    "assignments": _repeated("a=b"),
+    "combining marks": lambda size: "a" + "\u0301" * (size - 1),
+    "emoji": _repeated("\U0001f469\u200d\U0001f4bb"),
+    "ideographs": _repeated("请告诉我这个问题的答案。"),
+    "arrows": _counted("a{n} --> b{m}\n"),
+    "steps": _counted("Step {n}: then go on with step {m}.\n"),
+    "calls": _repeated("f(g(a, "),
+    "names of keys": _repeated("key-"),
+    "bearer": _repeated("bearer "),
+    "key headers": _repeated("-----BEGIN PRIVATE KEY-----"),
+    "tokens": _repeated("eyJ"),
+    "colons": _repeated("a:"),
+    "placeholders": _repeated("{{a}} [EMAIL_1] "),
+    "addends": _repeated("1 + 2 \u00d7 "),
+    "months": _repeated("May 3 "),
+    "words of numbers": _repeated("one hundred and two thousand "),
+}
+"""By name: a text of so many characters, or nearly so."""
+
+
+def _body(*contents: str) -> bytes:
+    said = [{"role": ("user", "assistant")[place % 2], "content": one} for place, one in enumerate(contents)]
+    return json.dumps({"model": "m", "messages": said}).encode()
+
+
+def in_one(text: str) -> bytes:
+    """A request with a text in its one message."""
+    return _body("Answer in JSON:\n\n" + text)
+
+
+def in_many(text: str) -> bytes:
+    """A request of many short messages."""
+    return _body(*(text[at : at + 12] for at in range(0, len(text), 12)))
+
+
+def view_of(text: str, body: Callable[[str], bytes] = in_one) -> PromptView:
+    """A prompt as the worker sees the first one of a route."""
+    return PromptView.parse(body(text), classify=TemplateLearner().classifier("main"))
+
+
+def _many_of(text: str) -> PromptView:
+    return view_of(text, in_many)
+
+
+def pair_of(text: str) -> Pair:
+    """Two answers that share most of a text."""
+    third = len(text) // 3
+    context = f"Which is it?\n\n{text[: len(text) // 2]}"
+    return Pair(Answer(text), Answer(f"{text[:third]} Sure: {text[third:-5]}"), context)
+
+
+def unlike_pair_of(text: str) -> Pair:
+    """Two answers that share words in another order, and nothing else."""
+    half = len(text) // 2
+    return Pair(Answer(text), Answer(f"So {text[half:]}x{text[:half]}"), text)
+
+
+def calling_pair_of(text: str) -> Pair:
+    """Two answers that call tools."""
+    third = len(text) // 3
+    calls = [
+        tuple(ToolCall(f"f{at % 7}", json.dumps({"a": said[at : at + 50]})) for at in range(0, len(said), 50))
+        for said in (text, text[third:] + text[:third])
+    ]
+    return Pair(*(Answer("", one) for one in calls), text)
+
+
+def _answered(text: str) -> bytes:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}
+    message = {"role": "assistant", "content": text, "tool_calls": [call]}
+    return json.dumps({"model": "m", "choices": [{"index": 0, "message": message}]}).encode()
+
+
+def _streamed(text: str) -> str:
+    deltas = (text[at : at + 8] for at in range(0, len(text), 8))
+    events = ({"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in deltas)
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+def _learnt(view: PromptView) -> None:
+    learner = TemplateLearner()
+    for number in range(3):
+        learner.observe("main", view.slots, str(number))
+        learner.version("main", view.slots)
+    view.classified(learner.classifier("main"))
+
+
+def _learnt_apart(views: tuple[PromptView, ...]) -> None:
+    learner = TemplateLearner()
+    for number, view in enumerate((*views, *views)):
+        learner.observe("main", view.slots, str(number))
+        learner.version("main", view.slots)
+        view.classified(learner.classifier("main"))
+
+
+def _unlike_views(text: str) -> tuple[PromptView, ...]:
+    third = len(text) // 3
+    said = (text, text[third:] + "x" + text[:third], text[2 * third :] + "y" + text[: 2 * third])
+    return tuple(map(view_of, said))
+
+
+def _perturbed(kind: Any, severity: float, view: PromptView) -> None:
+    outcome = attempt(kind, view, severity, random.Random(1))
+    if isinstance(outcome, Draft):
+        outcome = outcome.finish([task.text.replace("a", "b") for task in outcome.tasks])
+    if isinstance(outcome, PromptView):
+        outcome.for_replay()
+
+
+def _read_stream(text: str) -> object:
+    return read_answer({"content-type": "text/event-stream"}, text.encode(), api="chat")
+
+
+def _read_whole(body: bytes) -> object:
+    return read_answer({"content-type": "application/json"}, body, api="chat")
+
+
+def _judged(kind: Any, text: str) -> None:
+    faults_of(RewriteTask(kind, text, "es" if kind == "translation" else None), text[:-7] + " so.", "ab12")
+
+
+def _steps(text: str) -> object:
+    try:
+        return read_workflow(text)
+    except WorkflowError as error:
+        return error
+
+
+def _has_parameter(text: str) -> object:
+    return redacted(f"/v1/x?{text}=1&{text[: len(text) // 2]};".encode())
+
+
+def _is_named_so(text: str) -> object:
+    return is_credential(text.encode().lower(), text.encode())
+
+
+def _fingerprints(text: str) -> object:
+    raw = f"POST / HTTP/1.1\r\nauthorization: bearer {text}\r\n{text}: api-key\r\n\r\n".encode()
+    return key_fingerprints(raw, len(raw))
+
+
+def _cluster(view: PromptView) -> object:
+    return Clusters().of("main", None, view, view.text, None)
+
+
+def _clusters(views: tuple[PromptView, ...]) -> object:
+    known = Clusters()
+    return [known.of("main", None, view, "x", None) for view in views]
+
+
+def _stated(view: PromptView) -> object:
+    return view.classified(fixed_template(["Answer in {form}:\n\n{text}\nThank you"]))
+
+
+def _measured(measure: Any, pair: Pair) -> object:
+    for answer in (pair.reference, pair.candidate):
+        measure.rate_now(answer, pair.context)
+    return None
+
+
+def _as_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something that reads texts."""
+
+    name: str
+    made: Callable[[str], Any]
+    """What is read, from a text; not counted as work."""
+    work: Callable[[Any], object]
+    area: str = ""
+    """What it is part of, for people."""
+
+    def shapes(self, wanted: Iterable[str]) -> Iterator[str]:
+        """Those of the shapes that make a difference: of many short messages, few do."""
+        return (one for one in wanted if "many messages" not in self.name or one in _OF_MANY_MESSAGES)
+
+
+_OF_MANY_MESSAGES: Final = ("pointing words", "unclosed tags", "tables")
+
+
+def subjects() -> tuple[Subject, ...]:
+    """Everything that reads texts of others in the replay plane and in redaction."""
+    areas = {
+        "readers": _readers(),
+        "validity gate": _gate(),
+        "perturbations": _perturbations(),
+        "metrics": _metrics(),
+        "redaction": _redaction(),
+    }
+    return tuple(replace(one, area=area) for area, found in areas.items() for one in found)
+
+
+def _readers() -> Iterator[Subject]:
+    yield Subject("protected spans", _as_is, protected_spans)
+    yield Subject("pieces for the rewriter", _as_is, pieces)
+    yield Subject("prose for the rewriter", _as_is, has_prose)
+    yield Subject("task", _as_is, lambda text: recognise([Turn("system", text), Turn("user", text)]))
+    yield Subject("language", _as_is, language_of)
+    yield Subject("prompt", in_one, PromptView.parse)
+    yield Subject("prompt of many messages", in_many, PromptView.parse)
+    yield Subject("refusal", view_of, refusal)
+    yield Subject("refusal of many messages", _many_of, refusal)
+    yield Subject("parameters", view_of, parameters_of)
+    yield Subject("replay", view_of, PromptView.for_replay)
+    yield Subject("replay of many messages", _many_of, PromptView.for_replay)
+    yield Subject("template", view_of, _learnt)
+    yield Subject("templates", _unlike_views, _learnt_apart)
+    yield Subject("stated template", view_of, _stated)
+    yield Subject("template of many messages", _many_of, _learnt)
+    yield Subject("traits of a prompt", view_of, original.traits_of)
+    yield Subject("sketch", view_of, answer_traits.sketch_of)
+    yield Subject("sketch of many messages", _many_of, answer_traits.sketch_of)
+    yield Subject("cluster", view_of, _cluster)
+    yield Subject("clusters", _unlike_views, _clusters)
+    yield Subject("cluster of many messages", _many_of, _cluster)
+    yield Subject("answer", _answered, _read_whole)
+    yield Subject("streamed answer", _streamed, _read_stream)
+    yield Subject("traits of an answer", Answer, answer_traits.traits_of)
+
+
+def _gate() -> Iterator[Subject]:
+    for kind in ("rule", "paraphrase", "tone", "translation"):
+        yield Subject(f"gate of a {kind}", _as_is, partial(_judged, kind))
+    yield Subject("passages to keep", partial(RewriteTask, "paraphrase"), passages_to_keep)
+    yield Subject("refusal to rewrite", _as_is, declines)
+
+
+def _perturbations() -> Iterator[Subject]:
+    seen: set[object] = set()
+    for one in BUILTIN:
+        # The other pairs of languages are the same code.
+        code = (type(one), one.name.partition(".")[0]) if one.wanted.language else one.name
+        if code not in seen:
+            yield Subject(one.name, view_of, partial(_perturbed, one, 0.5))
+            yield Subject(f"{one.name} of many messages", _many_of, partial(_perturbed, one, 1.0))
+        seen.add(code)
+
+
+def _metrics() -> Iterator[Subject]:
+    for one in heuristics():
+        yield Subject(one.name, pair_of, one.score)
+        yield Subject(f"{one.name}, unlike", unlike_pair_of, one.score)
+        yield Subject(f"{one.name}, calls", calling_pair_of, one.score)
+    known: dict[str, Any] = {}
+    for bundle in BUNDLES.values():
+        known |= {one.name: one for one in (*bundle.stand_ins, *bundle.by_rule)}
+    for name, quality in known.items():
+        for kind, made in (("", pair_of), (", unlike", unlike_pair_of)):
+            if hasattr(quality, "measure_now"):
+                yield Subject(f"{name}{kind}", made, quality.measure_now)
+            elif not isinstance(quality, Agreement):
+                yield Subject(f"{name}{kind}", made, partial(_measured, quality))
+    yield Subject("heuristic rater", pair_of, HeuristicRater().rate_now)
+    yield Subject("heuristic rater, unlike", unlike_pair_of, HeuristicRater().rate_now)
+    yield Subject("heuristic rater, calls", calling_pair_of, HeuristicRater().rate_now)
+    yield Subject("proof", pair_of, lambda pair: prove(pair.reference.text, pair.candidate.text, "en"))
+    yield Subject(
+        "proof, unlike", unlike_pair_of, lambda pair: prove(pair.reference.text, pair.candidate.text, "en")
+    )
+    yield Subject("steps", _as_is, _steps)
+    yield Subject("schema of slots", _as_is, read_schema)
+    yield Subject("slots", _as_is, read_slots)
+    yield Subject("fences", _as_is, lambda text: list(fences(text)))
+    yield Subject("structure", _as_is, read_structure)
+    yield Subject("citations", _as_is, read_citations)
+    yield Subject("labels of sources", _as_is, labels_in)
+    yield Subject("statements", Answer, read_statements)
+    yield Subject("claims", Answer, claims)
+    yield Subject("rendered answer", Answer, render)
+    yield Subject("ruling of a judge", _as_is, read_ruling)
+    yield Subject("question to a judge", _as_is, lambda text: marked("A", text, unforgeable_tag([text])))
+
+
+def _redaction() -> Iterator[Subject]:
+    for number, pattern in enumerate(PATTERNS):
+        yield Subject(
+            f"pattern {number} ({pattern.kind})", _as_is, lambda text, one=pattern: list(one.find(text))
+        )
+    yield Subject("placeholders", _as_is, lambda text: Placeholders(PATTERNS).redact(text))
+    yield Subject(
+        "redaction of a request",
+        lambda text: in_one(text).decode(),
+        lambda body: redact_json(body, Placeholders(PATTERNS).redact),
+    )
+    yield Subject(
+        "redaction of many messages",
+        lambda text: in_many(text).decode(),
+        lambda body: redact_json(body, Placeholders(PATTERNS).redact),
+    )
+    yield Subject(
+        "redaction of a stream", _streamed, lambda body: redact_events(body, Placeholders(PATTERNS).redact)
+    )
+    yield Subject("credentials in a query", _as_is, _has_parameter)
+    yield Subject("credentials by name", _as_is, _is_named_so)
+    yield Subject("fingerprints of keys", _as_is, _fingerprints)
+
+
+@functools.cache
+def _remembered() -> tuple[Any, ...]:
+    """What remembers texts that were read; what is kept for ever is of no text."""
+    names = [name for name in sys.modules if name.startswith("evenkeel.")]
+    found = [
+        one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_parameters")
+    ]
+    return tuple(one for one in found if one.cache_parameters()["maxsize"] is not None)
+
+
+def forget() -> None:
+    """Forget every text that was read before."""
+    for one in _remembered():
+        one.cache_clear()
+
+
+@functools.lru_cache(maxsize=512)
+def _given(made: Callable[[str], Any], shape: str, size: int) -> Any:
+    return made(SHAPES[shape](size))
+
+
+RATIO: Final = 2.5
+"""Most that twice the text may cost."""
+_ENOUGH_S: Final = 0.006
+"""Processor time from which on a ratio says something."""
+_SMALLEST: Final = 4_000
+_TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a text cost, and one twice as long."""
+
+    size: int
+    """Characters of the shorter one."""
+    single_s: float
+    double_s: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the longer text took; 2 is proportional."""
+        return self.double_s / self.single_s
+
+    @property
+    def is_too_fast(self) -> bool:
+        """Whether the work grew faster than the text, as far as can be seen."""
+        return self.double_s >= _ENOUGH_S and self.ratio > RATIO
+
+
+def growth(subject: Subject, shape: str, largest: int) -> Growth:
+    """How the work grows with a text of a shape, at a size at which it takes some milliseconds.
+
+    Processor time of this thread, the least of several runs: other work on the machine does not count.
+    It only grows too fast if it does so at two sizes in a row: a cache that overflows shows at one.
+
+    Args:
+        subject: What reads.
+        shape: Of the text.
+        largest: Characters at which to stop looking for a size that takes long enough.
+    """
+
+    def least(size: int) -> float:
+        return spent(subject, _given(subject.made, shape, size))
+
+    size = _SMALLEST
+    single, double = least(size), least(2 * size)
+    while double < _ENOUGH_S and 4 * size <= largest:
+        size *= 2
+        single, double = double, least(2 * size)
+    for seen_before in (False, True):
+        found = Growth(size, single, double)
+        for _ in range(_TRIES):
+            if not found.is_too_fast:
+                return found
+            found = Growth(size, min(found.single_s, least(size)), min(found.double_s, least(2 * size)))
+        if not seen_before:
+            size, single, double = 2 * size, found.double_s, least(4 * size)
+    return found
+
+
+def spent(subject: Subject, given: Any) -> float:
+    """Processor time of one run, in seconds, with nothing remembered."""
+    forget()
+    start = time.thread_time()
+    subject.work(given)
+    return time.thread_time() - start
