@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter"]
+SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
 """What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
-of the rewriter."""
+of the rewriter. "lost" is what a process had set aside when it was killed: nobody knows what it spent."""
 
 Refused = Literal["budget", "budget_pace"]
 """Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""
@@ -22,6 +22,13 @@ Refused = Literal["budget", "budget_pace"]
 _HEAD_START: Final = 0.25
 """Share of a spread budget that is free from the first second of the day on."""
 _SECONDS_PER_DAY: Final = 86_400
+SILENT_S: Final = 900
+"""A process that has neither reserved nor settled for so long is dead: no trial takes that long. What it had
+set aside is booked as "lost"."""
+DAYS_AHEAD: Final = 7
+"""What is booked on so many days after today counts as well: the clock was set back since."""
+FORGOTTEN_S: Final = 2 * _SECONDS_PER_DAY
+"""What a process set aside so long ago was spent on no day that counts."""
 
 
 class Spend(NamedTuple):
@@ -63,16 +70,17 @@ class Budget:
     """Whether a quarter is free at once and the rest as the day goes, so that there is something
     left at night."""
 
-    def refusal(self, spent: Spend, day_share: float) -> Refused | None:
+    def refusal(self, spent: Spend, day_share: float, *, paced: bool = True) -> Refused | None:
         """Why so much may not be spent by now; None if it may.
 
         Args:
             spent: Everything of the day, what is planned included.
             day_share: How much of the day has passed, in [0, 1].
+            paced: Whether what is held back for later counts.
         """
         if self._passed(spent, 1.0):
             return "budget"
-        if self.spread and self._passed(spent, _HEAD_START + (1 - _HEAD_START) * day_share):
+        if paced and self.spread and self._passed(spent, _HEAD_START + (1 - _HEAD_START) * day_share):
             return "budget_pace"
         return None
 
@@ -129,15 +137,24 @@ class CostTracker(abc.ABC):
         """What has been booked this UTC day for each route and kind of calls of which there is any."""
 
     @abc.abstractmethod
-    def reserve(self, estimate: Spend, route: str) -> Refused | None:
-        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
+    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
+        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it.
+
+        It is written down before this returns, so that it counts even if the process is killed.
+
+        Args:
+            estimate: What is set aside.
+            route: Whose it is.
+            paced: Whether it has to fit in what is free by now, or only in the whole day's budget.
+        """
 
     @abc.abstractmethod
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
 
-    def _day(self) -> str:
-        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
+    def _day(self, ahead: int = 0) -> str:
+        today = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date()
+        return (today + dt.timedelta(days=ahead)).isoformat()
 
 
 def _sum(amounts: Iterable[Spend]) -> Spend:
@@ -163,7 +180,8 @@ class Allowance:
     """A `CallBudget` of some calls for one route that are settled together at the end.
 
     Each call counts at its full estimate from before it is sent until its real cost is proven; one whose
-    cost never is stays at its estimate. More is set aside as soon as a call does not fit.
+    cost never is stays at its estimate. More is set aside as soon as a call does not fit: by the day's whole
+    budget, since what has been begun is worth finishing.
     """
 
     def __init__(self, costs: CostTracker, route: str, held: Spend = NOTHING) -> None:
@@ -188,7 +206,7 @@ class Allowance:
             needed = self.spent.plus(estimate)
             held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
             further = held.minus(self.held)
-            if any(further) and self._costs.reserve(further, self._route) is not None:
+            if any(further) and self._costs.reserve(further, self._route, paced=False) is not None:
                 return False
             self.held, self.spent = held, needed
             return True

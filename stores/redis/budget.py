@@ -7,7 +7,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final, cast
 
-from evenkeel.core.budget import CostTracker, Spend, day_share_of
+from evenkeel.core.budget import DAYS_AHEAD, FORGOTTEN_S, SILENT_S, CostTracker, Limit, Spend, day_share_of
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, process_name, text
 
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 _DAYS_KEPT_S: Final = 40 * 86_400
 _REMEMBERED_S: Final = 300
 """A command that is sent again because its answer was lost is recognised for so long."""
-_SILENT_S: Final = 900
-"""What a worker has set aside is free again when it has neither reserved nor settled for so long: it is
-dead. No trial takes that long."""
 
+_ANY: Final = Limit(None, None)
 _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
 """The field of a route and a kind."""
 
@@ -31,8 +29,8 @@ _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
 class RedisCostTracker(CostTracker):
     """`CostTracker` on Redis: however many workers there are, together they keep to the budgets.
 
-    What one of them has set aside counts for all; what a dead one has set aside is freed after a quarter of
-    an hour.
+    What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
+    quarter of an hour.
     """
 
     def __init__(
@@ -62,15 +60,25 @@ class RedisCostTracker(CostTracker):
                 found[match[2], cast("SpendKind", match[1])] = Spend(int(tokens), float(usd))
         return dict(sorted(found.items()))
 
-    def reserve(self, estimate: Spend, route: str) -> Refused | None:
+    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
         """As `CostTracker.reserve`."""
         share = day_share_of(self._clock())
         limits: list[Value] = []
         for budget in (self.budget, self._routes.get(route)):
-            for most in (budget.limit(1.0), budget.paced_limit(share)) if budget else ((None, None),) * 2:
+            whole = budget.limit(1.0) if budget else _ANY
+            for most in (whole, budget.paced_limit(share) if budget and paced else _ANY):
                 limits += ("" if one is None else repr(one) for one in most)
+        later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))
         answer = self._reserve(
-            self._keys(), self._worker, storable(route), *_plain(estimate), _SILENT_S, _REMEMBERED_S, *limits
+            (*self._keys(), *later),
+            self._worker,
+            storable(route),
+            *_plain(estimate),
+            SILENT_S,
+            _REMEMBERED_S,
+            *limits,
+            FORGOTTEN_S,
+            _DAYS_KEPT_S,
         )
         return cast("Refused | None", text(answer) or None)
 
@@ -97,8 +105,8 @@ class RedisCostTracker(CostTracker):
         )
         return self._key(), aside, workers, call
 
-    def _key(self) -> str:
-        return self._store.key("spend", self._day())
+    def _key(self, ahead: int = 0) -> str:
+        return self._store.key("spend", self._day(ahead))
 
 
 def _plain(amount: Spend) -> tuple[str, str]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import secrets
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import NOTHING, CostTracker, Spend, day_share_of
+from evenkeel.core.budget import (
+    DAYS_AHEAD,
+    FORGOTTEN_S,
+    NOTHING,
+    SILENT_S,
+    CostTracker,
+    Spend,
+    day_share_of,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -15,18 +23,23 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import Budget, Refused, SpendKind
     from evenkeel.stores.sqlite.database import Database
 
-_SILENT_S: Final = 900.0
-"""A process that holds something and has neither reserved nor settled for so long is dead: no trial takes that
-long."""
-_LEAST_USD: Final = 1e-9
-"""Less is what sums of floats leave over."""
+_BOOK = (
+    "INSERT INTO spend (day, route, kind, tokens, usd) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (day, route, kind) DO UPDATE SET"
+    " tokens = tokens + excluded.tokens, usd = usd + excluded.usd"
+)
+_HOLD = (
+    "INSERT INTO spend_aside (holder, route, at, tokens, usd) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (holder, route) DO UPDATE SET"
+    " at = excluded.at, tokens = tokens + excluded.tokens, usd = usd + excluded.usd"
+)
 
 
 class SqliteCostTracker(CostTracker):
-    """`CostTracker` on SQLite: worker and monitor together keep to the budgets; survives restarts.
+    """`CostTracker` on SQLite: worker and monitor together keep to the budgets.
 
-    What one of them has set aside counts for all. What a dead one has set aside is booked as spent after a
-    quarter of an hour: nobody knows which of its calls were made.
+    What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
+    quarter of an hour.
     """
 
     def __init__(
@@ -39,9 +52,8 @@ class SqliteCostTracker(CostTracker):
         """Open the tracker in a database; further arguments as of `CostTracker`."""
         super().__init__(budget, clock, routes)
         self._database = database
-        self._lock = threading.Lock()
         self._holder = secrets.token_hex(8)
-        self._reserved: dict[str, Spend] = {}
+        self._lock = threading.Lock()
         database.create(
             """CREATE TABLE IF NOT EXISTS spend (
                  day TEXT NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL, tokens INTEGER NOT NULL,
@@ -58,62 +70,62 @@ class SqliteCostTracker(CostTracker):
         )
         return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows}
 
-    def reserve(self, estimate: Spend, route: str) -> Refused | None:
+    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
         """As `CostTracker.reserve`."""
+        now = self._clock()
         with self._lock, self._database.write() as connection:
-            self._book_the_dead(connection)
-            day_share = day_share_of(self._clock())
-            limits: list[tuple[Budget, str | None]] = [(self.budget, None)]
+            self._book_lost(connection, now)
+            taken = self._taken(connection)
+            limits: list[tuple[Budget, Spend]] = [(self.budget, taken[None])]
             if route in self._routes:
-                limits.append((self._routes[route], route))
-            for budget, name in limits:
-                planned = self.today(name).plus(_aside(connection, name)).plus(estimate)
-                refused = budget.refusal(planned, day_share)
+                limits.append((self._routes[route], taken.get(route, NOTHING)))
+            for budget, so_far in limits:
+                refused = budget.refusal(so_far.plus(estimate), day_share_of(now), paced=paced)
                 if refused is not None:
                     return refused
-            held = self._reserved.get(route, NOTHING).plus(estimate)
-            self._hold(connection, route, held)
-            self._reserved[route] = held
-            return None
+            connection.execute(_HOLD, (self._holder, route, now, *estimate))
+        return None
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """As `CostTracker.settle`."""
-        with self._lock:
-            held = self._reserved[route] = self._reserved.get(route, NOTHING).minus(estimate)
-            with self._database.write() as connection:
-                self._hold(connection, route, held)
-                self._book(connection, route, spent)
+        day, own = self._day(), (self._holder, route)
+        with self._lock, self._database.write() as connection:
+            connection.execute(
+                "UPDATE spend_aside SET at = ?, tokens = tokens - ?, usd = usd - ?"
+                " WHERE holder = ? AND route = ?",
+                (self._clock(), *estimate, *own),
+            )
+            connection.execute(
+                "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9", own
+            )
+            connection.executemany(
+                _BOOK, [(day, route, kind, *amount) for kind, amount in spent.items() if any(amount)]
+            )
 
-    def _hold(self, connection: sqlite3.Connection, route: str, held: Spend) -> None:
-        """Note for the other processes what this one has set aside."""
-        if held.tokens <= 0 and held.usd < _LEAST_USD:
-            drop = "DELETE FROM spend_aside WHERE holder = ? AND route = ?"
-            connection.execute(drop, (self._holder, route))
-            return
-        connection.execute(
-            "INSERT OR REPLACE INTO spend_aside (holder, route, tokens, usd, at) VALUES (?, ?, ?, ?, ?)",
-            (self._holder, route, *held, self._clock()),
+    def _taken(self, connection: sqlite3.Connection) -> dict[str | None, Spend]:
+        """What is booked or set aside, by route; under None of all."""
+        rows = connection.execute(
+            "SELECT route, SUM(tokens), SUM(usd) FROM (SELECT route, tokens, usd FROM spend"
+            " WHERE day BETWEEN ? AND ? UNION ALL SELECT route, tokens, usd FROM spend_aside) GROUP BY route",
+            (self._day(), self._day(DAYS_AHEAD)),
         )
+        taken: dict[str | None, Spend] = {None: NOTHING}
+        for route, tokens, usd in rows:
+            taken[route] = Spend(tokens, usd)
+            taken[None] = taken[None].plus(taken[route])
+        return taken
 
-    def _book(self, connection: sqlite3.Connection, route: str, spent: Mapping[SpendKind, Spend]) -> None:
+    def _book_lost(self, connection: sqlite3.Connection, now: float) -> None:
+        """Book what dead processes had set aside, and forget what they set aside too long ago."""
+        dead = connection.execute(
+            "DELETE FROM spend_aside WHERE at NOT BETWEEN ? AND ? RETURNING route, at, tokens, usd",
+            (now - SILENT_S, now + FORGOTTEN_S),
+        ).fetchall()
         connection.executemany(
-            "INSERT INTO spend (day, route, kind, tokens, usd) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (day, route, kind) DO UPDATE SET"
-            " tokens = tokens + excluded.tokens, usd = usd + excluded.usd",
-            [(self._day(), route, kind, *amount) for kind, amount in spent.items() if any(amount)],
+            _BOOK,
+            [
+                (self._day(), route, "lost", tokens, usd)
+                for route, at, tokens, usd in dead
+                if at >= now - FORGOTTEN_S
+            ],
         )
-
-    def _book_the_dead(self, connection: sqlite3.Connection) -> None:
-        dead = "FROM spend_aside WHERE at < ? AND holder != ?"
-        bounds = (self._clock() - _SILENT_S, self._holder)
-        for route, *held in connection.execute(f"SELECT route, tokens, usd {dead}", bounds).fetchall():
-            self._book(connection, route, {"replay": Spend(*held)})
-        connection.execute(f"DELETE {dead}", bounds)
-
-
-def _aside(connection: sqlite3.Connection, route: str | None) -> Spend:
-    """What all processes have set aside, for one route or all."""
-    sums = "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0.0) FROM spend_aside"
-    if route is None:
-        return Spend(*connection.execute(sums).fetchone())
-    return Spend(*connection.execute(f"{sums} WHERE route = ?", (route,)).fetchone())

@@ -134,31 +134,69 @@ def test_processes_share_what_is_left(open_tracker) -> None:
     assert one.reserve(Spend(11, 0.0), "a") == "budget"
 
 
-@pytest.mark.service("redis-server")
-def test_what_a_dead_worker_has_set_aside_is_free_after_a_while(store) -> None:
-    """The others spend it."""
-    one, other = (RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(2))
-    assert one.reserve(Spend(60, 0.5), "a") is None
-    store.client.zadd(store.key("spend", "workers"), {one._worker: 1.0})
-    assert other.reserve(Spend(60, 0.5), "a") is None
+def _silent_for(costs, seconds, now):
+    """Let a tracker have been silent for so long; a Redis goes by its own clock."""
+    if isinstance(costs, RedisCostTracker):
+        client, workers = costs._store.client, costs._store.key("spend", "workers")
+        client.zadd(workers, {costs._worker: client.time()[0] - seconds})
+    now[0] += seconds
 
 
-@pytest.mark.service("redis-server")
-def test_what_a_dead_process_has_set_aside_is_booked(on_sqlite) -> None:
+def test_what_a_dead_process_has_set_aside_is_booked(open_tracker) -> None:
     """Nobody knows whether its calls were made: it counts, and 15 minutes later it has been spent."""
     now = [NOON]
-    one, other = (
-        on_sqlite.Costs(on_sqlite.place, Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2)
-    )
+    one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
     assert one.reserve(Spend(60, 0.5), "a") is None
     assert one.reserve(Spend(30, 0.0), "b") is None
-    now[0] += 900
+    _silent_for(one, 800, now)
     assert other.reserve(Spend(11, 0.0), "a") == "budget"
     assert other.today() == Spend(0, 0.0)
-    now[0] += 1
+    _silent_for(one, 901, now)
     assert other.reserve(Spend(11, 0.0), "a") == "budget"
     assert other.reserve(Spend(10, 0.0), "a") is None
-    assert other.by_route_and_kind() == {("a", "replay"): Spend(60, 0.5), ("b", "replay"): Spend(30, 0.0)}
+    assert other.by_route_and_kind() == {("a", "lost"): Spend(60, 0.5), ("b", "lost"): Spend(30, 0.0)}
+
+
+def test_what_was_set_aside_days_ago_is_forgotten(open_tracker) -> None:
+    """It was spent on no day that counts."""
+    now = [NOON]
+    one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
+    assert one.reserve(Spend(60, 0.5), "a") is None
+    _silent_for(one, 3 * 86_400, now)
+    assert other.reserve(Spend(100, 0.0), "a") is None
+    assert other.today() == Spend(0, 0.0)
+
+
+def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker) -> None:
+    """70 of the day that was called tomorrow leave 30; what is set aside counts on both."""
+    now = [NOON + 86_400]
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: now[0], {"b": Budget(tokens_per_day=75)})
+    costs.settle(Spend(0, 0.0), "b", {"replay": Spend(70, 0.0)})
+    now[0] = NOON
+    assert costs.reserve(Spend(6, 0.0), "b") == "budget"
+    assert costs.reserve(Spend(31, 0.0), "a") == "budget"
+    assert costs.reserve(Spend(30, 0.0), "a") is None
+    now[0] += 86_400
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget"
+
+
+def test_what_has_been_begun_need_not_fit_in_the_pace(open_tracker) -> None:
+    """At midnight a quarter of 100 is free, and all of it for calls that follow from others."""
+    costs = open_tracker(Budget(tokens_per_day=100, spread=True), lambda: 0.0)
+    assert costs.reserve(Spend(25, 0.0), "a") is None
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget_pace"
+    assert costs.reserve(Spend(75, 0.0), "a", paced=False) is None
+    assert costs.reserve(Spend(1, 0.0), "a", paced=False) == "budget"
+
+
+def test_dollars_alone_stay_set_aside(open_tracker) -> None:
+    """Settling all tokens of a route leaves the dollars that another call set aside."""
+    costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON)
+    assert costs.reserve(Spend(10, 0.25), "a") is None
+    assert costs.reserve(Spend(0, 0.5), "a") is None
+    costs.settle(Spend(10, 0.25), "a", {})
+    assert costs.reserve(Spend(0, 0.75), "a") == "budget"
+    assert costs.reserve(Spend(0, 0.5), "a") is None
 
 
 def test_many_reservations_at_once_keep_to_the_budget(open_tracker) -> None:

@@ -7,10 +7,11 @@ local own = redis.call('HGET', KEYS[2], field)
 if own then
   local own_tokens, own_usd = string.match(own, '^(%S+) (%S+)$')
   local left = own_tokens - ARGV[3]
-  if left <= 0 then
+  local left_usd = own_usd - ARGV[4]
+  if left <= 0 and left_usd < 1e-9 then
     redis.call('HDEL', KEYS[2], field)
   else
-    redis.call('HSET', KEYS[2], field, string.format('%.0f %.17g', left, own_usd - ARGV[4]))
+    redis.call('HSET', KEYS[2], field, string.format('%.0f %.17g', left, left_usd))
   end
 end
 redis.call('ZADD', KEYS[3], redis.call('TIME')[1], ARGV[1])
