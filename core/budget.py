@@ -199,10 +199,13 @@ class Allowance:
         self._costs = costs
         self._route = route
         self._lock = threading.Lock()
+        self._closed = False
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it."""
+        """As `CallBudget.reserve`; False if a budget of the day forbids it, or it is closed."""
         with self._lock:
+            if self._closed:
+                return False
             needed = self.spent.plus(estimate)
             held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
             further = held.minus(self.held)
@@ -215,6 +218,12 @@ class Allowance:
         """Replace a call's estimate with what it is proven to have cost."""
         with self._lock:
             self.spent = self.spent.minus(estimate).plus(spent)
+
+    def close(self) -> Spend:
+        """Allow no further call; returns what was set aside, for the caller to settle."""
+        with self._lock:
+            self._closed = True
+            return self.held
 
 
 SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)

@@ -8,9 +8,11 @@ request to an observer. It never raises for what a server does: that is a `Fault
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self, TypeVar
 
 from openai.types.chat import ChatCompletion
@@ -19,7 +21,7 @@ from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
-from evenkeel.llm.price import estimate_tokens, free, tokens_at_most
+from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
 from evenkeel.llm.sdk import Vector, bounded_sdk, fault_of, text_of, vectors_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ _BRIEF_S: Final = 0.1
 """A pause so short is everybody's without a look at whose it is."""
 _LONG_TOKENS: Final = 8_000
 """Longer calls have half of the places, so that short ones always find one."""
+_LEAST_LIMIT: Final = 4096
+_LIMIT_FACTOR: Final = 4
+"""A reply may be four times as long as they usually are at most, and 4,096 tokens in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,18 @@ class ChatRequest:
     schema: Mapping[str, Any] | None = None
     """JSON schema of the reply; None asks for plain text."""
     limit_tokens: int | None = None
-    """The longest reply asked for."""
+    """The longest reply asked for; None leaves it to the endpoint."""
 
     @property
     def tokens_at_most(self) -> int:
-        """Upper estimate of the prompt's tokens."""
+        """Estimate of the prompt's tokens that few texts exceed, for the pace of calls."""
         return tokens_at_most(one.content for one in self.messages)
+
+    @property
+    def bound(self) -> int:
+        """The most tokens that the prompt can have: one for each byte, in any script."""
+        schema = bound_of((json.dumps(self.schema),)) if self.schema else 0
+        return bound_of(one.content for one in self.messages) + schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ _NEXT_LIMIT: Final[dict[Limit, Limit]] = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "none",
 }
+_ABOUT_LIMIT: Final = ("max_tokens", "max_completion_tokens", "context length")
 _ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "structured output", "schema")
 
 
@@ -138,7 +150,8 @@ class Accepted:
         if request.limit_tokens is not None and self.limit in _NEXT_LIMIT:
             less_limited = replace(self, limit=_NEXT_LIMIT[self.limit])
         return (
-            (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
+            (less_limited if any(word in said for word in _ABOUT_LIMIT) else None)
+            or (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
             or (replace(self, temperature=False) if self.temperature and "temperature" in said else None)
             or (replace(self, seed=False) if self.seed and "seed" in said else None)
             or plainer
@@ -188,6 +201,7 @@ class Endpoint:
         price: Price = free,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         observer: CallObserver = UNOBSERVED,
+        budget: CallBudget | None = None,
     ) -> None:
         """Build the client; nothing is sent.
 
@@ -205,6 +219,7 @@ class Endpoint:
             price: Cost of the tokens; default free.
             sleep: Waits so many seconds between attempts of one call.
             observer: Sees each request.
+            budget: Pays for calls whose caller brings none. Default: nobody counts them.
         """
         self.model = model
         self.base_url = base_url
@@ -224,6 +239,7 @@ class Endpoint:
         self._price = price
         self._sleep = sleep
         self._observer = observer
+        self._budget = budget
         self._accepted = Accepted()
 
     def __repr__(self) -> str:
@@ -250,7 +266,12 @@ class Endpoint:
 
     def estimate(self, request: ChatRequest) -> Spend:
         """What a request may cost: an upper bound, as long as the server heeds the limit."""
-        return self.spend(request.tokens_at_most, request.limit_tokens or self._longest_reply)
+        return self.spend(request.bound, self._limited(request).limit_tokens or 0)
+
+    def _limited(self, request: ChatRequest) -> ChatRequest:
+        """The request with a limit of the reply, far above the usual ones: without it nobody knows its cost."""
+        most = max(_LEAST_LIMIT, _LIMIT_FACTOR * self._longest_reply)
+        return replace(request, limit_tokens=request.limit_tokens or most)
 
     def _tokens(self, request: ChatRequest) -> int:
         return request.tokens_at_most + (request.limit_tokens or self._longest_reply)
@@ -268,7 +289,7 @@ class Endpoint:
 
         Args:
             request: What is asked.
-            budget: Reserves each request before it is sent and books what it cost; default: nobody does.
+            budget: Reserves each request before it is sent and books what it cost. Default: the endpoint's.
             retries: Default: `max_retries`. With 0 a failing server makes the next call wait.
             patience_s: How long the call may queue. Default: the limits' `longest_wait_s`.
             canary: A small request that any server in order answers. Default: none, so that every 429 is
@@ -281,8 +302,10 @@ class Endpoint:
             "circuit_open", "budget" (not asked).
         """
 
+        asked = self._limited(request)
+
         async def send(expected: int) -> Completion | Fault:
-            return await self._negotiate(request, expected, self._timeout_s, budget)
+            return await self._negotiate(asked, expected, self._timeout_s, budget)
 
         async def ask_canary() -> Fault | None:
             assert canary is not None
@@ -307,7 +330,9 @@ class Endpoint:
             return rests
         expected = self._tokens(request)
         self._limits.count(1, expected)
-        return await self._negotiate(request, expected, min(self._timeout_s, limit_s), budget)
+        return await self._negotiate(
+            self._limited(request), expected, min(self._timeout_s, limit_s), budget
+        )
 
     def _rests(self) -> Fault | None:
         left_s = self._limits.pause_left_s
@@ -320,8 +345,12 @@ class Endpoint:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
         return self._limits.pause_left_s
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None = None) -> Embedded:
         """The texts' vectors by the server's `/embeddings`.
+
+        Args:
+            texts: What is embedded.
+            budget: As of `chat`.
 
         Returns: vectors, or a `Fault` with a reason as `chat` gives it; "bad_schema" also for vectors that
             cannot be used, whose tokens are counted all the same.
@@ -335,7 +364,12 @@ class Endpoint:
                 )
 
             call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
-            return await self._sent(call, request, limit_s)
+            return await self._booked(
+                partial(self._sent, call, request, limit_s),
+                lambda: self.spend(bound_of(texts, around=1)),
+                lambda reply: self._reported(result_of(reply).input_tokens, 0),
+                budget,
+            )
 
         async def send(_: int) -> object:
             return await ask(texts, self._timeout_s)
@@ -368,7 +402,13 @@ class Endpoint:
         while accepted is not None:
             if got is not None:
                 self._limits.count(1, 0)
-            got = await self._paid(request, accepted.parameters(request), limit_s, deadline, budget)
+            parameters = accepted.parameters(request)
+            got = await self._booked(
+                partial(self._completed, request, parameters, limit_s, deadline),
+                partial(self.estimate, request),
+                lambda one: self._reported(one.prompt_tokens, one.completion_tokens),
+                budget,
+            )
             if not isinstance(got, Fault):
                 self._accepted = accepted
                 self._learn(got, expected)
@@ -384,37 +424,37 @@ class Endpoint:
             self._limits.count(0, got.prompt_tokens + written - expected)
         self._longest_reply = max(self._reply_tokens, written, int(self._longest_reply * _FADING))
 
-    async def _paid(
+    async def _booked(
         self,
-        request: ChatRequest,
-        parameters: dict[str, Any],
-        limit_s: float,
-        deadline: float,
+        send: Callable[[], Awaitable[T | Fault]],
+        estimated: Callable[[], Spend],
+        proven: Callable[[T], Spend | None],
         budget: CallBudget | None,
-    ) -> Completion | Fault:
+    ) -> T | Fault:
         """One request, reserved before and settled after."""
+        budget = budget or self._budget
         if budget is None:
-            return await self._completed(request, parameters, limit_s, deadline)
-        estimate = self.estimate(request)
+            return await send()
+        estimate = estimated()
         if not await asyncio.to_thread(budget.reserve, estimate):
             return Fault("budget", "The day's budget does not allow another call.")
         # Who gave up on a call (time, a lost connection, cancelled) may have to pay for it all the same.
         spent = estimate
         try:
-            got = await self._completed(request, parameters, limit_s, deadline)
+            got = await send()
             if not isinstance(got, Fault):
-                spent = self._reported(got) or estimate
+                spent = proven(got) or estimate
             elif got.unbilled:
                 spent = NOTHING
             return got
         finally:
             await asyncio.to_thread(budget.settle, estimate, spent)
 
-    def _reported(self, got: Completion) -> Spend | None:
-        """What a completion cost as the server reports it; None if it does not."""
-        if got.prompt_tokens is None or got.completion_tokens is None:
+    def _reported(self, prompt_tokens: int | None, completion_tokens: int | None) -> Spend | None:
+        """What a call cost as the server reports it; None if it does not."""
+        if not prompt_tokens or completion_tokens is None:
             return None
-        return self.spend(got.prompt_tokens, got.completion_tokens)
+        return self.spend(prompt_tokens, completion_tokens)
 
     async def _completed(
         self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float

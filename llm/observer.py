@@ -110,13 +110,20 @@ def result_of(completion: object) -> CallResult:
     usage = getattr(completion, "usage", None)
     choices = getattr(completion, "choices", None)
     first = choices[0] if isinstance(choices, list) and choices else None
+    asked, said = _count(getattr(usage, "prompt_tokens", None)), _count(getattr(usage, "completion_tokens", None))
+    # Some servers count the tokens of reasoning only here.
+    whole = _count(getattr(usage, "total_tokens", None))
     return CallResult(
         model=_text(getattr(completion, "model", None)),
-        input_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        output_tokens=_count(getattr(usage, "completion_tokens", None)),
+        input_tokens=asked,
+        output_tokens=said if asked is None or said is None or whole is None else max(said, whole - asked),
         finish_reason=_text(getattr(first, "finish_reason", None)),
         text=_text(getattr(getattr(first, "message", None), "content", None)) or "",
     )
+
+
+MOST_TOKENS: Final = 100_000_000
+"""No call has more tokens: what reports more reports nothing."""
 
 
 def _text(found: object) -> str | None:
@@ -124,4 +131,4 @@ def _text(found: object) -> str | None:
 
 
 def _count(found: object) -> int | None:
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return found if type(found) is int and 0 <= found <= MOST_TOKENS else None

@@ -151,6 +151,16 @@ def replay_at_most(body: bytes, prompt_tokens: int | None, completion_tokens: in
     return prompt + _PROMPT_MARGIN, answer
 
 
+def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
+    """The most tokens that texts can have: no tokenizer makes two of one byte of UTF-8.
+
+    Args:
+        texts: Contents of messages.
+        around: Tokens that the server may put around each.
+    """
+    return sum(len(text.encode("utf-8", "replace")) + around for text in texts)
+
+
 def tokens_at_most(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
     """Upper estimate of the tokens of some texts, by their bytes.
 

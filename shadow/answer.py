@@ -146,7 +146,10 @@ class Draft:
         first, *more = (count(found.get(key), None) for key in prompt_keys)
         if first is not None:
             self.prompt_tokens = first + sum(one or 0 for one in more)
-        self.completion_tokens = count(found.get(completion_key), self.completion_tokens)
+        said, whole = count(found.get(completion_key), None), count(found.get("total_tokens"), None)
+        if said is not None and whole is not None and first is not None:
+            said = max(said, whole - first)  # Some servers count the tokens of reasoning only in the total.
+        self.completion_tokens = self.completion_tokens if said is None else said
 
     def add_call(self, index: int, name: str, arguments: str) -> None:
         """Append to a call; the first piece makes it."""

@@ -401,5 +401,5 @@ class _Booking:
 
     def close(self) -> None:
         """Book what was spent, and release the rest."""
-        held = self.replay.held.plus(self._judge.held)
+        held = self.replay.close().plus(self._judge.close())
         self._costs.settle(held, self._route, {"replay": self.replay.spent, "judge": self.judged})

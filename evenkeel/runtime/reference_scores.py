@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
 from evenkeel.core.pair import Pair
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.monitor.changes.examples import both_sides
@@ -92,12 +92,16 @@ class ReferenceScores:
         refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route)
         if refused is not None:
             return ScoredReference(reference.id, failure=refused)
-        spent = NOTHING
+        booked, reported = Allowance(self.costs, reference.route, estimate), NOTHING
+        paying = SCORING_BUDGET.set(booked)
         try:
             judgement = await self.scorer.score(pair)
-            spent = Spend(judgement.tokens, judgement.cost_usd)
+            reported = Spend(judgement.tokens, judgement.cost_usd)
         finally:
-            await asyncio.to_thread(self.costs.settle, estimate, reference.route, {"judge": spent})
+            SCORING_BUDGET.reset(paying)
+            held = booked.close()
+            spent = Spend(max(reported.tokens, booked.spent.tokens), max(reported.usd, booked.spent.usd))
+            await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": spent})
         return _scored(reference.id, judgement)
 
 

@@ -203,8 +203,8 @@ class GoldenReplayer:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
                 SCORING_BUDGET.reset(before)
+                held = asking.close().plus(judging.close())
                 judged = Spend(max(judged.tokens, judging.spent.tokens), max(judged.usd, judging.spent.usd))
-                held = asking.held.plus(judging.held)
                 await asyncio.to_thread(
                     self.costs.settle, held, route, {"golden": asking.spent, "judge": judged}
                 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
+from evenkeel.core.budget import SCORING_BUDGET
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
@@ -16,7 +17,7 @@ from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pie
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from evenkeel.core.budget import Spend
+    from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.pair import Pair
     from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.similarity.embeddings import Embeddings
@@ -90,13 +91,13 @@ class PairBatches:
         self._at_once = at_once
         self._most_pairs = most_pairs
         self._gather_s = gather_s
-        self._waiting: list[tuple[Pair, asyncio.Future[Measured]]] = []
+        self._waiting: list[_Waiting] = []
         self._calls: set[asyncio.Task[None]] = set()
 
     async def measure(self, pair: Pair) -> Measured:
         """What the call says of this pair. Raises what the call raises."""
         future: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
-        self._waiting.append((pair, future))
+        self._waiting.append(_Waiting(pair, future, SCORING_BUDGET.get()))
         if len(self._calls) < self._at_once:
             call = asyncio.create_task(self._work())
             self._calls.add(call)
@@ -109,23 +110,34 @@ class PairBatches:
                 await asyncio.sleep(self._gather_s)
             batch, self._waiting = self._waiting[: self._most_pairs], self._waiting[self._most_pairs :]
             # Whoever was cancelled meanwhile needs no score.
-            batch = [(pair, future) for pair, future in batch if not future.done()]
+            batch = [one for one in batch if not one.future.done()]
             if batch:
                 await self._call(batch)
 
-    async def _call(self, batch: Sequence[tuple[Pair, asyncio.Future[Measured]]]) -> None:
+    async def _call(self, batch: Sequence[_Waiting]) -> None:
+        # This task began in the context of one who may long have what he waited for: the first waiter pays.
+        before = SCORING_BUDGET.set(batch[0].budget)
         try:
-            found = await self._measure_all([pair for pair, _ in batch])
-            for (_, future), measured in zip(batch, found, strict=True):
-                if not future.done():
-                    future.set_result(measured)
+            found = await self._measure_all([one.pair for one in batch])
+            for one, measured in zip(batch, found, strict=True):
+                if not one.future.done():
+                    one.future.set_result(measured)
         except Exception as error:  # noqa: BLE001 - handed on to those who wait
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
+            for one in batch:
+                if not one.future.done():
+                    one.future.set_exception(error)
         finally:
-            for _, future in batch:
-                future.cancel()  # of those who still wait, when the loop is closing; else without effect
+            SCORING_BUDGET.reset(before)
+            for one in batch:
+                one.future.cancel()  # of those who still wait, when the loop is closing; else without effect
+
+
+class _Waiting(NamedTuple):
+    """A pair, who waits for what is said of it, and who pays."""
+
+    pair: Pair
+    future: asyncio.Future[Measured]
+    budget: CallBudget | None
 
 
 class EncoderMeaning:
@@ -330,7 +342,7 @@ class EndpointEmbeddings:
             yield request
 
     async def _embed(self, texts: Sequence[str]) -> list[_Paid]:
-        reply = await self._endpoint.embed(texts)
+        reply = await self._endpoint.embed(texts, budget=SCORING_BUDGET.get())
         if isinstance(reply.vectors, Fault) and reply.vectors.reason in _OF_ONE_TEXT and len(texts) > 1:
             # One text that the endpoint refuses is no reason to refuse those of others with it.
             half = len(texts) // 2

@@ -334,7 +334,7 @@ class ReferenceAsker:
         finally:
             self._tally.add("spend_tokens", booked.spent.tokens, route=route)
             self._tally.add("spend_usd", booked.spent.usd, route=route)
-            await asyncio.to_thread(self._costs.settle, booked.held, route, {"reference": booked.spent})
+            await asyncio.to_thread(self._costs.settle, booked.close(), route, {"reference": booked.spent})
         return booked.spent.usd
 
     def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:

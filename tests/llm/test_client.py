@@ -148,17 +148,26 @@ def rejecting(rejects: dict[str, str]) -> Callable[[dict[str, Any]], Canned]:
         (
             FORMED,
             {"json_schema": "Invalid parameter: 'response_format' of type 'json_schema'"},
-            {"json_object", "temperature", "seed"},
+            {"json_object", "max_tokens", "temperature", "seed"},
         ),
-        (FORMED, {"response_format": "response_format is not supported"}, {"temperature", "seed"}),
-        (FORMED, {"temperature": "'temperature' supports only 1"}, {"json_schema", "seed"}),
-        (FORMED, {"seed": "unknown field seed"}, {"json_schema", "temperature"}),
+        (
+            FORMED,
+            {"response_format": "response_format is not supported"},
+            {"max_tokens", "temperature", "seed"},
+        ),
+        (FORMED, {"temperature": "'temperature' supports only 1"}, {"json_schema", "max_tokens", "seed"}),
+        (FORMED, {"seed": "unknown field seed"}, {"json_schema", "max_tokens", "temperature"}),
         (
             FORMED,
             {"seed": "no seed", "temperature": "no temperature", "json_schema": "no json_schema"},
-            {"json_object"},
+            {"json_object", "max_tokens"},
         ),
-        (FORMED, {"json_schema": "bad request"}, {"json_object", "temperature", "seed"}),
+        (FORMED, {"json_schema": "bad request"}, {"json_object", "max_tokens", "temperature", "seed"}),
+        (
+            FORMED,
+            {"max_tokens": "unsupported format of 'max_tokens', use max_completion_tokens"},
+            {"json_schema", "max_completion_tokens", "temperature", "seed"},
+        ),
         (FORMED, {"seed": "bad request"}, set()),
         (
             LIMITED,
@@ -199,7 +208,7 @@ def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:
     assert "wrong house" in first.detail
     assert second == YES
     assert server.asked[-1]["response_format"]["type"] == "json_schema"
-    assert [len(set(request) - {"model", "messages"}) for request in server.asked] == [4, 4, 3, 3, 2, 0, 3]
+    assert [len(set(request) - {"model", "messages"}) for request in server.asked] == [4, 4, 3, 3, 2, 0, 4]
 
 
 def test_a_failing_server_is_left_alone_and_tried_again() -> None:
@@ -308,21 +317,21 @@ def silent(canned: Canned) -> Canned:
     ("canned", "spent"),
     [
         (GOOD, Spend(120, 300)),
-        (silent(GOOD), Spend(26 + 50, 26 + 500)),
+        (silent(GOOD), Spend(37 + 50, 37 + 500)),
         (said(None, refusal="no"), Spend(120, 300)),
-        (error(500), Spend(26 + 50, 26 + 500)),
+        (error(500), Spend(37 + 50, 37 + 500)),
         (error(401), Spend(0, 0)),
-        (Canned(body=b"<html>", content_type="text/html"), Spend(26 + 50, 26 + 500)),
-        (Canned(hang=True), Spend(26 + 50, 26 + 500)),
-        (Canned(cut=True), Spend(26 + 50, 26 + 500)),
+        (Canned(body=b"<html>", content_type="text/html"), Spend(37 + 50, 37 + 500)),
+        (Canned(hang=True), Spend(37 + 50, 37 + 500)),
+        (Canned(cut=True), Spend(37 + 50, 37 + 500)),
     ],
     ids=["reported", "no usage", "refused", "500", "401", "no completion", "timeout", "cut"],
 )
 def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
-    """21 bytes are 10 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
+    """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
     budget = Noted()
     ask([canned], LIMITED, chat={"budget": budget}, price=price, timeout_s=0.3 if canned.hang else 5.0)
-    assert (budget.reserved, budget.settled) == ([Spend(26 + 50, 26 + 500)], [spent])
+    assert (budget.reserved, budget.settled) == ([Spend(37 + 50, 37 + 500)], [spent])
 
 
 def test_every_rejected_request_is_paid_for() -> None:
