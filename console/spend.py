@@ -22,6 +22,7 @@ PURPOSES: Final = {
     "reference": "reference prompts asked again",
     "judge": "the judge",
     "rewriter": "the rewriter",
+    "lost": "set aside by processes that were killed",
 }
 
 

@@ -257,8 +257,8 @@ class RouteBudget:
         self._booked = booked
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it."""
-        return self._costs.reserve(estimate, self._route) is None
+        """As `CallBudget.reserve`; False if a budget of the day forbids it, all of it counted."""
+        return self._costs.reserve(estimate, self._route, paced=False) is None
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """As `CallBudget.settle`."""

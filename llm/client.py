@@ -269,7 +269,7 @@ class Endpoint:
         return self.spend(request.bound, self._limited(request).limit_tokens or 0)
 
     def _limited(self, request: ChatRequest) -> ChatRequest:
-        """The request with a limit of the reply, far above the usual ones: without it nobody knows its cost."""
+        """The request with a limit of the reply, far above usual ones: without it nobody knows the cost."""
         most = max(_LEAST_LIMIT, _LIMIT_FACTOR * self._longest_reply)
         return replace(request, limit_tokens=request.limit_tokens or most)
 
@@ -301,7 +301,6 @@ class Endpoint:
             (another 4xx that leaving out parameters did not cure); "bad_schema" (no completion);
             "circuit_open", "budget" (not asked).
         """
-
         asked = self._limited(request)
 
         async def send(expected: int) -> Completion | Fault:

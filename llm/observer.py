@@ -110,7 +110,10 @@ def result_of(completion: object) -> CallResult:
     usage = getattr(completion, "usage", None)
     choices = getattr(completion, "choices", None)
     first = choices[0] if isinstance(choices, list) and choices else None
-    asked, said = _count(getattr(usage, "prompt_tokens", None)), _count(getattr(usage, "completion_tokens", None))
+    asked, said = (
+        _count(getattr(usage, "prompt_tokens", None)),
+        _count(getattr(usage, "completion_tokens", None)),
+    )
     # Some servers count the tokens of reasoning only here.
     whole = _count(getattr(usage, "total_tokens", None))
     return CallResult(

@@ -7,10 +7,16 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.budget import Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from evenkeel.core.pair import Answer
 
 Price = Callable[[str, int, int], float]
 """US dollars for (model, prompt tokens, completion tokens)."""
@@ -21,7 +27,7 @@ _LEAST_BYTES_PER_TOKEN: Final = 2
 """Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
 MESSAGE_TOKENS: Final = 16
 """What a chat template may put around a message."""
-_MILLION: Final = 1e6
+_MILLION: Final = 1_000_000
 
 
 def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
@@ -36,41 +42,78 @@ class ModelPrice:
     input_usd: float
     output_usd: float
 
+    @property
+    def said(self) -> str:
+        """The price in words, after the name of a model."""
+        return f"counts ${self.input_usd:g} per million tokens in and ${self.output_usd:g} per million out"
+
 
 _SIMULATED: Final = "simulated-*"
 """Models of `evenkeel simulate`, which cost nothing."""
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
-_FINE_TUNED: Final = (("gpt-3.5", 6), ("", 2))
+_FINE_TUNED: Final = (("gpt-3.5", 6.0), ("o4-mini", 4.0), ("", 2.0))
 """By how much a fine-tuned model is dearer than its base at most, by the beginning of the base's name."""
+_LONGEST_NAME: Final = 200
 
 
-def price_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float:
-    """List price of a call in US dollars; 0 for a model without a public price (self-hosted).
+class _Listing(NamedTuple):
+    """Where the public list has a model."""
 
-    `openai/gpt-4o` costs what `gpt-4o` does, an unlisted date or `-latest` what the model without it does,
-    and `ft:gpt-4o:…` a multiple of its base.
+    name: str
+    provider: str | None
+    """None where the name says it."""
+    factor: float
 
-    Source: the price table shipped with genai-prices; nothing is fetched.
+
+@lru_cache(maxsize=4096)
+def _listing(model: str) -> _Listing | None:
+    """The public list's entry of a model, None without one: `openai/gpt-4o` is `gpt-4o` there.
+
+    Of one that the list knows by its provider only, the dearest. What costs nothing there is not known,
+    unless its name says that it is free.
     """
-    return _listed_usd(model, prompt_tokens, completion_tokens) or 0.0
-
-
-def _listed_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """As `price_usd`, None for a model without a public price."""
     from genai_prices import Usage, calc_price  # noqa: PLC0415 - takes memory, and not everybody has prices
+    from genai_prices.data import providers  # noqa: PLC0415
 
-    name = model.rsplit("/", 1)[-1]
-    factor = 1
+    name = model[:_LONGEST_NAME].rsplit("/", 1)[-1]
+    factor = 1.0
     if name.startswith("ft:"):
         name = name.split(":")[1]
         factor = next(factor for base, factor in _FINE_TUNED if name.startswith(base))
-    for known_as in dict.fromkeys((model, name, _DATED.sub("", name))):
-        try:
-            price = calc_price(Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens), known_as)
-        except LookupError:
-            continue
-        return factor * float(price.total_price)
+    some = Usage(input_tokens=_MILLION, output_tokens=_MILLION)
+    for known_as in dict.fromkeys((model[:_LONGEST_NAME], name, _DATED.sub("", name))):
+        found: list[tuple[float, _Listing]] = []
+        for provider in (None, *(one.id for one in providers)):
+            try:
+                usd = float(calc_price(some, known_as, provider_id=provider).total_price)
+            except LookupError:
+                continue
+            if usd or known_as.endswith(":free"):
+                found.append((usd, _Listing(known_as, provider, factor)))
+            if provider is None:
+                break
+        if found:
+            return max(found, key=itemgetter(0))[1]
     return None
+
+
+def _listed_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """List price of a call in US dollars; None for a model without a public price.
+
+    Source: the price table shipped with genai-prices; nothing is fetched.
+    """
+    from genai_prices import Usage, calc_price  # noqa: PLC0415 - takes memory, and not everybody has prices
+
+    listing = _listing(model)
+    if listing is None:
+        return None
+    usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)
+    price = calc_price(usage, listing.name, provider_id=listing.provider)
+    return listing.factor * float(price.total_price)
+
+
+ASSUMED: Final = ModelPrice(5.0, 25.0)
+"""What a model is taken to cost that nobody has a price for, where dollars are limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,44 +123,51 @@ class Prices:
     configured: Mapping[str, ModelPrice] = field(default_factory=dict)
     """By name or by pattern: "llama*", or "*" for every model that has no other price."""
     required: bool = False
-    """Whether models without a price may not be replayed, because they would pass a limit in dollars."""
+    """Whether models without a price may not be replayed, because they could pass a limit in dollars."""
+    assumed: ModelPrice | None = None
+    """Of models without any price; None = they count zero dollars."""
 
     def usd(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
-        """Price of a call in US dollars: as configured, else as listed, else 0."""
-        return self._usd(model, prompt_tokens, completion_tokens) or 0.0
+        """Price of a call in US dollars: as configured, else as listed, else as assumed."""
+        return self.dearest((model,), prompt_tokens, completion_tokens)
 
-    def knows(self, model: str) -> bool:
-        """Whether a model has a price, if only 0."""
-        return self._usd(model, 1, 1) is not None
+    def dearest(self, names: Iterable[str | None], prompt_tokens: int, completion_tokens: int) -> float:
+        """The price by that one of a model's names, as requested and as reported, that costs most.
+
+        Names with a price of their own in the settings go before all others.
+        """
+        given = [name for name in names if name]
+        own = [price for price in map(self._configured, given) if price]
+        if not own:
+            listed = (_listed_usd(name, prompt_tokens, completion_tokens) for name in given)
+            known = [0.0 if _is_simulated(name) else usd for name, usd in zip(given, listed, strict=True)]
+            found = [usd for usd in known if usd is not None]
+            if found:
+                return max(found)
+            own = [price for price in (self.configured.get("*", self.assumed),) if price]
+        costs = (prompt_tokens * one.input_usd + completion_tokens * one.output_usd for one in own)
+        return max(costs, default=0.0) / _MILLION
+
+    def knows(self, *names: str | None) -> bool:
+        """Whether a model has a price, if only 0, by any of its names."""
+        return "*" in self.configured or any(
+            self._configured(name) or _is_simulated(name) or _listing(name) for name in names if name
+        )
 
     def refuses(self, *names: str | None) -> bool:
         """Whether a model must not be replayed: a price is required, and it has none by any of its names."""
-        return self.required and not any(name is not None and self.knows(name) for name in names)
+        return self.required and not self.knows(*names)
 
-    def name_of(self, *names: str | None) -> str:
-        """The first of a model's names that has a price, else the first."""
-        given = [name for name in names if name] or ["unknown"]
-        return next((name for name in given if self.knows(name)), given[0])
-
-    def _usd(self, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-        own = self._configured(model, "*")
-        if own is None:
-            if fnmatchcase(model, _SIMULATED):
-                return 0.0
-            listed = _listed_usd(model, prompt_tokens, completion_tokens)
-            if listed is not None:
-                return listed
-            own = self.configured.get("*")
-        if own is None:
-            return None
-        return (prompt_tokens * own.input_usd + completion_tokens * own.output_usd) / _MILLION
-
-    def _configured(self, model: str, last: str) -> ModelPrice | None:
+    def _configured(self, model: str) -> ModelPrice | None:
         """The price of this name, else of the longest pattern that covers it, except the last resort."""
         if model in self.configured:
             return self.configured[model]
-        patterns = [one for one in self.configured if one != last and fnmatchcase(model, one)]
+        patterns = [one for one in self.configured if one != "*" and fnmatchcase(model, one)]
         return self.configured[max(patterns, key=len)] if patterns else None
+
+
+def _is_simulated(model: str) -> bool:
+    return fnmatchcase(model, _SIMULATED)
 
 
 def estimate_tokens(text: str) -> int:
@@ -125,30 +175,70 @@ def estimate_tokens(text: str) -> int:
     return len(text) // _CHARS_PER_TOKEN + 1
 
 
-_TWICE: Final = 2
 _PROMPT_MARGIN: Final = 256
-_ANSWER_MARGIN: Final = 512
+"""What servers put around a prompt: roles, a system prompt of their own."""
+_TOOLS_MARGIN: Final = 1024
+_ANSWER_FACTOR: Final = 3
+_ANSWER_MARGIN: Final = 1024
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
-def replay_at_most(body: bytes, prompt_tokens: int | None, completion_tokens: int) -> tuple[int, int]:
-    """The most tokens that a request much like an earlier one is taken to need, prompt and answer.
+_CACHE_WRITE: Final = 1.25
+_LONG_CACHE_WRITE: Final = 2.0
+"""How much dearer a prompt is that is kept for an hour (for minutes) by the server. Source: Anthropic."""
 
-    The prompt may be twice as long as the earlier one and 256 tokens more; of one whose length was not
-    reported a token for two bytes is taken instead. The answer is as long as the request allows, which is a
-    true bound; a request that states no limit is taken to get twice the earlier answer and 512 tokens more.
 
-    Args:
-        body: The request, a JSON object.
-        prompt_tokens: Of the earlier request as its endpoint reported them, None if it did not.
-        completion_tokens: Of its answer.
+class Quote:
+    """What a request much like an earlier one costs at most, and what it is proven to have cost.
+
+    The prompt has a token for each byte of the request at most, or twice the tokens of the earlier one if
+    that is more, because the server adds some; and some more for what servers put around it. The answer is as
+    long as the request allows. A request that states no limit is sent with `limit_tokens`.
     """
-    prompt = _TWICE * prompt_tokens if prompt_tokens else len(body) // _LEAST_BYTES_PER_TOKEN
-    members = json.loads(body)
-    stated = [members.get(name) for name in _LIMITS]
-    limits = [one for one in stated if type(one) is int and one > 0]
-    answer = max(limits) if limits else _TWICE * completion_tokens + _ANSWER_MARGIN
-    return prompt + _PROMPT_MARGIN, answer
+
+    def __init__(
+        self,
+        prices: Prices,
+        names: Iterable[str | None],
+        body: bytes,
+        prompt_tokens: int | None,
+        completion_tokens: int,
+    ) -> None:
+        """Read the request.
+
+        Args:
+            prices: What models cost.
+            names: Of the model, as requested and as reported.
+            body: The request, a JSON object.
+            prompt_tokens: Of the earlier request as its endpoint reported them, None if it did not.
+            completion_tokens: Of its answer.
+        """
+        members = json.loads(body)
+        stated = [members.get(name) for name in _LIMITS]
+        limits = [one for one in stated if type(one) is int and one > 0]
+        most = max(limits, default=_ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN)
+        self.limit_tokens = None if limits else most
+        """Bounds the answer; None where the request does."""
+        # Words of a prediction that the model does not use are paid for like an answer's.
+        answer = most + (len(body) if members.get("prediction") else 0)
+        around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN
+        self._prices = prices
+        self._names = tuple(names)
+        self._factor = 1.0
+        if b'"cache_control"' in body:
+            self._factor = _LONG_CACHE_WRITE if b'"1h"' in body else _CACHE_WRITE
+        self.estimate = self._spend(max(len(body), 2 * (prompt_tokens or 0)) + around, answer)
+        """An upper bound."""
+
+    def proven(self, answer: Answer) -> Spend:
+        """What an answer cost as its endpoint reports it, the estimate if it does not."""
+        if not answer.prompt_tokens or answer.completion_tokens is None:
+            return self.estimate
+        return self._spend(answer.prompt_tokens, answer.completion_tokens, answer.model)
+
+    def _spend(self, prompt: int, completion: int, *names: str | None) -> Spend:
+        priced = round(prompt * self._factor)
+        return Spend(prompt + completion, self._prices.dearest((*self._names, *names), priced, completion))
 
 
 def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:

@@ -152,7 +152,8 @@ def fault_of(error: Exception, api_key: str) -> Fault:
     if not isinstance(error, openai.APIStatusError):
         return Fault(reason, detail)
     if error.status_code < _SERVER_ERROR and error.param not in _LIMITS and (own := _own_reason(error)):
-        return Fault(own, detail if reason != "unauthorized" else "The endpoint refuses it.", unbilled=True)
+        detail = detail if reason != "unauthorized" else "The endpoint refuses it."
+        return Fault(own, detail, unbilled=error.status_code != _TIMED_OUT)
     headers = error.response.headers
     asked = asked_pause_s(headers)
     passing = error.status_code in _PASSING_STATUS or error.status_code >= _SERVER_ERROR

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.pair import Answer
     from evenkeel.llm.observer import CallReport
+    from evenkeel.llm.price import Quote
     from evenkeel.shadow.prompt import Api
 
 
@@ -132,6 +133,16 @@ _UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
 _FIRST_ERROR_STATUS = 400
 _FIRST_SERVER_ERROR = 500
 _TIMED_OUT = 408
+_INVALID = frozenset({400, 422})
+_COMPLAINT_BYTES = 65_536
+_ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
+_LIMIT_NAMES: Final[dict[Api, tuple[bytes, ...]]] = {
+    # The older name first: every server knows it, and those that want the other one say so.
+    "chat": (b"max_tokens", b"max_completion_tokens"),
+    "responses": (b"max_output_tokens",),
+    "messages": (b"max_tokens",),
+    "completions": (),
+}
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -250,6 +261,8 @@ class Replayer:
         self._patience_s = patience_s
         self._throttles: dict[tuple[str, str], _Throttle] = {}
         """By route and host of the upstream."""
+        self._forms: dict[str, int] = {}
+        """Which name of the answer's limit each upstream takes, by its URL."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -276,7 +289,7 @@ class Replayer:
         api: Api = "chat",
         observed: Callable[[], AbstractContextManager[CallReport]] = lambda: nullcontext(NO_REPORT),
         budget: CallBudget | None = None,
-        estimate: Spend = NOTHING,
+        quote: Quote | None = None,
     ) -> Replay | Failure:
         """The upstream's answer, or why there is none.
 
@@ -285,44 +298,55 @@ class Replayer:
             body: A request of that API.
             api: Of the request.
             observed: Opened around each attempt; the headers it asks for are sent along.
-            budget: Reserves each attempt before it is sent. An attempt that was refused or never arrived is
-                given back; any other stays booked, and the caller settles the one that is answered.
-            estimate: What an attempt may cost.
+            budget: Reserves each attempt before it is sent. One that was refused or never arrived is given
+                back, and one that is answered settled; any other stays booked.
+            quote: What an attempt may cost. A body that states no limit of the answer is given this one's,
+                under the name that the upstream takes.
 
         Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed.
         """
+        estimate = quote.estimate if quote else NOTHING
+        forms = _limited(body, api, quote)
         throttle = self._throttle_of(target)
         patience_s = self._patience_s
-        for attempt in range(1, _ATTEMPTS + 1):
+        outcome: Replay | Failure | None = None
+        attempt = 1
+        while attempt <= _ATTEMPTS:
             rested_s = await self._place(throttle, len(body), patience_s)
             if rested_s is None:
-                if attempt > 1:
-                    break
-                return _failure("rate_limited", "not sent: the upstream asked replays of this route to pause")
+                return outcome or _failure(
+                    "rate_limited", "not sent: the upstream asked replays of this route to pause"
+                )
             patience_s -= rested_s
+            form = min(self._forms.get(target.url, 0), len(forms) - 1)
             try:
                 if budget and not await asyncio.to_thread(budget.reserve, estimate):
-                    if attempt > 1:
-                        break
-                    return _failure("budget", "the day's budget does not allow the call")
+                    return outcome or _failure("budget", "the day's budget does not allow the call")
                 with observed() as report:
                     started = self._clock()
-                    response = await self._post(target, body, report.headers)
-                    if budget and _is_free(response):
-                        await asyncio.to_thread(budget.settle, estimate, NOTHING)
+                    response = await self._post(target, forms[form], report.headers)
                     if isinstance(response, _Unanswered):
-                        outcome: Replay | Failure = response.failure
+                        outcome = response.failure
                     else:
                         outcome = self._read(target, response, self._clock() - started, api)
                     report.ended(_result(outcome))
+                if budget:
+                    await asyncio.to_thread(budget.settle, estimate, _proven(response, outcome, quote))
             finally:
                 self._slots.release()
-            if isinstance(response, _Unanswered) or response.status_code not in _THROTTLED:
+            if isinstance(response, _Unanswered):
+                break
+            if form < len(forms) - 1 and _rejects_limit(response):
+                self._forms[target.url] = form + 1
+                continue
+            if response.status_code not in _THROTTLED:
                 break
             if isinstance(outcome, Failure) and outcome.reason == "rejected":
                 break
             asked = asked_pause_s(response.headers)
             throttle.refused(len(body), min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
+            attempt += 1
+        assert outcome is not None
         return outcome
 
     async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
@@ -381,6 +405,30 @@ class Replayer:
             return Replay(read_answer(headers, response.body, api=api), duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
+
+
+def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
+    """The forms of a request that bound its answer, and last the one that does not, for picky upstreams.
+
+    Completions have a limit without stating one, 16 tokens as a rule; another would change the answer.
+    """
+    if quote is None or quote.limit_tokens is None:
+        return [body]
+    start = body.rstrip().removesuffix(b"}")
+    return [*(b'%b,"%b":%d}' % (start, name, quote.limit_tokens) for name in _LIMIT_NAMES[api]), body]
+
+
+def _rejects_limit(response: _Received) -> bool:
+    """Whether an upstream complains of the limit: its name, or that its model can't write that much."""
+    said = response.body[:_COMPLAINT_BYTES].lower()
+    return response.status_code in _INVALID and any(word in said for word in _ABOUT_LIMIT)
+
+
+def _proven(response: _Received | _Unanswered, outcome: Replay | Failure, quote: Quote | None) -> Spend:
+    """What an attempt is proven to have cost, else the estimate."""
+    if quote is None or _is_free(response):
+        return NOTHING
+    return quote.proven(outcome.answer) if isinstance(outcome, Replay) else quote.estimate
 
 
 def _is_free(response: _Received | _Unanswered) -> bool:

@@ -13,7 +13,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
-from evenkeel.llm.price import estimate_tokens, replay_at_most
+from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.replay import Replay
@@ -173,8 +173,6 @@ class TrialMaker:
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
             if candidate is not None:
-                proven = self._spent(original, candidate, booked.estimate)
-                await asyncio.to_thread(booked.replay.settle, booked.estimate, proven)
                 judgement = await self._judge(original, trial, candidate, booked)
             if candidate is not None and free is not None and judgement and judgement.shifted is not None:
                 freely = await self._judge(original, trial, candidate, booked, free)
@@ -231,7 +229,7 @@ class TrialMaker:
             api=variant.api,
             observed=lambda: self._observer.call(call),
             budget=booked.replay,
-            estimate=booked.estimate,
+            quote=booked.quote,
         )
 
     async def _judge(
@@ -319,65 +317,60 @@ class TrialMaker:
 
     def _reserved(self, original: Original, free: Answer | None) -> _Booking | Refused | Literal["unpriced"]:
         """What is set aside for a trial; nothing is, if a budget refuses it or its price is not known."""
-        if self._prices.refuses(original.model, original.view.model):
+        names = (original.model, original.view.model)
+        if not self._prices.knows(*names):
             self._warn(original)
+        if self._prices.refuses(*names):
             return "unpriced"
-        route = original.exchange.route
-        replay, scoring = self._estimates(original, free)
-        refused = self._costs.reserve(replay.plus(scoring), route)
-        return refused or _Booking(self._costs, route, replay, scoring)
+        route, answer = original.exchange.route, original.answer
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        quote = Quote(self._prices, names, original.view.for_replay(), answer.prompt_tokens, said)
+        scoring = self._scoring(original, free)
+        refused = self._costs.reserve(quote.estimate.plus(scoring), route)
+        return refused or _Booking(self._costs, route, quote, scoring)
 
     def _warn(self, original: Original) -> None:
-        model = named(original.view.model or original.model)
-        if model not in self._unpriced and len(self._unpriced) < _MOST_WARNED:
-            self._unpriced.add(model)
-            log.warning(
-                "route %s: %s has no known price and a budget in dollars is set, so it is not replayed. Add "
-                'it to `prices`, or price all such models: prices: {"*": {input_usd: …, output_usd: …}}',
-                original.exchange.route,
-                model,
-            )
+        model, assumed = named(original.view.model or original.model), self._prices.assumed
+        if assumed is None or model in self._unpriced or len(self._unpriced) >= _MOST_WARNED:
+            return
+        self._unpriced.add(model)
+        log.warning(
+            "route %s: %s has no known price and a budget in dollars is set, so it %s. Say what it costs, or "
+            '0 if it is free, in the settings: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for '
+            "every such model",
+            original.exchange.route,
+            model,
+            "is not replayed" if self._prices.required else assumed.said,
+            model,
+        )
 
-    def _estimates(self, original: Original, free: Answer | None) -> tuple[Spend, Spend]:
-        """What a trial may cost: a request like the original's, and the scoring of such a pair.
+    def _scoring(self, original: Original, free: Answer | None) -> Spend:
+        """What the scoring of a pair like the original's answer twice may cost.
 
         A second rating, against the free answer, is taken to cost as much again.
         """
-        answer = original.answer
-        said = answer.completion_tokens or estimate_tokens(answer.text)
-        replay = self._cost(original, *replay_at_most(original.view.for_replay(), answer.prompt_tokens, said))
         share, scoring = _USUAL_SHARE_OF_CEILING, NOTHING
         for answer in filter(None, (original.answer, free)):
             chars = len(original.answer.text) + len(answer.text)
             most = self._scorer.estimate(chars, len(original.view.text), original.task)
             scoring = scoring.plus(Spend(round(most.tokens * share), most.usd * share))
-        return replay, scoring
-
-    def _spent(self, original: Original, answer: Answer, estimate: Spend) -> Spend:
-        """What an answer cost: as its endpoint reports, else as estimated."""
-        if answer.prompt_tokens is None or answer.completion_tokens is None:
-            return estimate
-        return self._cost(original, answer.prompt_tokens, answer.completion_tokens)
-
-    def _cost(self, original: Original, prompt: int, completion: int) -> Spend:
-        model = self._prices.name_of(original.model, original.view.model)
-        return Spend(prompt + completion, self._prices.usd(model, prompt, completion))
+        return scoring
 
 
 class _Booking:
     """What one trial has set aside: for its replay and for its scoring."""
 
-    def __init__(self, costs: CostTracker, route: str, estimate: Spend, scoring: Spend) -> None:
+    def __init__(self, costs: CostTracker, route: str, quote: Quote, scoring: Spend) -> None:
         """Take over what was reserved.
 
         Args:
             costs: Where it was reserved.
             route: Whose trial it is.
-            estimate: What the replay may cost each time it is sent.
+            quote: What the replay may cost each time it is sent.
             scoring: Set aside for the scoring.
         """
-        self.estimate = estimate
-        self.replay = Allowance(costs, route, estimate)
+        self.quote = quote
+        self.replay = Allowance(costs, route, quote.estimate)
         self._judge = Allowance(costs, route, scoring)
         self._reported = NOTHING
         self._costs = costs

@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from benchmarks.upgrades import noise, recordings
-from evenkeel.llm.price import estimate_tokens, price_usd
+from evenkeel.llm.price import Prices, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -112,7 +112,7 @@ class Endpoint:
         said = self.answer(place, at, Random(f"{self.seed}/{place}/{self._asked[place]}"))
         prompt = self.scenario.collection().prompts[place].text
         self.calls += 1
-        self.usd += price_usd(PRICED_AS, estimate_tokens(prompt), estimate_tokens(said))
+        self.usd += Prices().usd(PRICED_AS, estimate_tokens(prompt), estimate_tokens(said))
         self.call_times.append(at)
         return said
 

@@ -69,7 +69,7 @@ _VALUES_HIDDEN: Final = frozenset({"routes.headers"})
 log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
 """Bodies that are larger once decoded are not shown."""
-_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "reference", "judge", "rewriter")
+_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "reference", "judge", "rewriter", "lost")
 
 
 @lru_cache(maxsize=64)
@@ -209,6 +209,8 @@ def spending(settings: Settings, ledger: CostTracker) -> Spending:
         spent, own = ledger.today(route.name), limits[route.name]
         routes.append(Amount(route.name, spent.tokens, spent.usd, own.tokens_per_day, own.usd_per_day))
     purposes = [Amount(kind, *ledger.of_kind(kind)) for kind in _PURPOSES]
+    if not purposes[-1].tokens:
+        del purposes[-1]  # Processes are killed rarely.
     shares = [Share(route, kind, *spent) for (route, kind), spent in ledger.by_route_and_kind().items()]
     return Spending(tuple(routes), tuple(purposes), tuple(shares))
 

@@ -12,6 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import base_tag, language_of
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED
@@ -28,7 +29,7 @@ from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
-    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.budget import CallBudget, CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
     from evenkeel.llm.client import Endpoint
@@ -79,8 +80,16 @@ class Encoder:
             await self.client.close()
 
 
-def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UNOBSERVED) -> Encoder:
-    """The encoder the settings name, if any. Loading one takes seconds; `observer` sees its calls."""
+def make_encoder(
+    settings: Settings,
+    prices: Prices,
+    observer: CallObserver = UNOBSERVED,
+    budget: CallBudget | None = None,
+) -> Encoder:
+    """The encoder the settings name, if any. Loading one takes seconds; `observer` sees its calls.
+
+    The budget pays for calls that nobody else pays for.
+    """
     chosen = settings.scoring.embeddings
     for note in notes(settings):
         log.warning("note: %s", note)
@@ -98,7 +107,7 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
     # It brings the SDK, which only those with an endpoint need.
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
 
-    client = replays.endpoint(chosen, prices, observer, limits=_pace(chosen))
+    client = replays.endpoint(chosen, prices, observer, limits=_pace(chosen), budget=budget)
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
     )
@@ -191,9 +200,16 @@ class JudgeHealth:
 
 
 def make_judge(
-    settings: Settings, cache: Cache, prices: Prices, observer: CallObserver = UNOBSERVED
+    settings: Settings,
+    cache: Cache,
+    prices: Prices,
+    observer: CallObserver = UNOBSERVED,
+    budget: CallBudget | None = None,
 ) -> tuple[Judge | None, JudgeHealth]:
-    """The judge the settings name, if any, and the watch over it; `observer` sees its calls."""
+    """The judge the settings name, if any, and the watch over it; `observer` sees its calls.
+
+    The budget pays for calls that nobody else pays for, such as those that see whether the judge works.
+    """
     chosen = settings.judge
     breaker = Breaker()
     if chosen is None:
@@ -202,7 +218,13 @@ def make_judge(
     from evenkeel.metrics.judge import Judge  # noqa: PLC0415
 
     endpoint = replays.endpoint(
-        chosen, prices, observer, breaker=breaker, limits=_pace(chosen), reply_tokens=chosen.reply_tokens
+        chosen,
+        prices,
+        observer,
+        breaker=breaker,
+        limits=_pace(chosen),
+        reply_tokens=chosen.reply_tokens,
+        budget=budget,
     )
     judge = Judge(endpoint, cache=cache, repairs=_REPAIRS, longest_chars=chosen.question_chars)
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
@@ -250,10 +272,11 @@ class Instruments:
     @classmethod
     async def set_up(cls, settings: Settings, stores: Stores) -> Instruments:
         """Load what takes seconds in a thread; needs an event loop for the connections."""
-        prices, tally, spans = replays.prices(settings), Tally(), open_spans(settings)
+        prices, tally, spans = replays.budgeted_prices(settings), Tally(), open_spans(settings)
         await asyncio.to_thread(replays.warm_up, prices)
-        judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer)
-        encoder = await asyncio.to_thread(make_encoder, settings, prices, spans.observer)
+        budget = RouteBudget(stores.ledger, "", "judge")
+        judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
+        encoder = await asyncio.to_thread(make_encoder, settings, prices, spans.observer, budget)
         scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
         replayer = replays.replayer(settings)
         return cls(prices, stores.ledger, tally, spans, judge, health, encoder, scorer, replayer)

@@ -14,7 +14,7 @@ from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.credentials import keys_by_route, shadow_origin
-from evenkeel.runtime.replays import prices
+from evenkeel.runtime.replays import budgeted_prices
 from evenkeel.runtime.stores import connect
 from evenkeel.stores.errors import StoreError
 
@@ -127,8 +127,10 @@ def notes(settings: Settings) -> list[str]:
 
 
 def _unpriced(settings: Settings) -> list[str]:
-    """What is not counted in dollars, or not replayed, because nobody knows its price."""
-    known = prices(settings)
+    """What counts at an assumed price, or is not replayed, because nobody knows its price."""
+    known = budgeted_prices(settings)
+    if known.assumed is None:
+        return []
     embeddings = settings.scoring.embeddings
     models = {
         "judge": settings.judge.model if settings.judge else None,
@@ -136,15 +138,13 @@ def _unpriced(settings: Settings) -> list[str]:
         "rewriter.stronger_model": settings.rewriter.stronger_model if settings.rewriter else None,
         "scoring.embeddings": embeddings.model if embeddings.base_url else None,
     }
-    if not known.required:
-        return []
     found = [
-        f"{part}: {model} has no known price, so its calls count zero dollars against the budget. Set its "
-        "price, or 0 if it is free, under `prices` (docs/settings.md)"
+        f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "
+        "or 0 if it is free, under `prices` (docs/settings.md)"
         for part, model in models.items()
         if model and not known.knows(model)
     ]
-    if "*" not in settings.prices:
+    if known.required and not known.knows():
         found.append(
             "budget: models of the routes that have no known price are not replayed. `prices` names them, or "
             'all of them as "*"'

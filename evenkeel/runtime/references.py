@@ -162,7 +162,7 @@ def cost_lines(settings: Settings) -> Iterator[str]:
     if pace.calls_per_day == 0:
         yield "reference prompts: none are asked; a change that nobody announces can only be suspected"
         return
-    price = replays.prices(settings).usd
+    price = replays.budgeted_prices(settings).usd
     seen = _traffic(settings)
     for route in settings.routes:
         traffic = seen.get(route.name) or _typical()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.budget import RouteBudget
@@ -10,7 +11,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
 from evenkeel.llm.observer import UNOBSERVED
-from evenkeel.llm.price import ModelPrice, Prices
+from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.settings import route_table
@@ -56,9 +57,14 @@ _VERSION_HEADER = "anthropic-version"
 def prices(settings: Settings) -> Prices:
     """What models cost."""
     return Prices(
-        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()},
-        required=settings.limits_dollars,
+        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
     )
+
+
+def budgeted_prices(settings: Settings) -> Prices:
+    """What models cost the budgets: where these limit dollars, none is free unless somebody says so."""
+    limited = settings.limits_dollars or settings.budget.usd_per_day is not None
+    return replace(prices(settings), required=settings.limits_dollars, assumed=ASSUMED if limited else None)
 
 
 def endpoint(

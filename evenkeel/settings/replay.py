@@ -42,7 +42,8 @@ class Budget(Section):
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """As the endpoints report them; estimated from the length where they do not."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
-    """By `prices`, else public list prices; if it is set, models without either are not replayed."""
+    """By `prices`, else public list prices. Set here, models without either are not replayed; under the
+    default limit they count $5 per million tokens in and $25 out."""
     spread: bool = True
     """A quarter is free at once and the rest as the day goes, so that nights are watched too."""
 

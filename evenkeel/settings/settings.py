@@ -62,7 +62,8 @@ class Settings(BaseSettings):
     compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
     """Further `compound.NAME` kinds: the kinds they apply, one after another."""
     prices: dict[str, Price] = {}
-    """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none."""
+    """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
+    model of your own that is free: `{input_usd: 0, output_usd: 0}`."""
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
     changes: Changes = Changes()
@@ -87,7 +88,7 @@ class Settings(BaseSettings):
     def limits_dollars(self) -> bool:
         """Whether somebody set a limit in dollars: models without a price are not replayed then.
 
-        The default limit is not one: it would leave models of one's own unwatched.
+        Under the default limit they count at an assumed price: else models of one's own went unwatched.
         """
         routes = any(route.budget.usd_per_day is not None for route in self.routes)
         own = "usd_per_day" in self.budget.model_fields_set

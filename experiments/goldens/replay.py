@@ -13,7 +13,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt
 from evenkeel.experiments.gate.sides import Side, Task, task_of, tasks
-from evenkeel.llm.price import estimate_tokens, replay_at_most
+from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.endpoint import Upstream
-    from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.scoring import Scored, Scoring
     from evenkeel.llm.price import Prices
@@ -179,7 +178,8 @@ class GoldenReplayer:
         async with slots:
             if self.prices.refuses(request.model, golden.answer.model):
                 return GoldenResult(key, failure="unpriced"), None
-            estimate, scoring = await asyncio.to_thread(self._estimates, task)
+            quote, scoring = await asyncio.to_thread(self._estimates, task)
+            estimate = quote.estimate
             refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
@@ -188,12 +188,11 @@ class GoldenReplayer:
             before = SCORING_BUDGET.set(judging)
             try:
                 replay = await self.replayer.send(
-                    request.target, request.body, api=request.api, budget=asking, estimate=estimate
+                    request.target, request.body, api=request.api, budget=asking, quote=quote
                 )
                 if isinstance(replay, Failure):
                     return GoldenResult(key, failure=replay.reason), None
                 answer = replay.answer
-                asking.settle(estimate, self._spent(task, answer, estimate))
                 context = task.context
                 scored = await self.scoring.score(
                     Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
@@ -210,11 +209,12 @@ class GoldenReplayer:
                 )
         return result_of(key, scored), answer.model or request.model or None
 
-    def _estimates(self, task: Task) -> tuple[Spend, Spend]:
+    def _estimates(self, task: Task) -> tuple[Quote, Spend]:
         """What asking a golden and scoring its answer may cost."""
         answer, request = task.golden.answer, task.requests["candidate"]
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        replay = self._cost(task, *replay_at_most(request.body, answer.prompt_tokens, said))
+        names = (request.model, answer.model)
+        replay = Quote(self.prices, names, request.body, answer.prompt_tokens, said)
         if self.scoring.rating is None:
             return replay, NOTHING
         expense = self.scoring.rating.estimate(
@@ -223,16 +223,6 @@ class GoldenReplayer:
             task_of(task.golden, {}, self.routes[task.golden.route].task),
         )
         return replay, expense
-
-    def _spent(self, task: Task, answer: Answer, estimate: Spend) -> Spend:
-        """What an answer cost: as its endpoint reports, else as estimated."""
-        if answer.prompt_tokens is None or answer.completion_tokens is None:
-            return estimate
-        return self._cost(task, answer.prompt_tokens, answer.completion_tokens)
-
-    def _cost(self, task: Task, prompt: int, completion: int) -> Spend:
-        model = self.prices.name_of(task.requests["candidate"].model, task.golden.answer.model)
-        return Spend(prompt + completion, self.prices.usd(model, prompt, completion))
 
 
 def result_of(key: str, scored: Scored) -> GoldenResult:

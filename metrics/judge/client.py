@@ -188,10 +188,12 @@ class Judge:
     async def check(self) -> Failure | None:
         """Ask a trivial question once, without retries, to see whether the judge is usable.
 
-        Returns: None if it answered with a rating, else the `Failure`, as `ask` gives it. Uses neither
-            breaker nor cache; does not disturb an endpoint that asked for a pause.
+        Returns: None if it answered with a rating, or no budget is left to ask, else the `Failure`, as `ask`
+            gives it. Uses neither breaker nor cache; does not disturb an endpoint that asked for a pause.
         """
         got = await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S)
+        if isinstance(got, Fault) and got.reason == "budget":
+            return None
         outcome = self._reply(_KNOWN_QUESTION, got).outcome
         return outcome if isinstance(outcome, Failure) else None
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import Allowance, Spend
+from evenkeel.core.budget import Allowance
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import estimate_tokens, replay_at_most
+from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.references.pace import (
     Round,
@@ -28,7 +28,7 @@ from evenkeel.shadow.references.ranking import Ranking, ranked
 from evenkeel.stores.references import KeptAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.pair import Answer
@@ -86,7 +86,7 @@ class _Call:
     reference: Reference
     view: PromptView
     target: Target
-    estimate: Spend
+    quote: Quote
     booked: Allowance
 
 
@@ -290,21 +290,14 @@ class ReferenceAsker:
                 self._tally.add("references_failed", route=route, reason="unpriced")
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
-            estimate = self._estimate(reference, view)
-            refused = self._costs.reserve(estimate, route)
+            quote = self._quote(reference, view, models)
+            refused = self._costs.reserve(quote.estimate, route)
             if refused is not None:
                 self._tally.add("references_failed", route=route, reason=refused)
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
-            calls.append(
-                _Call(
-                    reference,
-                    view,
-                    self._target(reference),
-                    estimate,
-                    Allowance(self._costs, route, estimate),
-                )
-            )
+            booked = Allowance(self._costs, route, quote.estimate)
+            calls.append(_Call(reference, view, self._target(reference), quote, booked))
         return calls
 
     async def _ask(self, call: _Call, why: Asked, standing: _Standing) -> float:
@@ -317,7 +310,7 @@ class ReferenceAsker:
                 call.view.for_replay(),
                 api=call.view.api,
                 budget=booked,
-                estimate=call.estimate,
+                quote=call.quote,
             )
             now = self._clock()
             if isinstance(replay, Failure):
@@ -328,7 +321,6 @@ class ReferenceAsker:
                 await asyncio.to_thread(self._note_failure, failed, now)
                 return booked.spent.usd
             standing.failures = 0
-            booked.settle(call.estimate, self._spent(reference, call, replay.answer))
             await asyncio.to_thread(self._note, reference, why, replay.answer, now, booked.spent.usd)
             self._tally.add("references_asked", route=route, asked=why)
         finally:
@@ -375,23 +367,12 @@ class ReferenceAsker:
         self._store.update(failed.reference, lambda one: replace(one, asked_at=now, failed=one.failed + 1))
         self._verdicts.note(failed)
 
-    def _estimate(self, reference: Reference, view: PromptView) -> Spend:
+    def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """What an answer may cost, by the longest of the earlier ones."""
         known = [one.answer for one in (*reference.answers, *reference.former)]
         prompt = max((one.prompt_tokens or 0 for one in known), default=0)
         said = max((one.completion_tokens or estimate_tokens(one.text) for one in known), default=0)
-        return self._cost(reference, view, *replay_at_most(view.for_replay(), prompt, said))
-
-    def _spent(self, reference: Reference, call: _Call, answer: Answer) -> Spend:
-        """What an answer cost: as its endpoint reports, else as estimated."""
-        if answer.prompt_tokens is None or answer.completion_tokens is None:
-            return call.estimate
-        return self._cost(reference, call.view, answer.prompt_tokens, answer.completion_tokens)
-
-    def _cost(self, reference: Reference, view: PromptView, prompt: int, completion: int) -> Spend:
-        latest = [one.model for one in reference.answers[-1:]]
-        model = self._prices.name_of(view.model, reference.requested_model, *latest)
-        return Spend(prompt + completion, self._prices.usd(model, prompt, completion))
+        return Quote(self._prices, models, view.for_replay(), prompt, said)
 
 
 def _after(reference: Reference, *, found: Found) -> Reference:

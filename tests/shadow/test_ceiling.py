@@ -10,9 +10,10 @@ import pytest
 
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
+from evenkeel.core.pair import Answer
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import Breaker
-from evenkeel.llm.price import ModelPrice, Prices, replay_at_most
+from evenkeel.llm.price import ASSUMED, ModelPrice, Prices, Quote
 from evenkeel.metrics.judge.client import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
@@ -161,7 +162,7 @@ def test_faults_of_every_kind_never_pass_the_limit(tmp_path, first):
 def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(tmp_path, caplog):
     """Counted, and said in the log once."""
     upstream, tally = Upstream(1), Tally()
-    unpriced = Prices(required=True)
+    unpriced = Prices(required=True, assumed=ASSUMED)
     booked = asyncio.run(
         worked(tmp_path, upstream, Budget(usd_per_day=1.0), unpriced, judged=False, tally=tally)
     )
@@ -170,8 +171,29 @@ def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(tmp_p
     assert caplog.text.count("m has no known price") == 1
 
 
-def test_the_stated_limit_of_a_request_is_its_bound():
-    """Twice 100 tokens and 256 in, 40 out; without a limit twice the earlier answer and 512."""
-    assert replay_at_most(b'{"max_tokens": 40}', 100, 6) == (456, 40)
-    assert replay_at_most(b'{"max_tokens": true, "a": "b"}', 100, 6) == (456, 524)
-    assert replay_at_most(b'{"max_completion_tokens": 9}', None, 6) == (270, 9)
+@pytest.mark.parametrize(
+    ("body", "prompt", "estimate", "limit"),
+    [
+        (b'{"max_tokens": 40}', 100, 200 + 256 + 40, None),  # twice 100 tokens are more than 18 bytes
+        (b'{"max_completion_tokens": 9}', None, 28 + 256 + 9, None),
+        (b'{"max_tokens": true, "a": "b"}', 100, 200 + 256 + 3 * 6 + 1024, 3 * 6 + 1024),
+        (b'{"a": 1}', None, 8 + 256 + 1042, 1042),
+        (b'{"tools": [{}], "max_tokens": 1}', None, 32 + 1024 + 1, None),
+        (b'{"prediction": "abc", "max_tokens": 1}', None, 38 + 256 + 1 + 38, None),
+    ],
+)
+def test_a_quote_is_a_bound(body, prompt, estimate, limit):
+    """A token a byte or twice the earlier prompt; the stated limit, else three times 6 tokens and 1,024."""
+    quote = Quote(PRICES, ["m"], body, prompt, 6)
+    assert (quote.estimate.tokens, quote.limit_tokens) == (estimate, limit)
+
+
+def test_what_is_written_to_a_cache_costs_more():
+    """A quarter more for minutes, twice as much for an hour: 1,000 tokens at a dollar a million."""
+    for mark, usd in (
+        ("", 0.001),
+        ('"cache_control": {}', 0.00125),
+        ('"cache_control": {"ttl": "1h"}', 0.002),
+    ):
+        quote = Quote(PRICES, ["m"], b"{%b}" % mark.encode(), None, 6)
+        assert quote.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(usd)

@@ -255,7 +255,7 @@ def test_the_budget_is_not_passed_by_calls_in_flight(plane):
     """Reservations count, so concurrent trials together stay within the budget."""
     exchange = plane.capture(1)
     usage = json.loads(exchange.response_body)["usage"]["total_tokens"]
-    most = 2 * usage + 768  # of a request that states no limit
+    most = 3 * usage + 1536  # of a request that states no limit
     plane.budget = Budget(tokens_per_day=most * 3 // 2)
     plane.queue.put([exchange, plane.capture(2)])
     asyncio.run(plane.work())

@@ -58,14 +58,16 @@ class Endpoint:
         self.model = "m-1"
         self.failure = None
 
-    async def send(self, target, body, *, api, budget, estimate):
-        assert budget.reserve(estimate)
+    async def send(self, target, body, *, api, budget, quote):
+        assert budget.reserve(quote.estimate)
         assert (target.url, api) == ("http://model/v1/chat/completions", "chat")
         said = json.loads(body)["messages"][0]["content"].removeprefix("Question ").rstrip("?")
         self.asked.append(said)
         if self.failure:
             return self.failure
-        return Replay(Answer(self.answer(said), (), self.model, "fp", "stop", 100, 50), 0.5)
+        answer = Answer(self.answer(said), (), self.model, "fp", "stop", 100, 50)
+        budget.settle(quote.estimate, quote.proven(answer))
+        return Replay(answer, 0.5)
 
 
 class Asking:
@@ -171,7 +173,7 @@ def test_the_limit_of_a_day_survives_a_restart(tmp_path):
 
 def test_a_budget_that_refuses_makes_it_wait(tmp_path):
     """Nothing is sent or counted as asked; five minutes later it is tried again."""
-    asking = Asking(tmp_path, budget=Budget(tokens_per_day=1_100))
+    asking = Asking(tmp_path, budget=Budget(tokens_per_day=1_630))
     asking.store.add(reference(1))
     assert asking.step() == 1
     assert [asking.step(10.0) for _ in range(3)] == [0, 0, 0]
@@ -195,7 +197,7 @@ def test_a_failure_is_noted_and_makes_the_route_wait(asking):
     asking.store.add(reference(3, route="forms"))
     assert asking.step(10.0) == 1
     assert asking.endpoint.asked == ["1", "3"]
-    assert asking.costs.today().tokens == 2 * (2 * 100 + 256 + 2 * 50 + 512)  # as estimated
+    assert asking.costs.today().tokens == 2 * (2 * 100 + 256 + 3 * 50 + 1024)  # as estimated
 
 
 def test_a_reference_that_always_fails_is_given_up(asking):
