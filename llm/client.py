@@ -107,7 +107,7 @@ _NEXT_LIMIT: Final[dict[Limit, Limit]] = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "none",
 }
-_ABOUT_LIMIT: Final = ("max_tokens", "max_completion_tokens", "context length")
+_ABOUT_LIMIT: Final = ("max_tokens", "max_completion_tokens", "in the completion", "context length")
 _ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "structured output", "schema")
 
 
@@ -329,9 +329,7 @@ class Endpoint:
             return rests
         expected = self._tokens(request)
         self._limits.count(1, expected)
-        return await self._negotiate(
-            self._limited(request), expected, min(self._timeout_s, limit_s), budget
-        )
+        return await self._negotiate(self._limited(request), expected, min(self._timeout_s, limit_s), budget)
 
     def _rests(self) -> Fault | None:
         left_s = self._limits.pause_left_s

@@ -130,7 +130,7 @@ _TIMED_OUT: Final = 408
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _PASSING_STATUS: Final = frozenset({_TIMED_OUT, 409, _TOO_MANY})
 _SERVER_ERROR: Final = 500
-_LIMITS: Final = ("max_tokens", "max_completion_tokens")
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
 """Parameters that can be left out: a complaint about one is not about the question."""
 
 
@@ -151,7 +151,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         return Fault(reason, detail, passing=True, unbilled=isinstance(error.__cause__, _NEVER_SENT))
     if not isinstance(error, openai.APIStatusError):
         return Fault(reason, detail)
-    if error.status_code < _SERVER_ERROR and error.param not in _LIMITS and (own := _own_reason(error)):
+    if error.status_code < _SERVER_ERROR and not _about_limit(error) and (own := _own_reason(error)):
         detail = detail if reason != "unauthorized" else "The endpoint refuses it."
         return Fault(own, detail, unbilled=error.status_code != _TIMED_OUT)
     headers = error.response.headers
@@ -170,6 +170,12 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         unbilled=error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
         complaint=str(error) if rejected else "",
     )
+
+
+def _about_limit(error: openai.APIStatusError) -> bool:
+    """Whether the endpoint says that the longest reply asked for is too long."""
+    said = str(error)
+    return error.param in _LIMITS or any(name in said for name in _LIMITS)
 
 
 def _own_reason(error: openai.APIStatusError) -> str | None:

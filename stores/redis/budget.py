@@ -68,9 +68,8 @@ class RedisCostTracker(CostTracker):
             whole = budget.limit(1.0) if budget else _ANY
             for most in (whole, budget.paced_limit(share) if budget and paced else _ANY):
                 limits += ("" if one is None else repr(one) for one in most)
-        later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))
         answer = self._reserve(
-            (*self._keys(), *later),
+            self._keys(),
             self._worker,
             storable(route),
             *_plain(estimate),
@@ -98,12 +97,13 @@ class RedisCostTracker(CostTracker):
             *booked,
         )
 
-    def _keys(self) -> tuple[str, str, str, str]:
-        """Keys of one call, which has a name of its own so that it can be sent again."""
+    def _keys(self) -> tuple[str, ...]:
+        """Keys of one call, which has a name of its own so that it can be sent again; then of later days."""
         aside, workers, call = (
             self._store.key("spend", name) for name in ("aside", "workers", f"call:{secrets.token_hex(8)}")
         )
-        return self._key(), aside, workers, call
+        later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))
+        return self._key(), aside, workers, call, *later
 
     def _key(self, ahead: int = 0) -> str:
         return self._store.key("spend", self._day(ahead))

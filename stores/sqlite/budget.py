@@ -88,7 +88,7 @@ class SqliteCostTracker(CostTracker):
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """As `CostTracker.settle`."""
-        day, own = self._day(), (self._holder, route)
+        own = (self._holder, route)
         with self._lock, self._database.write() as connection:
             connection.execute(
                 "UPDATE spend_aside SET at = ?, tokens = tokens - ?, usd = usd - ?"
@@ -98,9 +98,16 @@ class SqliteCostTracker(CostTracker):
             connection.execute(
                 "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9", own
             )
+            day = self._latest_day(connection)
             connection.executemany(
                 _BOOK, [(day, route, kind, *amount) for kind, amount in spent.items() if any(amount)]
             )
+
+    def _latest_day(self, connection: sqlite3.Connection) -> str:
+        """Today, or the last day that anything is booked on: the clock was set back since."""
+        days = (self._day(), self._day(DAYS_AHEAD))
+        [(latest,)] = connection.execute("SELECT max(day) FROM spend WHERE day BETWEEN ? AND ?", days)
+        return latest or days[0]
 
     def _taken(self, connection: sqlite3.Connection) -> dict[str | None, Spend]:
         """What is booked or set aside, by route; under None of all."""
@@ -121,11 +128,8 @@ class SqliteCostTracker(CostTracker):
             "DELETE FROM spend_aside WHERE at NOT BETWEEN ? AND ? RETURNING route, at, tokens, usd",
             (now - SILENT_S, now + FORGOTTEN_S),
         ).fetchall()
+        day = self._latest_day(connection) if dead else ""
         connection.executemany(
             _BOOK,
-            [
-                (self._day(), route, "lost", tokens, usd)
-                for route, at, tokens, usd in dead
-                if at >= now - FORGOTTEN_S
-            ],
+            [(day, route, "lost", tokens, usd) for route, at, tokens, usd in dead if at >= now - FORGOTTEN_S],
         )

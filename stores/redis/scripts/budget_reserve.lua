@@ -12,6 +12,10 @@ for i = 1, #silent, 2 do
   dead[silent[i]] = tonumber(silent[i + 1])
   redis.call('ZREM', KEYS[3], silent[i])
 end
+local latest = KEYS[1]
+for i = 5, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 1 then latest = KEYS[i] end
+end
 local tokens, usd = {ARGV[3] + 0, ARGV[3] + 0}, {ARGV[4] + 0, ARGV[4] + 0}
 local aside = redis.call('HGETALL', KEYS[2])
 for i = 1, #aside, 2 do
@@ -24,10 +28,10 @@ for i = 1, #aside, 2 do
     redis.call('HDEL', KEYS[2], aside[i])
     if dead[worker] >= now - tonumber(ARGV[15]) then
       for _, name in ipairs({'', ' of ' .. route, ' on lost', ' on lost of ' .. route}) do
-        redis.call('HINCRBY', KEYS[1], 'tokens' .. name, held_tokens)
-        redis.call('HINCRBYFLOAT', KEYS[1], 'usd' .. name, held_usd)
+        redis.call('HINCRBY', latest, 'tokens' .. name, held_tokens)
+        redis.call('HINCRBYFLOAT', latest, 'usd' .. name, held_usd)
       end
-      redis.call('EXPIRE', KEYS[1], ARGV[16])
+      redis.call('EXPIRE', latest, ARGV[16])
     end
   end
 end

@@ -24,6 +24,7 @@ from tests.metrics.similarity.compass import Compass, by_mark, direction, pair, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.core.budget import CallBudget
     from evenkeel.metrics.similarity.meaning import Measured
 
 
@@ -40,7 +41,7 @@ class Pretended:
         self.hang = hang
         self.asked: list[list[str]] = []
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None) -> Embedded:
         """As `Endpoint.embed`."""
         self.asked.append(list(texts))
         if self.hang:

@@ -1,0 +1,443 @@
+"""Whatever an upstream, the network, the clock and the processes do, what is billed stays within the limit.
+
+A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge, rewriter and encoder
+spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections import Counter
+from itertools import count, islice
+
+import httpx2
+import pytest
+
+from evenkeel.core.budget import Budget, RouteBudget
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm import client
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.price import ModelPrice, Prices
+from evenkeel.llm.sdk import bounded_sdk
+from evenkeel.metrics.judge.client import Judge
+from evenkeel.metrics.scoring import judge_scorer
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.planner import RoutePlan, candidates, control_trial
+from evenkeel.shadow.references.asker import Noticed, ReferenceAsker
+from evenkeel.shadow.references.pace import Pace
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+
+DAY_S = 86_400
+START = 20_000 * DAY_S + 40_000.0
+PRICES = Prices(
+    {
+        "m": ModelPrice(1.0, 4.0),
+        "judge": ModelPrice(3.0, 9.0),
+        "writer": ModelPrice(2.0, 2.0),
+        "encoder": ModelPrice(0.5, 0.0),
+    }
+)
+KINDS = by_name(["general.whitespace", "general.casing", "general.spelling", "general.paraphrase"])
+JSON = (("content-type", "application/json"),)
+SCRIPTS = (
+    "When does the ferry leave on Sunday?",
+    "日曜日の船はいつ出ますか。",
+    "🚢⛴️ 7301 9942 aGVsbG8gd29ybGQ=?",
+)
+
+FAULTS = (
+    *("none",) * 6, "silent", "odd usage", "inflated", "unreachable", "lost", "lost unbilled", "late", "cut",
+    "html", "two hundred and an error", 400, 401, 408, 408.5, 429, 500, 500.5, 502, 503.5,
+)  # fmt: skip
+"""Half a status more: an error that was billed all the same."""
+ODD = (-5, 10**15, "12", 1.5, float("nan"), None, True, [1], {}, 0)
+
+
+class Slow(httpx2.AsyncByteStream):
+    """A body of which the end is missing."""
+
+    def __init__(self, body):
+        self.body = body
+
+    async def __aiter__(self):
+        yield self.body
+        raise httpx2.ReadError("cut")
+
+
+class Upstream(httpx2.AsyncBaseTransport):
+    """Answers every model, with faults drawn by chance, and keeps books by the true day."""
+
+    def __init__(self, world, process):
+        self.world = world
+        self.process = process
+
+    async def handle_async_request(self, request):
+        chance, world = self.world.chance, self.world
+        await world.breathe()
+        if not self.process.alive:
+            raise httpx2.ConnectError("killed")
+        asked = json.loads(await request.aread())
+        fault = chance.choice(FAULTS)
+        if fault == "unreachable":
+            raise chance.choice((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout))("no")
+        limit = asked.get("max_tokens") or asked.get("max_completion_tokens")
+        if "input" not in asked and world.picky == "new" and "max_tokens" in asked:
+            return self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
+        if "input" not in asked and world.picky == "short" and limit is not None:
+            return self.error(400, "max_tokens is too large: this model's maximum context length is 60.")
+        if fault in {400, 401, 429, "lost unbilled"} or fault in {408, 500, 502}:
+            if fault == "lost unbilled":
+                raise httpx2.RemoteProtocolError("lost")
+            return self.error(int(fault), "no", {"retry-after": "0"} if fault == 429 else {})
+        texts = asked["input"] if "input" in asked else [one["content"] for one in asked["messages"]]
+        longest = sum(len(text.encode()) + 10 for text in texts)
+        prompt = chance.choice((longest, longest // 4 + 1))
+        most = limit or 60
+        said = (
+            0
+            if "input" in asked
+            else chance.choice((most, chance.randint(0, min(most, 40)), 20 % (most + 1)))
+        )
+        world.bill(asked["model"], prompt, said)
+        await world.breathe()
+        if fault == "lost":
+            raise httpx2.RemoteProtocolError("lost")
+        if fault == "late":
+            raise httpx2.ReadTimeout("late")
+        if isinstance(fault, float):
+            return self.error(int(fault), "billed")
+        body = self.body(asked, texts, prompt, said, fault)
+        if fault == "cut":
+            return httpx2.Response(200, headers=dict(JSON), stream=Slow(body[: len(body) // 2]))
+        return httpx2.Response(200, headers=dict(JSON), content=b"<html>" if fault == "html" else body)
+
+    def body(self, asked, texts, prompt, said, fault):
+        chance = self.world.chance
+        if fault == "two hundred and an error":
+            return b'{"error": {"message": "overloaded"}}'
+        usage = {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said}
+        if fault == "odd usage":
+            usage |= {name: chance.choice(ODD) for name in chance.sample(sorted(usage), chance.randint(1, 3))}
+            # A number that is too small would be a lie, unless it makes no sense.
+            usage = {k: v for k, v in usage.items() if v is not True}
+        if fault == "inflated":
+            usage = {name: 3 * tokens + 50 for name, tokens in usage.items()}
+        rating = '{"explanation": "They differ.", "rating": %s}' % chance.choice(("2", "3", "9", '"?"'))
+        text = {"judge": rating, "writer": texts[-1][-60:]}.get(asked["model"], "It leaves at nine.")
+        choice = {"index": 0, "finish_reason": chance.choice(("stop", "stop", "length"))}
+        choice["message"] = {"role": "assistant", "content": text}
+        answered = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
+        answered |= {"choices": [choice]} if "messages" in asked else {}
+        answered |= {"data": [{"index": n, "embedding": [1.0, 2.0]} for n in range(len(texts))]}
+        return json.dumps(answered if fault == "silent" else answered | {"usage": usage}).encode()
+
+    def error(self, status, message, headers=None):
+        return httpx2.Response(status, headers=headers or {}, json={"error": {"message": message}})
+
+
+class Nowhere:
+    """A verdict log that keeps nothing."""
+
+    def append(self, verdict, evidence):
+        pass
+
+    def note(self, sighting):
+        pass
+
+
+class World:
+    """True time, the upstream's books, and chance."""
+
+    def __init__(self, seed):
+        self.chance = random.Random(seed)
+        self.now = START
+        self.clock_off_s = self.waited_s = 0.0
+        self.picky = self.chance.choice(("", "", "new", "short"))
+        self.tokens, self.usd = Counter(), Counter()
+
+    def clock(self):
+        return self.now + self.clock_off_s
+
+    def bill(self, model, prompt, said):
+        self.tokens[self.now // DAY_S] += prompt + said
+        self.usd[self.now // DAY_S] += PRICES.usd(model, prompt, said)
+
+    async def breathe(self):
+        for _ in range(self.chance.randint(0, 4)):
+            await asyncio.sleep(0)
+
+    def monotonic(self):
+        return self.waited_s
+
+    async def sleep(self, seconds):
+        self.waited_s += seconds
+        await asyncio.sleep(0)
+
+
+class Process:
+    """A worker with everything that spends. Once it is killed, nothing of it reaches store or upstream."""
+
+    def __init__(self, world, costs, originals, names, documents):
+        self.alive = True
+        self.world, self.originals, self.names, self.documents = world, originals, names, documents
+        self.tasks = []
+        self.costs = costs
+        for name in ("reserve", "settle"):
+            setattr(costs, name, self.mortal(getattr(costs, name)))
+        transport = Upstream(world, self)
+        self.judge = Judge(self.endpoint("judge", transport), repairs=1)
+        self.writer = self.endpoint("writer", transport)
+        self.encoder = self.endpoint("encoder", transport)
+        self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
+        self.replayer._clients[None] = httpx2.AsyncClient(transport=transport)
+        self.trials = TrialMaker(
+            *(Nowhere(), judge_scorer(self.judge, votes=1), self.replayer, costs, PRICES),
+            target=lambda one: Target("http://up" + one.path),
+            tally=Tally(),
+            clock=world.clock,
+            rewriter=Rewriter(
+                self.writer,
+                cache=NoCache(),
+                equal_meaning=JudgedMeaning(self.judge, RouteBudget(costs, "", "rewriter")),
+            ),
+        )
+
+    def mortal(self, act):
+        def done(*given, **named):
+            if not self.alive:
+                raise SystemError("killed")
+            return act(*given, **named)
+
+        return done
+
+    def endpoint(self, model, transport):
+        made = Endpoint(
+            base_url="http://up/v1",
+            model=model,
+            api_key="",
+            price=PRICES.usd,
+            sleep=self.world.sleep,
+            breaker=Breaker(failures=10_000),
+            limits=RateLimits(clock=self.world.monotonic, sleep=self.world.sleep),
+            budget=RouteBudget(self.costs, "", "judge"),
+        )
+        made._client = SHARED.copy(http_client=httpx2.AsyncClient(transport=transport))
+        return made
+
+    def spawn(self):
+        chance = self.world.chance
+        work = chance.choice((self.trial, self.trial, self.trial, self.reference, self.check, self.embed))
+        self.tasks.append(asyncio.create_task(work()))
+
+    async def trial(self):
+        original = self.world.chance.choice(self.originals)
+        plan = [control_trial(original.exchange.id, Control())]
+        plan += islice(candidates(f"{next(self.names)}", original.route, {}), 1)
+        made = [
+            self.trials.make(original, one, outcome, None)
+            for one in plan
+            for outcome in (self.trials.outcome(original, one),)
+            if not hasattr(outcome, "reason")
+        ]
+        await asyncio.gather(*made)
+
+    async def reference(self):
+        store = ReferenceStore(self.documents)
+        original = self.world.chance.choice(self.originals)
+        answer = original.answer
+        kept = tuple(KeptAnswer(answer, self.world.clock() - at, "m", "original") for at in (2, 1))
+        store.add(
+            Reference(
+                *(f"{next(self.names)}", "shop", "m", "p1", original.exchange.path),
+                original.exchange.request_body.decode(),
+                cluster="c",
+                taken_at=self.world.clock() - 2,
+                answers=kept,
+            )
+        )
+        asker = ReferenceAsker(
+            *(store, Nowhere(), self.replayer, self.costs, PRICES),
+            pace=Pace(96, 60, 0.5),
+            target=lambda _: Target("http://up/v1/chat/completions"),
+            routes=["shop"],
+            known=["shop"],
+            noticed=Noticed,
+            level=10.0,
+            tally=Tally(),
+            clock=self.world.clock,
+        )
+        await asker.step()
+
+    async def check(self):
+        await self.judge.check()
+
+    async def embed(self):
+        await self.encoder.embed([self.world.chance.choice(SCRIPTS) for _ in range(3)])
+
+    async def finished(self):
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.tasks.clear()
+
+    def kill(self):
+        self.alive = False
+        for task in self.tasks:
+            task.cancel()
+
+
+class NoCache:
+    """Remembers no text."""
+
+    def get(self, key):
+        return None
+
+    def put(self, key, body):
+        pass
+
+
+SHARED = bounded_sdk("http://up/v1", "", 60.0)
+
+
+@pytest.fixture(scope="module")
+def originals():
+    """One exchange for each script, with and without a limit of the answer."""
+    reader = Reader({"shop": RoutePlan(KINDS, (0.3,), 4, "short_qa")})
+    found = []
+    for number, text in enumerate(SCRIPTS * 2):
+        asked = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        asked |= {"max_tokens": 40} if number % 2 else {}
+        message = {"role": "assistant", "content": "It leaves at nine."}
+        answer = {
+            "model": "m",
+            "choices": [{"message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": len(text), "completion_tokens": 6},
+        }
+        found.append(
+            reader.read(
+                Exchange(
+                    *(f"{number:016x}", "shop", 1000.0, 0.1, "POST", "/v1/chat/completions", 200),
+                    *(JSON, json.dumps(asked).encode(), JSON, json.dumps(answer).encode()),
+                )
+            )
+        )
+    return found
+
+
+@pytest.fixture(autouse=True)
+def in_one_thread(monkeypatch):
+    """What goes to a thread is done at once, so that a seed is the same every time."""
+
+    async def at_once(act, *given, **named):
+        await asyncio.sleep(0)
+        found = act(*given, **named)
+        await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+    monkeypatch.setattr(client, "bounded_sdk", lambda *_: SHARED)
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+async def lived(seed, originals, documents, open_costs):
+    """Two processes for two days, with all that befalls them; the world, and the limit."""
+    world, names = World(seed), count()
+    chance = world.chance
+    tokens = round(1_500 * 16 ** chance.random())
+    most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
+
+    def begin(share=1.0):
+        usd = most.usd_per_day and most.usd_per_day * share
+        own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
+        costs = open_costs(Budget(round(tokens * share), usd, spread=most.spread), world.clock, own)
+        return Process(world, costs, originals, names, documents)
+
+    processes = [begin() for _ in range(chance.choice((1, 2)))]
+    for _ in range(24):
+        place = chance.randrange(len(processes))
+        process = processes[place]
+        event = chance.choice(
+            ("work",) * 9 + ("kill", "restart", "reload", "cancel", "later", "night", "clock")
+        )
+        if event == "work":
+            process.spawn()
+        elif event == "kill":
+            process.kill()
+            await process.finished()
+            processes[place] = begin()
+        elif event == "restart":
+            for task in process.tasks:
+                task.cancel()
+            await process.finished()
+            processes[place] = begin()
+        elif event == "reload":
+            # Calls under way go on with the tracker that they have.
+            processes[place] = begin(chance.uniform(0.3, 1.0))
+            processes[place].tasks = process.tasks
+        elif event == "cancel" and process.tasks:
+            chance.choice(process.tasks).cancel()
+        elif event == "clock":
+            # Back by up to six days, once something is booked on the true day; and right again.
+            booked = world.clock_off_s == 0.0 and process.costs.today().tokens
+            world.clock_off_s = -chance.uniform(0, 6 * DAY_S) if booked else 0.0
+        elif event in {"later", "night"}:
+            # No call takes as long as the first; at midnight some are under way.
+            for one in processes:
+                await one.finished()
+            world.now += chance.uniform(0, 3_600 if event == "later" else 0)
+            if event == "night":
+                world.now = (world.now // DAY_S + 1) * DAY_S - 30
+                processes[0].spawn()
+                await world.breathe()
+                world.now += 60
+                world.clock_off_s = 0.0
+        await world.breathe()
+    for one in processes:
+        await one.finished()
+    return world, most
+
+
+def check(seed, originals, database, open_costs):
+    world, most = asyncio.run(lived(seed, originals, SqliteDocuments(database), open_costs))
+    for day, tokens in world.tokens.items():
+        assert tokens <= most.tokens_per_day, (seed, day)
+        assert most.usd_per_day is None or world.usd[day] <= most.usd_per_day + 1e-9, (seed, day)
+    return sum(world.tokens.values()) / most.tokens_per_day
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_no_fault_passes_the_limit(tmp_path, originals, first):
+    """Two processes on one file; between 0 and 3 days' budgets are spent."""
+    shares = []
+    for seed in range(first, first + 20):
+        database = Database(tmp_path / f"{seed}.db")
+        shares.append(
+            check(seed, originals, database, lambda *given, to=database: SqliteCostTracker(to, *given))
+        )
+        database.close()
+    assert sum(shares) > 0.5  # the budgets are used
+
+
+@pytest.mark.service("redis-server")
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals, first):
+    """Two workers on one Redis."""
+    database = Database(tmp_path / "evenkeel.db")
+    for seed in range(first, first + 20):
+        on_redis.place.client.flushall()
+        check(seed, originals, database, lambda *given: RedisCostTracker(on_redis.place, *given))
+    database.close()
