@@ -1,7 +1,8 @@
 """Whatever an upstream, the network, the clock and the processes do, what is billed stays within the limit.
 
-A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge, rewriter and encoder
-spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit it was given.
+A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge, rewriter and
+encoder spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit it
+was given.
 """
 
 from __future__ import annotations
@@ -95,14 +96,9 @@ class Upstream(httpx2.AsyncBaseTransport):
         if fault == "unreachable":
             raise chance.choice((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout))("no")
         limit = asked.get("max_tokens") or asked.get("max_completion_tokens")
-        if "input" not in asked and world.picky == "new" and "max_tokens" in asked:
-            return self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
-        if "input" not in asked and world.picky == "short" and limit is not None:
-            return self.error(400, "max_tokens is too large: this model's maximum context length is 60.")
-        if fault in {400, 401, 429, "lost unbilled"} or fault in {408, 500, 502}:
-            if fault == "lost unbilled":
-                raise httpx2.RemoteProtocolError("lost")
-            return self.error(int(fault), "no", {"retry-after": "0"} if fault == 429 else {})
+        refused = self.refusal(asked, limit, fault)
+        if refused is not None:
+            return refused
         texts = asked["input"] if "input" in asked else [one["content"] for one in asked["messages"]]
         longest = sum(len(text.encode()) + 10 for text in texts)
         prompt = chance.choice((longest, longest // 4 + 1))
@@ -125,6 +121,18 @@ class Upstream(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, headers=dict(JSON), stream=Slow(body[: len(body) // 2]))
         return httpx2.Response(200, headers=dict(JSON), content=b"<html>" if fault == "html" else body)
 
+    def refusal(self, asked, limit, fault):
+        """What is answered without any work; None if it is done."""
+        if "input" not in asked and self.world.picky == "new" and "max_tokens" in asked:
+            return self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
+        if "input" not in asked and self.world.picky == "short" and limit is not None:
+            return self.error(400, "max_tokens is too large: this model's maximum context length is 60.")
+        if fault == "lost unbilled":
+            raise httpx2.RemoteProtocolError("lost")
+        if isinstance(fault, int):
+            return self.error(fault, "no", {"retry-after": "0"} if fault == 429 else {})
+        return None
+
     def body(self, asked, texts, prompt, said, fault):
         chance = self.world.chance
         if fault == "two hundred and an error":
@@ -136,7 +144,7 @@ class Upstream(httpx2.AsyncBaseTransport):
             usage = {k: v for k, v in usage.items() if v is not True}
         if fault == "inflated":
             usage = {name: 3 * tokens + 50 for name, tokens in usage.items()}
-        rating = '{"explanation": "They differ.", "rating": %s}' % chance.choice(("2", "3", "9", '"?"'))
+        rating = json.dumps({"explanation": "They differ.", "rating": chance.choice((2, 3, 9, "?"))})
         text = {"judge": rating, "writer": texts[-1][-60:]}.get(asked["model"], "It leaves at nine.")
         choice = {"index": 0, "finish_reason": chance.choice(("stop", "stop", "length"))}
         choice["message"] = {"role": "assistant", "content": text}
@@ -353,66 +361,95 @@ def in_one_thread(monkeypatch):
     logging.disable(logging.NOTSET)
 
 
-async def lived(seed, originals, documents, open_costs):
-    """Two processes for two days, with all that befalls them; the world, and the limit."""
-    world, names = World(seed), count()
-    chance = world.chance
-    tokens = round(1_500 * 16 ** chance.random())
-    most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
+class Life:
+    """Two processes for two days, with all that befalls them."""
 
-    def begin(share=1.0):
-        usd = most.usd_per_day and most.usd_per_day * share
-        own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
-        costs = open_costs(Budget(round(tokens * share), usd, spread=most.spread), world.clock, own)
-        return Process(world, costs, originals, names, documents)
+    def __init__(self, seed, originals, documents, open_costs):
+        self.world = World(seed)
+        self.given = originals, count(), documents
+        self.open_costs = open_costs
+        chance = self.chance = self.world.chance
+        tokens = round(1_500 * 16 ** chance.random())
+        self.most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
+        self.own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
+        self.processes = [self.begun() for _ in range(chance.choice((1, 2)))]
 
-    processes = [begin() for _ in range(chance.choice((1, 2)))]
-    for _ in range(24):
-        place = chance.randrange(len(processes))
-        process = processes[place]
-        event = chance.choice(
-            ("work",) * 9 + ("kill", "restart", "reload", "cancel", "later", "night", "clock")
+    def begun(self, share=1.0):
+        usd = self.most.usd_per_day and self.most.usd_per_day * share
+        budget = Budget(round(self.most.tokens_per_day * share), usd, spread=self.most.spread)
+        return Process(self.world, self.open_costs(budget, self.world.clock, self.own), *self.given)
+
+    async def run(self):
+        events = (
+            *(self.work,) * 9,
+            self.kill,
+            self.restart,
+            self.reload,
+            self.cancel,
+            self.later,
+            self.night,
         )
-        if event == "work":
-            process.spawn()
-        elif event == "kill":
-            process.kill()
-            await process.finished()
-            processes[place] = begin()
-        elif event == "restart":
-            for task in process.tasks:
-                task.cancel()
-            await process.finished()
-            processes[place] = begin()
-        elif event == "reload":
-            # Calls under way go on with the tracker that they have.
-            processes[place] = begin(chance.uniform(0.3, 1.0))
-            processes[place].tasks = process.tasks
-        elif event == "cancel" and process.tasks:
-            chance.choice(process.tasks).cancel()
-        elif event == "clock":
-            # Back by up to six days, once something is booked on the true day; and right again.
-            booked = world.clock_off_s == 0.0 and process.costs.today().tokens
-            world.clock_off_s = -chance.uniform(0, 6 * DAY_S) if booked else 0.0
-        elif event in {"later", "night"}:
-            # No call takes as long as the first; at midnight some are under way.
-            for one in processes:
-                await one.finished()
-            world.now += chance.uniform(0, 3_600 if event == "later" else 0)
-            if event == "night":
-                world.now = (world.now // DAY_S + 1) * DAY_S - 30
-                processes[0].spawn()
-                await world.breathe()
-                world.now += 60
-                world.clock_off_s = 0.0
-        await world.breathe()
-    for one in processes:
-        await one.finished()
-    return world, most
+        for _ in range(24):
+            await self.chance.choice((*events, self.clock))(self.chance.randrange(len(self.processes)))
+            await self.world.breathe()
+        await self.finished()
+
+    async def finished(self):
+        for one in self.processes:
+            await one.finished()
+
+    async def work(self, place):
+        self.processes[place].spawn()
+
+    async def kill(self, place):
+        self.processes[place].kill()
+        await self.processes[place].finished()
+        self.processes[place] = self.begun()
+
+    async def restart(self, place):
+        for task in self.processes[place].tasks:
+            task.cancel()
+        await self.processes[place].finished()
+        self.processes[place] = self.begun()
+
+    async def reload(self, place):
+        """Calls under way go on with the tracker that they have."""
+        tasks = self.processes[place].tasks
+        self.processes[place] = self.begun(self.chance.uniform(0.3, 1.0))
+        self.processes[place].tasks = tasks
+
+    async def cancel(self, place):
+        tasks = self.processes[place].tasks
+        if tasks:
+            self.chance.choice(tasks).cancel()
+
+    async def later(self, _place):
+        """No call takes as long."""
+        await self.finished()
+        self.world.now += self.chance.uniform(0, 3_600)
+
+    async def night(self, place):
+        """A call is under way at midnight."""
+        await self.finished()
+        self.world.now = (self.world.now // DAY_S + 1) * DAY_S - 30
+        self.processes[place].spawn()
+        await self.world.breathe()
+        self.world.now += 60
+        self.world.clock_off_s = 0.0
+
+    async def clock(self, place):
+        """Set back by up to six days, once something is booked on the true day; and right again."""
+        back = self.world.clock_off_s == 0.0 and self.processes[place].costs.today().tokens
+        self.world.clock_off_s = -self.chance.uniform(0, 6 * DAY_S) if back else 0.0
 
 
 def check(seed, originals, database, open_costs):
-    world, most = asyncio.run(lived(seed, originals, SqliteDocuments(database), open_costs))
+    async def lived():
+        life = Life(seed, originals, SqliteDocuments(database), open_costs)
+        await life.run()
+        return life.world, life.most
+
+    world, most = asyncio.run(lived())
     for day, tokens in world.tokens.items():
         assert tokens <= most.tokens_per_day, (seed, day)
         assert most.usd_per_day is None or world.usd[day] <= most.usd_per_day + 1e-9, (seed, day)
