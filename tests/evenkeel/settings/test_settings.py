@@ -305,8 +305,8 @@ def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings,
 def test_another_encoder_than_the_default_is_noted(read):
     """Its cosines count in the similarity, whose cut was set with the default: `check-config` says so."""
     settings = read(
-        "{scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}},"
-        " prices: {m: {input_usd: 0, output_usd: 0}}}"
+        "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}}\n"
+        "prices: {m: {input_usd: 0, output_usd: 0}}"
     )
     assert ["cosines of m (endpoint) count in the similarity" in note for note in notes(settings)] == [True]
     encoder = make_encoder(settings, Prices())
