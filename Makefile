@@ -17,7 +17,7 @@ PYTEST = $(BIN)/python -m pytest -q -n 3 --randomly-seed=1
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types services coverage fuzz format lock semantic audit docs site house bench-proxy clean
+.PHONY: help demo test check lint types services coverage fuzz format lock semantic audit dist docs site house bench-proxy clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,11 +26,12 @@ $(UV):
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "make: $(PYTHON) is not there, is older than Python 3.11 or lacks venv; name another: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check uv==0.13.8
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/build.txt
 
-$(VENV)/.core: requirements/core.txt pyproject.toml | $(UV)
+$(VENV)/.core: requirements/core.txt requirements/build.txt pyproject.toml | $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/core.txt
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/build.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.core
@@ -68,7 +69,8 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-# torch comes through pip, which may be set up to take a CPU build; its hash differs from place to place.
+# torch comes through pip, which may be set up to take a CPU build; its hash differs from place to place. It is the
+# one thing that is installed by its version alone.
 semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/semantic.txt
@@ -77,6 +79,10 @@ semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
 UNIVERSAL := --universal --python-version 3.11
 
 lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
+	for group in build audit sbom; do \
+		$(UV) pip compile --quiet --no-header $(UNIVERSAL) --generate-hashes --group $$group \
+			-o requirements/$$group.txt || exit; \
+	done
 	$(UV) pip compile --quiet --no-header $(UNIVERSAL) --generate-hashes pyproject.toml -o requirements/core.txt
 	$(UV) pip compile --quiet --no-header $(UNIVERSAL) --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
@@ -88,13 +94,27 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 		pyproject.toml -o $$file || exit; \
 	done
 
+# What a wheel was made of, as the locks say: the environment that it is tested in, without the tools of the build.
+dist: | $(UV) ## Build wheel, source archive and SBOM (CycloneDX) in dist/
+	rm -rf dist $(VENV)/dist $(VENV)/sbom
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(UV) build --quiet --no-build-isolation --python $(BIN)/python
+	$(UV) venv --quiet --python $(BIN)/python $(VENV)/dist
+	$(UV) pip install --quiet --python $(VENV)/dist/bin/python --require-hashes -r requirements/core.txt
+	$(UV) pip install --quiet --python $(VENV)/dist/bin/python --no-deps dist/*.whl
+	$(UV) venv --quiet --python $(BIN)/python $(VENV)/sbom
+	$(UV) pip install --quiet --python $(VENV)/sbom/bin/python --require-hashes -r requirements/sbom.txt
+	$(VENV)/sbom/bin/cyclonedx-py environment --output-reproducible --of JSON --pyproject pyproject.toml \
+		-o dist/evenkeel.cdx.json $(VENV)/dist/bin/python
+
 bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")
 	$(BIN)/python -m benchmarks.proxy $(ARGS)
 
 # Not part of `check`: it asks a service on the network about every locked version. Strict, because without
 # that a version that the service does not know counts as free of vulnerabilities.
 audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the network)
-	$(UV) tool run --quiet pip-audit==2.10.1 --strict --progress-spinner off --require-hashes --disable-pip \
+	$(UV) venv --quiet --clear --python $(BIN)/python $(VENV)/audit
+	$(UV) pip install --quiet --python $(VENV)/audit/bin/python --require-hashes -r requirements/audit.txt
+	$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --require-hashes --disable-pip \
 		$(foreach one,$(AUDITED),-r $(one)) \
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
@@ -108,4 +128,4 @@ site: $(VENV)/.dev ## Make the documentation as a site in site/, which needs no 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build site
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build dist site

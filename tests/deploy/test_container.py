@@ -56,9 +56,10 @@ def images():
 
 
 @pytest.mark.parametrize("image", images())
-def test_images_are_named_plainly_and_with_a_version(image):
-    """No registry is written down, so whoever builds may choose one; nothing floats on `latest`."""
-    assert re.fullmatch(r"([a-z0-9]+/)?[a-z0-9-]+:v?[0-9]+(\.[0-9]+)*(-[a-z0-9-]+)?", image)
+def test_images_are_named_plainly_with_a_version_and_by_digest(image):
+    """No registry is written down, so whoever builds may choose one; the version is for people."""
+    version = r"([a-z0-9]+/)?[a-z0-9-]+:v?[0-9]+(\.[0-9]+)*(-[a-z0-9-]+)?"
+    assert re.fullmatch(version + "@sha256:[0-9a-f]{64}", image)
 
 
 def test_the_final_stage_builds_and_installs_nothing():

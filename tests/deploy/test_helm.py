@@ -380,6 +380,56 @@ def test_the_network_lets_in_who_is_named_and_nobody_else():
     assert people["from"] == [{"podSelector": {"matchLabels": {"app": "gate"}}}]
 
 
+@pytest.mark.parametrize("setup", [name for name in SETUPS if name != "bare"])
+def test_the_network_lets_out_to_named_places_only(setup):
+    """No rule is open to all: names from the cluster's DNS, Redis, and what the values say; else nothing."""
+    everybody, *others = of_kind("NetworkPolicy", SETUPS[setup])
+    assert "Egress" in everybody["spec"]["policyTypes"]
+    assert all("egress" not in other["spec"] for other in others)
+    assert everybody["spec"]["podSelector"]["matchLabels"].keys() == {
+        "app.kubernetes.io/name",
+        "app.kubernetes.io/instance",
+    }
+    dns, redis, *outside = everybody["spec"]["egress"]
+    for rule in (dns, redis, *outside):
+        assert rule["ports"]
+        assert rule["to"]
+        assert all(peer for peer in rule["to"])
+        assert not any(peer.get("ipBlock", {}).get("cidr", "").endswith("/0") for peer in rule["to"])
+    assert {port["port"] for port in dns["ports"]} == {53}
+    [resolver] = dns["to"]
+    assert resolver.keys() == {"namespaceSelector", "podSelector"}
+    if setup == "most":
+        assert [port["port"] for port in outside[0]["ports"]] == [443, 8443]
+        assert outside[0]["to"][0] == {"ipBlock": {"cidr": "203.0.113.0/24"}}
+        assert outside[1:] == SETUPS[setup]["networkPolicy"]["extraEgress"]
+    else:
+        assert redis["to"] == [{"namespaceSelector": {}}]
+        assert outside == []
+        assert "NO UPSTREAM CAN BE REACHED" in render(CHART, SETUPS[setup])["NOTES.txt"]
+
+
+def test_the_admin_port_and_the_data_port_let_in_different_people():
+    """Who may ask the proxy may not read metrics or console, and the other way round."""
+    for one in of_kind("NetworkPolicy", MOST):
+        ports = {port["port"] for rule in one["spec"].get("ingress") or () for port in rule["ports"]}
+        assert len(ports) == 1
+    everybody, _, console = of_kind("NetworkPolicy", MOST)
+    [watching] = everybody["spec"]["ingress"]
+    assert watching["from"] == [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    ]
+    [roles] = console["spec"]["podSelector"]["matchExpressions"]
+    assert (roles["operator"], roles["values"]) == ("NotIn", ["proxy", "worker"])
+
+
+@pytest.mark.parametrize("given", [{"outsideTo": [{}]}, {"outsideTo": "0.0.0.0/0"}, {"dnsTo": [{}]}])
+def test_a_peer_that_names_nothing_is_refused(given):
+    """An empty one reads as a mistake, and in some versions as everybody."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(LEAST | {"networkPolicy": given}, SCHEMA)
+
+
 def test_the_notes_say_where_to_point_an_application():
     """With another port than 80 the base URL carries it."""
     assert "http://evenkeel-proxy.watch/v1" in render(CHART, LEAST)["NOTES.txt"]

@@ -103,7 +103,11 @@ volumes:
 
 {{- /* What the containers of all roles share. */ -}}
 {{- define "evenkeel.container" -}}
+{{- if .root.Values.image.digest }}
+image: {{ printf "%s@%s" .root.Values.image.repository .root.Values.image.digest | quote }}
+{{- else }}
 image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) | quote }}
+{{- end }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
   {{- toYaml .root.Values.securityContext | nindent 2 }}
