@@ -47,8 +47,18 @@ if TYPE_CHECKING:
 
 SCOPE_KEY: Final = "evenkeel.visitor"
 
-Role = Literal["viewer", "labeller", "approver"]
-_RANKS: Final[dict[Role, int]] = {"viewer": 0, "labeller": 1, "approver": 2}
+Role = Literal["scraper", "viewer", "labeller", "approver", "admin"]
+SCOPES: Final[dict[Role, str]] = {
+    "scraper": "scrape",
+    "viewer": "read",
+    "labeller": "label",
+    "approver": "approve",
+    "admin": "admin",
+}
+"""What a role may do: its own scope and those before it. People have roles, tokens of programs scopes."""
+NOBODY: Final = "nobody"
+"""What a route needs that answers everybody."""
+_RANKS: Final[dict[Role, int]] = {role: rank for rank, role in enumerate(SCOPES)}
 _log = logging.getLogger("evenkeel.console")
 
 
@@ -58,10 +68,12 @@ class Visitor:
 
     name: str = ""
     """"" if nobody knows: then the name is asked for and recorded as typed."""
-    role: Role = "approver"
+    role: Role = "admin"
     known_by: KnownBy = "typed"
     proposed: str = ""
     """What the field for the name begins with."""
+    program: bool = False
+    """Whether it is no person."""
 
     def may(self, role: Role) -> bool:
         """Whether they may do what takes this role."""
@@ -83,19 +95,30 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     return replace(visitor, proposed=_signed_in(connection.headers.get("authorization", "")))
 
 
-def needs(role: Role) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
-    """A guard that refuses who may not do what takes this role."""
+def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """A guard of a whole application: refuses who has not the role that a route says it `needs`.
 
-    def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-        visitor = visitor_of(connection)
-        if not visitor.may(role):
-            who = visitor.name or "Whoever has this token"
-            raise HTTPException(
-                f"{who} is a {visitor.role}; this needs the role {role}. Nothing was changed.",
-                status_code=403,
-            )
+    A route that says nothing is for admins.
+    """
+    role = handler.opt.get("needs", "admin")
+    if role != NOBODY:
+        require(connection, role)
 
-    return guard
+
+def require(connection: ASGIConnection[Any, Any, Any, Any], role: Role) -> None:
+    """Raises: HTTPException if who asks may not do what takes this role."""
+    visitor = visitor_of(connection)
+    if not visitor.may(role):
+        raise HTTPException(not_allowed(visitor, role), status_code=403)
+
+
+def not_allowed(visitor: Visitor, role: Role) -> str:
+    """Why somebody is refused."""
+    who = visitor.name or "Whoever has this token"
+    return (
+        f"{who} has the role {visitor.role} with the scope {SCOPES[visitor.role]}; this needs the role "
+        f"{role} with the scope {SCOPES[role]}. Nothing was changed."
+    )
 
 
 def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,9 +74,9 @@ def action_handlers(
             href=action_href,
         )
 
-    @get("/api/actions", sync_to_thread=True)
+    @get("/api/actions", sync_to_thread=True, needs="admin")
     def listed(limit: Limit = 100) -> Response[bytes]:
         """The newest actions, newest first."""
         return json_response({"actions": [asdict(one) for one in actions.latest(limit)]})
 
-    return [*live_handlers("/actions", "_actions.html", page, renderer), listed]
+    return [*live_handlers("/actions", "_actions.html", page, renderer, needs="admin"), listed]

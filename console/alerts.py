@@ -397,7 +397,7 @@ _EVENTS_READ = 10_000
 def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """`/api/alerts/ID`, with 404 for an alert that is not known (any more)."""
 
-    @get("/api/alerts/{event:str}", sync_to_thread=True)
+    @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
         found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
         if found is None:

@@ -27,17 +27,17 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """`/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`, each an object."""
 
-    @get("/api/cells", sync_to_thread=True)
+    @get("/api/cells", sync_to_thread=True, needs="viewer")
     def cells() -> Response[bytes]:
         now = sources.clock()
         return json_response({"cells": [_reported(report, now) for report in sources.reports()]})
 
-    @get("/api/rollups", sync_to_thread=True)
+    @get("/api/rollups", sync_to_thread=True, needs="viewer")
     def rollups() -> Response[bytes]:
         now = sources.clock()
         return json_response({"rollups": [_reported(report, now) for report in sources.rollups()]})
 
-    @get("/api/changes", sync_to_thread=True)
+    @get("/api/changes", sync_to_thread=True, needs="viewer")
     def changes() -> Response[bytes]:
         reports = sources.change_reports() if sources.change_reports else ()
         return json_response(
@@ -47,7 +47,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             }
         )
 
-    @get("/api/alerts", sync_to_thread=True)
+    @get("/api/alerts", sync_to_thread=True, needs="viewer")
     def alerts(limit: Limit = 100) -> Response[bytes]:
         now = sources.clock()
         reports = sources.reports()
@@ -56,14 +56,14 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         events = [asdict(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "drifting": drifting, "events": events})
 
-    @get("/api/verdicts", sync_to_thread=True)
+    @get("/api/verdicts", sync_to_thread=True, needs="viewer")
     def verdicts(
         route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
     ) -> Response[bytes]:
         found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
         return json_response({"verdicts": [asdict(verdict) for verdict in found]})
 
-    @get("/api/pipeline", sync_to_thread=True)
+    @get("/api/pipeline", sync_to_thread=True, needs="viewer")
     def pipeline() -> Response[bytes]:
         return json_response(asdict(sources.pipeline()))
 

@@ -9,7 +9,7 @@ from litestar import Litestar, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 
-from evenkeel.console.access import csrf_config
+from evenkeel.console.access import allowed, csrf_config
 from evenkeel.console.actions import action_handlers, actions_table
 from evenkeel.console.alerts import alert_evidence_handlers, alert_handlers, alerts_of, alerts_table
 from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
@@ -159,6 +159,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *probe_handlers(sources.exposition, sources.ready),
             _static_handler(assets),
         ],
+        guards=[allowed],
         before_send=[_add_headers],
         csrf_config=csrf_config(),
         exception_handlers={Exception: _error_handler(renderer)},
@@ -170,7 +171,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
 
 
 def _static_handler(assets: Assets) -> HTTPRouteHandler:
-    @get("/static/{name:str}", sync_to_thread=False)
+    @get("/static/{name:str}", sync_to_thread=False, needs="nobody")
     def static(name: PathText) -> Response[bytes]:
         asset = assets.get(name)
         if asset is None:

@@ -14,7 +14,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromQuery  # noqa: TC002 - litestar reads the annotations
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, form_token, needs, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
 from evenkeel.console.rendering import AnyRequest, Form, Page, QueryText, see_other
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
@@ -102,7 +102,7 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
     offers = Offers(secrets.token_bytes(32))
     record = Recorder(sources.actions)
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def shown(
         request: AnyRequest,
         route: FromQuery[str] = "",
@@ -118,7 +118,7 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
             "baselines.html", page=page, token=form_token(request), visitor=visitor_of(request)
         )
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def approved(request: AnyRequest, data: Form) -> Response[bytes]:
         visitor, now = visitor_of(request), sources.clock()
         asked = signed(visitor, data)

@@ -82,13 +82,13 @@ def change_handlers(
                 return report
         raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
 
-    @get("/changes", sync_to_thread=True)
+    @get("/changes", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
         return renderer.response(
             "changes.html", changes=reports(), references_known=sources.references is not None
         )
 
-    @get("/changes/{change:str}", sync_to_thread=True)
+    @get("/changes/{change:str}", sync_to_thread=True, needs="viewer")
     def page(change: PathText) -> Response[bytes]:
         report = found(change)
         seen = shown(report)
@@ -100,12 +100,12 @@ def change_handlers(
             references_known=sources.references is not None,
         )
 
-    @get("/api/changes/{change:str}", sync_to_thread=True)
+    @get("/api/changes/{change:str}", sync_to_thread=True, needs="viewer")
     def one(change: PathText) -> Response[bytes]:
         report = found(change)
         return json_response({"change": asdict(report), **plain(shown(report), prompt_text, answer_text)})
 
-    @get("/api/changes/{change:str}/markdown", sync_to_thread=True)
+    @get("/api/changes/{change:str}/markdown", sync_to_thread=True, needs="viewer")
     def text(change: PathText) -> Response[bytes]:
         return Response(markdown(found(change)).encode("utf-8", "replace"), media_type="text/markdown")
 

@@ -6,11 +6,12 @@ import csv
 import io
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
 
+from evenkeel.console.access import require
 from evenkeel.console.api import json_response
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.text import harmless
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
+
+_FOR_ADMINS: Final = frozenset({"actions", "settings"})
+"""As the pages that they are of."""
 
 Value = str | int | float | bool | None
 Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
@@ -89,11 +93,13 @@ def download_handlers(
         tables: by name; called in a worker thread with the query's parameters, those that are set.
     """
 
-    @get("/downloads/{name:str}", sync_to_thread=True)
+    @get("/downloads/{name:str}", sync_to_thread=True, needs="viewer")
     def download(request: Request[Any, Any, Any], name: PathText) -> Response[bytes]:
         stem, _, kind = name.rpartition(".")
         if stem not in tables or kind not in {"csv", "json"}:
             raise NotFoundException(detail="There is no such download.")
+        if stem in _FOR_ADMINS:
+            require(request, "admin")
         table = tables[stem]({key: value for key, value in request.query_params.items() if value})
         if kind == "csv":
             response = Response(as_csv(table), media_type="text/csv; charset=utf-8")

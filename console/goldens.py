@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromQuery, QueryParameter, RawBody
 
 from evenkeel.console import diffs, links
-from evenkeel.console.access import Recorder, form_token, json_only, needs, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
@@ -227,7 +227,7 @@ def golden_handlers(
 ) -> list[ControllerRouterHandler]:
     """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def listed(
         request: AnyRequest, route: QueryText = None, task: QueryText = None, show: QueryText = None
     ) -> Response[bytes]:
@@ -239,7 +239,7 @@ def golden_handlers(
         )
 
     # The path type also takes ids that hold a slash.
-    @get("/goldens/{golden_id:path}", sync_to_thread=True)
+    @get("/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(request: AnyRequest, golden_id: PathText) -> Response[bytes]:
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
@@ -253,7 +253,7 @@ def golden_handlers(
             visitor=visitor_of(request),
         )
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
         asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         try:
@@ -274,7 +274,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
     """GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def listed(
         *,
         route: QueryText = None,
@@ -287,7 +287,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         return json_response({"goldens": _records(found)})
 
     # The path type also takes ids that hold a slash.
-    @get("/api/goldens/{golden_id:path}", sync_to_thread=True)
+    @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(golden_id: PathText) -> Response[bytes]:
         """All versions, oldest first, and what was done to it."""
         name = golden_id.removeprefix("/")
@@ -297,7 +297,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         trail = [asdict(entry) for entry in goldens.store.trail(name)]
         return json_response({"versions": _records(history), "trail": trail})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """One change, as `change` takes it."""
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
 import re
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from litestar.enums import ScopeType
 from litestar.response.base import ASGIResponse
 
-from evenkeel.console.access import SCOPE_KEY, Failures, LoginProxy, Tokens, Visitor
+from evenkeel.console.access import SCOPE_KEY, Failures, LoginProxy, Tokens, Visitor, not_allowed
 from evenkeel.console.sign_in import PATHS, SignIn, header_of, throttled, wants_page
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class TokenGuard:
             app: What is guarded.
             token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
             hosts: Names, without a port, under which the application is reached; with a token none means any.
-            people: Tokens of single people, with who they are.
+            people: Tokens of single people and programs, with who they are.
             login: Who else is believed about names.
             metrics_token: Reads `/metrics`, and nothing else.
             failures: Counts failed log-ins.
@@ -65,9 +64,14 @@ class TokenGuard:
         """
         self._app = app
         known = tuple(people)
-        shared = Visitor(role="viewer") if known or login else Visitor()
-        self._tokens = Tokens((*known, *([(token, shared)] if token else [])), failures)
-        self._metrics_token = metrics_token.encode() if metrics_token else None
+        named = any(visitor.name and not visitor.program for _, visitor in known)
+        shared = Visitor(role="viewer") if named or login else Visitor()
+        scrapers = [one for one in known if one[1].role == "scraper"]
+        if metrics_token:
+            scrapers.append((metrics_token, Visitor(role="scraper")))
+        self._scrapers = Tokens(scrapers)
+        others = [one for one in known if one[1].role != "scraper"]
+        self._tokens = Tokens((*others, *([(token, shared)] if token else [])), failures)
         self._login = login
         self._sign_in = sign_in
         self._hosts = frozenset(host.lower() for host in hosts)
@@ -99,7 +103,9 @@ class TokenGuard:
         """Who is asking, or why they are not let in."""
         given = _token_in(header_of(scope, b"authorization"))
         client = (scope.get("client") or ("",))[0]
-        visitor = self._scraper(given, scope["path"])
+        visitor = self._scrapers.find(given)
+        if visitor is not None and scope["path"] != _METRICS_PATH:
+            return ASGIResponse(body=f"{not_allowed(visitor, 'viewer')}\n".encode(), status_code=403)
         # A scraper is let in all the same: others at its address must not be able to stop it.
         wait_s = self._tokens.wait_s(client) if given and visitor is None else 0.0
         if wait_s:
@@ -131,13 +137,6 @@ class TokenGuard:
             b"or put the name into the setting admin.hosts.\n"
         )
         return ASGIResponse(body=body, status_code=421)
-
-    def _scraper(self, given: bytes, path: str) -> Visitor | None:
-        """A reader, if it asks for the metrics with the token for them."""
-        token = self._metrics_token
-        if token is None or not hmac.compare_digest(given, token) or path != _METRICS_PATH:
-            return None
-        return Visitor(role="viewer")
 
     def _refusal(self, scope: Scope) -> ASGIResponse:
         if not self._tokens:

@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import QueryParameter, RawBody
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, json_only, needs, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
 from evenkeel.core import figures
@@ -147,7 +147,7 @@ def feedback_handlers(
     """POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
     counted = CountedLabels(store)
 
-    @get("/trials/drawn", sync_to_thread=True)
+    @get("/trials/drawn", sync_to_thread=True, needs="labeller")
     def draw() -> Response[bytes]:
         found = drawn(sources.log, store)
         if found is None:
@@ -157,7 +157,7 @@ def feedback_handlers(
             )
         return see_other(f"{links.verdict_link(found)}?blind=1")
 
-    @post("/feedback", sync_to_thread=True, guards=[own_pages_only, needs("labeller")])
+    @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
         asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         try:
@@ -166,7 +166,7 @@ def feedback_handlers(
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
         return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def listed(route: QueryText = None, limit: Limit = 500) -> Response[bytes]:
         """Labels that count, the last said first, and the agreement over all of them."""
         every = counted()
@@ -174,7 +174,7 @@ def feedback_handlers(
         agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
         return json_response({"labels": [asdict(label) for label in chosen], "agreement": agreement})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("labeller")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="labeller")
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """One label, as `say` takes it."""
         try:

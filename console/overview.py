@@ -82,11 +82,11 @@ def overview_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         choice = TrialFilter.of({name: query.get(name, "") for name in ("route", "perturbation", "rating")})
         return overview(sources, choice, exhibitor)
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
         return renderer.response("overview.html", page=shown(request))
 
-    @get("/fragments/overview", sync_to_thread=True)
+    @get("/fragments/overview", sync_to_thread=True, needs="viewer")
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
         return tagged(renderer.page("_overview.html", page=shown(request)), known)
 

@@ -216,7 +216,7 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         return found
 
     # The path type also takes ids that hold a slash.
-    @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True)
+    @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True, needs="viewer")
     def dead(exchange_id: PathText) -> Response[bytes]:
         name = exchange_id.removeprefix("/")
         exchange = sources.dead_exchange(name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from litestar import Litestar, MediaType, Response, get
 
+from evenkeel.console.access import allowed
 from evenkeel.console.api import json_response
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ EXPOSITION_TYPE = "text/plain; version=0.0.4"
 
 def create_probes(exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]) -> Litestar:
     """The probes alone, for a process without a console."""
-    return Litestar(probe_handlers(exposition, ready), openapi_config=None, logging_config=None)
+    return Litestar(
+        probe_handlers(exposition, ready), guards=[allowed], openapi_config=None, logging_config=None
+    )
 
 
 def probe_handlers(
@@ -32,16 +35,16 @@ def probe_handlers(
         ready: {} when ready, else part → what is wrong and what to do.
     """
 
-    @get("/metrics", sync_to_thread=True)
+    @get("/metrics", sync_to_thread=True, needs="scraper")
     def metrics() -> Response[bytes]:
         return Response(exposition(), media_type=EXPOSITION_TYPE)
 
     # On the event loop, not in a thread: health must not wait for threads that wait for a store.
-    @get("/healthz", sync_to_thread=False)
+    @get("/healthz", sync_to_thread=False, needs="nobody")
     def healthz() -> Response[bytes]:
         return Response(b"ok\n", media_type=MediaType.TEXT)
 
-    @get("/readyz", sync_to_thread=True)
+    @get("/readyz", sync_to_thread=True, needs="nobody")
     def readyz() -> Response[bytes]:
         missing = ready()
         if missing:

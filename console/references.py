@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotations
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, form_token, json_only, needs, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, Form, see_other
@@ -122,7 +122,7 @@ def reference_handlers(
         )
         return route, dropped
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
         return renderer.response(
             "references.html",
@@ -132,18 +132,18 @@ def reference_handlers(
             visitor=visitor_of(request),
         )
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def forgotten(request: AnyRequest, data: Form) -> Response[bytes]:
         forget(request, {name: value for name, value in data.items() if name != "_csrf_token"})
         return see_other(links.references_link())
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
         """Counts, never a prompt or an answer."""
         found = route_references(references, sources.clock())
         return json_response({"routes": [_plain(one) for one in found], "limits": references.setup._asdict()})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def forgotten_by_api(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """`{"forget": "ROUTE"}`."""
         route, dropped = forget(request, json_object(body))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.access import Role
     from evenkeel.core.cells import Estimate
 
 
@@ -93,7 +94,12 @@ class Page(SimpleNamespace):
 
 
 def live_handlers(
-    path: str, template: str, view: Callable[[AnyRequest], Page], renderer: Renderer
+    path: str,
+    template: str,
+    view: Callable[[AnyRequest], Page],
+    renderer: Renderer,
+    *,
+    needs: Role = "viewer",
 ) -> list[HTTPRouteHandler]:
     """GET `path`, and `/fragments` + `path` for its live part, which answers 304 while nothing has changed.
 
@@ -102,16 +108,17 @@ def live_handlers(
         template: prints the live part: one element `.view` with sections that have ids.
         view: what is on the page, given the request; called in a worker thread.
         renderer: of the templates.
+        needs: the role that it takes.
     """
 
-    @get(path, sync_to_thread=True)
+    @get(path, sync_to_thread=True, needs=needs)
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.scope["query_string"].decode("latin-1")
         source = f"/fragments{_raw_path(request)}{'?' * bool(query)}{query}"
         here = f"/{path.split('/')[1]}"
         return renderer.response("live.html", page=view(request), fragment=template, source=source, here=here)
 
-    @get(f"/fragments{path}", sync_to_thread=True)
+    @get(f"/fragments{path}", sync_to_thread=True, needs=needs)
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
         return tagged(renderer.page(template, page=view(request)), known)
 

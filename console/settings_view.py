@@ -63,13 +63,13 @@ def settings_handlers(
             changed=sum(changed),
         )
 
-    return live_handlers("/settings", "_settings.html", page, renderer)
+    return live_handlers("/settings", "_settings.html", page, renderer, needs="admin")
 
 
 def document_handlers(documents: Callable[[str], str | None], renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/docs/{name}`: a page of the documentation, with links only to pages that are here."""
 
-    @get("/docs/{name:path}", sync_to_thread=True)
+    @get("/docs/{name:path}", sync_to_thread=True, needs="viewer")
     def document(name: PathText) -> Response[bytes]:
         wanted = name.removeprefix("/")
         text = documents(wanted) if _NAME.fullmatch(wanted) else None

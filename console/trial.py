@@ -316,7 +316,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     counted = CountedLabels(sources.labels)
 
     # The path type also takes ids that hold a slash.
-    @get("/verdicts/{verdict_id:path}", sync_to_thread=True)
+    @get("/verdicts/{verdict_id:path}", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest, verdict_id: PathText, blind: QueryText = None) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:

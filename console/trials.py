@@ -221,7 +221,7 @@ def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list
     """`/trials`, its live part, and `/api/trials`; all take the parts of `TrialFilter`, and `before`."""
     counted = CountedLabels(sources.labels)
 
-    @get("/trials", sync_to_thread=True)
+    @get("/trials", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.query_params
         chosen, before = TrialFilter.of(query), _before(query)
@@ -232,7 +232,7 @@ def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list
             "trials.html", page=trials_page(sources, chosen, before, _labelled(counted()))
         )
 
-    @get("/fragments/trials", sync_to_thread=True)
+    @get("/fragments/trials", sync_to_thread=True, needs="viewer")
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
         chosen = TrialFilter.of(request.query_params)
         return tagged(
@@ -240,7 +240,7 @@ def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list
             known,
         )
 
-    @get("/api/trials", sync_to_thread=True)
+    @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
         chosen = TrialFilter.of(request.query_params)
         before = _before(request.query_params)

@@ -167,13 +167,18 @@ def guarded(app: ASGIApp, admin: Admin, folder: Path) -> TokenGuard:
     Raises: ValueError if a token of somebody cannot be read any more.
     """
     # With the web framework, which only who serves something needs.
-    from evenkeel.console.access import LoginProxy, Visitor  # noqa: PLC0415
+    from evenkeel.console.access import SCOPES, LoginProxy, Visitor  # noqa: PLC0415
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
     people = [
         (token, Visitor(one.name, one.role, "token"))
         for one in admin.people
         if (token := one.token) is not None
+    ]
+    of_scope = {scope: role for role, scope in SCOPES.items()}
+    people += [
+        (one.token or "", Visitor(one.name, of_scope[one.scope], "token", program=True))
+        for one in admin.tokens
     ]
     login = None
     if admin.login is not None:

@@ -15,7 +15,8 @@ from pydantic import AfterValidator, Field, model_validator
 from evenkeel.settings.types import HttpUrl, Port, Seconds, Section, Variable
 from evenkeel.stores.audit_log import is_name
 
-Role = Literal["viewer", "labeller", "approver"]
+Role = Literal["viewer", "labeller", "approver", "admin"]
+TokenScope = Literal["scrape", "read", "approve", "admin"]
 
 _SHORTEST_TOKEN = 16
 """Characters. Shorter ones can be guessed."""
@@ -66,17 +67,15 @@ PersonName = Annotated[str, AfterValidator(_name)]
 Network = Annotated[str, AfterValidator(_network)]
 
 
-class Person(Section):
-    """Somebody who opens the admin port under a name of their own."""
+class _Holder(Section):
+    """Who has a token."""
 
     name: PersonName
     """Name that the audit log records for actions under this token."""
-    role: Role = "viewer"
-    """`viewer` reads, `labeller` also says what verdicts are worth, `approver` does everything."""
     token_env: Variable | None = None
-    """Variable with the token of this person."""
+    """Variable with the token."""
     token_file: Path | None = None
-    """File with the token, in place of a variable. None of both = only the login proxy knows this person."""
+    """File with the token, in place of a variable."""
 
     @property
     def token(self) -> str | None:
@@ -96,10 +95,32 @@ class Person(Section):
         return _long_enough(os.environ[self.token_env], f"the variable named by the token_env of {self.name}")
 
     @model_validator(mode="after")
-    def _one_token(self) -> Person:
+    def _one_token(self) -> _Holder:
         if self.token_env is not None and self.token_file is not None:
             raise ValueError("has token_env and token_file; take one of them")
         _ = self.token  # so that one that cannot be used is said at the start
+        return self
+
+
+class Person(_Holder):
+    """Somebody who opens the admin port under a name of their own; without a token, through a login."""
+
+    role: Role = "viewer"
+    """`viewer` reads, `labeller` also says what verdicts are worth, `approver` also approves goldens and
+    baselines and deletes references, `admin` also sees settings and the audit log."""
+
+
+class Token(_Holder):
+    """A token of a program, with what it may do."""
+
+    scope: TokenScope
+    """`scrape` reads `/metrics` and nothing else; `read` does what viewers may, `approve` what approvers may,
+    `admin` everything."""
+
+    @model_validator(mode="after")
+    def _has_token(self) -> Token:
+        if self.token is None:
+            raise ValueError(f"{self.name} has neither token_env nor token_file")
         return self
 
 
@@ -214,6 +235,8 @@ class Admin(Section):
     """Whether everybody on this machine gets in without a token."""
     session_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
     """How long somebody who has signed in with a browser stays so."""
+    tokens: list[Token] = []
+    """Tokens of programs, each with a name and a scope."""
     people: list[Person] = []
     """Those who have a name of their own."""
     login: Login | None = None
@@ -252,7 +275,7 @@ class Admin(Section):
     @property
     def asks(self) -> bool:
         """Whether nobody gets in without a token or a login that the settings name."""
-        return self.token_env is not None or bool(self.people) or self.login is not None
+        return self.token_env is not None or bool(self.people) or bool(self.tokens) or self.login is not None
 
     @property
     def makes_tokens(self) -> bool:
@@ -265,13 +288,14 @@ class Admin(Section):
 
     @model_validator(mode="after")
     def _people_differ(self) -> Admin:
-        names = [person.name for person in self.people]
+        holders = [*self.people, *self.tokens]
+        names = [holder.name for holder in holders]
         shared = (self.token, self.metrics_token)
-        tokens = [token for token in (*shared, *(person.token for person in self.people)) if token]
+        tokens = [token for token in (*shared, *(holder.token for holder in holders)) if token]
         if len(set(names)) < len(names):
-            raise ValueError("two of the people have the same name")
+            raise ValueError("two of the people and tokens have the same name")
         if len(set(tokens)) < len(tokens):
-            raise ValueError("two of the people, token_env and metrics_token_env have the same token")
+            raise ValueError("two of the people, tokens, token_env and metrics_token_env have the same token")
         return self
 
     @model_validator(mode="after")

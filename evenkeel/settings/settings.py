@@ -232,7 +232,7 @@ def _given(fault: ErrorDetails) -> str:
     given = fault["input"]
     hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
     hidden = hidden or not isinstance(given, str | int | float | None)
-    hidden = hidden or bool({"headers", "people"} & set(fault["loc"]))
+    hidden = hidden or bool({"headers", "people", "tokens"} & set(fault["loc"]))
     return "" if hidden or fault["type"] in {"missing", "value_error"} else f" (it is {given!r})"
 
 

@@ -70,7 +70,7 @@ def test_without_a_token_nobody_reads_anything_on_loopback(port, folder):
         assert port.get(path).status_code == 401
         assert port.get(path, headers=bearer(folder, ADMIN_TOKEN)).text == "content"
     assert port.get("/metrics", headers=bearer(folder, METRICS_TOKEN)).text == "content"
-    assert port.get("/", headers=bearer(folder, METRICS_TOKEN)).status_code == 401
+    assert port.get("/", headers=bearer(folder, METRICS_TOKEN)).status_code == 403
     assert port.get("/static/console.css").text == "content"
 
 

@@ -26,6 +26,7 @@ from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import console_over
 
 TOKENS = {"T_ALL": "shared-by-all-of-us", "T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic"}
+TOKENS["T_IDA"] = "token-of-our-ida"
 LOCAL = "http://127.0.0.1:8101"
 NOWHERE = Path("/dev/null/none")
 """A data folder that cannot be; nothing here needs one."""
@@ -34,6 +35,7 @@ people:
 - {name: ann, role: approver, token_env: T_ANN}
 - {name: lea, role: labeller, token_file: LEA}
 - {name: vic, token_env: T_VIC}
+- {name: ida, role: admin, token_env: T_IDA}
 """
 LOGIN = "login: {header: X-Forwarded-User, addresses: [192.0.2.7, '2001:db8::/32'], role: labeller}"
 
@@ -92,7 +94,7 @@ def test_a_token_of_ones_own_says_who_is_asking(admin):
 
 def test_who_has_no_name_is_not_trusted_with_more_for_it():
     """The name is asked for then; the role stays."""
-    for role, may in (("viewer", False), ("labeller", False), ("approver", True)):
+    for role, may in (("viewer", False), ("labeller", False), ("approver", True), ("admin", True)):
         asker = Request({"type": "http", "headers": [], SCOPE_KEY: Visitor(role=role)})
         assert visitor_of(asker).may("approver") is may
 
@@ -240,7 +242,7 @@ def test_who_may_not_changes_nothing(desk, token, label, retire):
         form = {**RETIRE, "_csrf_token": csrf[1]}
         refused = client.post("/goldens", data=form, headers=header(token))
         assert refused.status_code == 403
-        assert "this needs the role approver. Nothing was changed." in refused.text
+        assert "this needs the role approver with the scope approve. Nothing was changed." in refused.text
         assert client.post("/baselines", data=form, headers=header(token)).status_code == 403
     assert sources.goldens.store.find("g").retired_at is None
     assert [one.by for one in sources.labels.of_verdict("v")] == (["lea"] if label == 201 else [])
@@ -263,6 +265,7 @@ def test_the_name_that_is_known_is_the_one_on_record(desk):
         assert client.post("/api/labels", json={**LABEL, "by": "vic"}).status_code == 403
         assert client.post("/api/labels", json=LABEL).json()["label"]["by"] == "ann"
         assert client.post("/api/labels", json={"verdict": "v", "withdraw": True}).status_code == 201
+        client.headers = header("token-of-our-ida")
         found = client.get("/api/actions").json()["actions"]
         assert [(one["by"], one["known_by"], one["what"], one["subject"]) for one in found] == [
             ("ann", "token", "label_withdrawn", "v"),
@@ -289,7 +292,7 @@ def test_nobody_takes_back_what_another_person_said(desk):
         assert taken.status_code == 403
         assert "Take back" in client.get("/verdicts/v", headers=header("token-of-our-lea")).text
         assert "Take back" not in client.get("/verdicts/v", headers=header("token-of-our-ann")).text
-        assert "you are a viewer: " in client.get("/verdicts/v", headers=header("token-of-our-vic")).text
+        assert "your role is viewer: " in client.get("/verdicts/v", headers=header("token-of-our-vic")).text
 
 
 def test_what_a_later_version_has_recorded_is_shown(desk):

@@ -90,7 +90,7 @@ def test_the_token_of_the_metrics_reads_nothing_else(settings, tmp_path):
     )
     with TestClient(guard) as client:
         assert status(client, "/metrics", METRICS) == 200
-        assert [status(client, path, METRICS) for path in ("/", "/api/cells", "/metrics/")] == [401, 401, 401]
+        assert [status(client, path, METRICS) for path in ("/", "/api/cells", "/metrics/")] == [403, 403, 403]
         assert [status(client, path, ADMIN) for path in ("/", "/metrics")] == [200, 200]
         assert client.get("/metrics").status_code == 401
 

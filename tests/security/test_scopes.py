@@ -1,0 +1,197 @@
+"""Scopes of the admin port: every route says what it takes, and refuses whoever has less."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from litestar.testing import TestClient
+
+from evenkeel.console import create_app, create_probes
+from evenkeel.console.access import NOBODY, SCOPE_KEY, SCOPES, Visitor
+from evenkeel.console.app import tables
+from evenkeel.runtime.process import guarded
+from evenkeel.settings import SettingsError, load
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.console.planted_trials import cell
+from tests.console.scenes import SCENES
+from tests.console.whole_scene import references, whole
+from tests.security.desk import console_over
+
+LOCAL = "http://127.0.0.1:8101"
+ROLES = list(SCOPES)
+FOR_ADMINS = {"/actions", "/fragments/actions", "/api/actions", "/settings", "/fragments/settings"}
+FOR_APPROVERS = {"/goldens", "/api/goldens", "/baselines", "/references", "/api/references"}
+TOKENS = {
+    "T_SCRAPE": "token-to-scrape-with",
+    "T_READ": "token-to-read-with",
+    "T_APPROVE": "token-to-approve-with",
+    "T_ADMIN": "token-to-administer-with",
+}
+
+
+@pytest.fixture
+def everything(tmp_path):
+    """All that a console can have."""
+    database = Database(tmp_path / "whole.db")
+    made, stores = whole(SCENES["alert"](), cell), console_over(database)
+    documents, archive = SqliteDocuments(database), stores.goldens.archive
+    yield replace(
+        made.sources,
+        goldens=stores.goldens,
+        labels=stores.labels,
+        actions=stores.actions,
+        references=references(documents, archive, made.scene.now),
+    )
+    database.close()
+
+
+@pytest.fixture
+def app(everything):
+    """A console with all of it."""
+    return create_app(everything)
+
+
+def routes(app):
+    """Path, method and need of each route."""
+    for route in app.routes:
+        for handler in route.route_handlers:
+            for method in handler.http_methods - {"OPTIONS"}:
+                yield route.path_format, method, handler.opt.get("needs")
+
+
+def test_every_route_says_what_it_takes(app):
+    """None is without, in the console and in the probes; what changes something takes more than reading."""
+    found = list(routes(app))
+    assert len(found) > 50
+    assert {need for *_, need in found} == {NOBODY, *ROLES}
+    assert {path for path, _, need in found if need == NOBODY} == {"/healthz", "/readyz", "/static/{name}"}
+    assert {path for path, _, need in found if need == "admin"} == FOR_ADMINS
+    assert {path for path, _, need in found if need == "scraper"} == {"/metrics"}
+    assert {path for path, method, need in found if method == "POST" and need == "approver"} == FOR_APPROVERS
+    assert {need for _, method, need in found if method != "GET"} == {"labeller", "approver"}
+    assert all(need for *_, need in routes(create_probes(bytes, dict)))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_route_refuses_who_has_less(app, role):
+    """With 403 and the scope that it takes; and nobody who has enough."""
+    who = [Visitor("admin", "admin", "token")]
+
+    async def visited(scope, receive, send):
+        await app({**scope, SCOPE_KEY: who[0]}, receive, send)
+
+    refused = 0
+    with TestClient(visited, base_url=LOCAL, raise_server_exceptions=False) as client:
+        page = client.get("/references").text
+        form = {"_csrf_token": re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]}
+        who[0] = Visitor("ann", role, "token")
+        for path, method, need in routes(app):
+            at = re.sub(r"\{[^}]+\}", "x", path)
+            sent = {"data": form} if not at.startswith("/api") else {"json": {}}
+            answer = client.request(method, at, **(sent if method == "POST" else {}))
+            if need != NOBODY and ROLES.index(role) < ROLES.index(need):
+                refused += 1
+                assert answer.status_code == 403, (method, path)
+                said = f"ann has the role {role} with the scope {SCOPES[role]}; this needs the role {need}"
+                assert said in answer.text, (method, path)
+                assert f"with the scope {SCOPES[need]}. Nothing was changed." in answer.text
+            else:
+                assert answer.status_code not in {401, 403}, (method, path, answer.text)
+    assert (refused == 0) is (role == "admin")
+
+
+def test_the_tables_of_pages_for_admins_are_for_admins(app, everything):
+    """A download is no way around the page."""
+
+    async def visited(scope, receive, send):
+        await app({**scope, SCOPE_KEY: Visitor("ann", "approver", "token")}, receive, send)
+
+    with TestClient(visited, base_url=LOCAL) as client:
+        for name in tables(everything, list):
+            status = client.get(f"/downloads/{name}.csv").status_code
+            assert status == (403 if name in {"actions", "settings"} else 200), name
+
+
+@pytest.fixture
+def admin(tmp_path, monkeypatch):
+    """Reads the section `admin` of a settings file."""
+    for name, value in TOKENS.items():
+        monkeypatch.setenv(name, value)
+
+    def read(section):
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(f"admin: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
+        return load(path, {}, {}).admin
+
+    return read
+
+
+ALL = """{tokens: [
+  {name: prometheus, scope: scrape, token_env: T_SCRAPE}, {name: report, scope: read, token_env: T_READ},
+  {name: pipeline, scope: approve, token_env: T_APPROVE},
+  {name: terraform, scope: admin, token_env: T_ADMIN}]}"""
+
+
+def test_tokens_of_programs_open_what_their_scope_says(tmp_path, admin):
+    """One that approves is on record by its name; none may do more than its scope says."""
+    database = Database(tmp_path / "evenkeel.db")
+    sources = console_over(database)
+    with TestClient(guarded(create_app(sources), admin(ALL), tmp_path), base_url=LOCAL) as client:
+
+        def status(name, path, **sent):
+            client.headers = {"authorization": f"Bearer {TOKENS[name]}"}
+            return client.request("POST" if sent else "GET", path, **sent).status_code
+
+        for name, answers in (
+            ("T_SCRAPE", [200, 403, 403, 403]),
+            ("T_READ", [200, 200, 403, 403]),
+            ("T_APPROVE", [200, 200, 200, 403]),
+            ("T_ADMIN", [200, 200, 200, 200]),
+        ):
+            golden = {"golden": {"id": "g", "prompt": "p", "answer": f"a {name}"}}
+            found = [status(name, path) for path in ("/metrics", "/api/cells")]
+            found += [status(name, "/api/goldens", json=golden), status(name, "/api/actions")]
+            assert found == answers, name
+        assert status("T_SCRAPE", "/login") == 200
+        assert client.get("/").status_code == 403
+    assert [one.by for one in sources.actions.latest(5)] == ["terraform", "pipeline"]
+    assert {one.known_by for one in sources.actions.latest(5)} == {"token"}
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("{tokens: [{name: a, scope: read}]}", "has neither token_env nor token_file"),
+        ("{tokens: [{name: a, scope: everything, token_env: T_READ}]}", "scope"),
+        ("{tokens: [{name: a, token_env: T_READ}]}", "scope"),
+        ("{tokens: [{name: a, scope: read, token_env: T_NONE}]}", "token_env of a is empty"),
+        (
+            "{token_env: T_READ, tokens: [{name: a, scope: read, token_env: T_READ}]}",
+            "have the same token",
+        ),
+        (
+            "{tokens: [{name: a, scope: read, token_env: T_READ}], people: [{name: a, token_env: T_ADMIN}]}",
+            "have the same name",
+        ),
+    ],
+)
+def test_tokens_that_open_the_wrong_thing_are_refused(admin, section, said):
+    """At the start, in a line that shows no token."""
+    with pytest.raises(SettingsError, match=said) as refused:
+        admin(section)
+    assert not any(token in str(refused.value) for token in TOKENS.values())
+
+
+def test_the_admin_token_stays_what_it_is_beside_tokens_of_programs(admin, tmp_path):
+    """It does everything; beside people it only reads, as before."""
+
+    def role(section):
+        return guarded(None, admin(section), tmp_path)._tokens.find(TOKENS["T_ADMIN"].encode()).role
+
+    program = "tokens: [{name: a, scope: read, token_env: T_READ}]"
+    assert role(f"{{token_env: T_ADMIN, {program}}}") == "admin"
+    assert role(f"{{token_env: T_ADMIN, {program}, people: [{{name: b, token_env: T_APPROVE}}]}}") == "viewer"
