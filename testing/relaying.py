@@ -39,7 +39,7 @@ class Running:
     data: Path
     """Folder of the store."""
     auth: tuple[str, str] | None = None
-    """What the admin port asks for if the settings name it: a name, and the token."""
+    """What the admin port asks for: a name, and the token."""
 
     @property
     def url(self) -> str:
@@ -48,8 +48,7 @@ class Running:
 
     def page(self, path: str) -> str:
         """What the admin port shows at a path."""
-        auth = self.auth or ("anyone", token_in(self.data))
-        return httpx2.get(f"{self.admin}{path}", auth=auth, timeout=PATIENCE_S).raise_for_status().text
+        return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=PATIENCE_S).raise_for_status().text
 
     def get(self, path: str) -> Any:
         """What its API says at a path."""
@@ -202,7 +201,8 @@ def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: 
         base = re.search(r"base URL +http://\S+?:(\d+)\S*  ", text)
         probes = re.search(r"(?:console +(http://\S+?)/|metrics +(http://\S+?)/metrics)\n", text)
         if base and (probes or not admin):
-            return Running(process, int(base[1]), probes and (probes[1] or probes[2]), log, data)
+            found = probes and (probes[1] or probes[2])
+            return Running(process, int(base[1]), found, log, data, ("anyone", token_in(data)))
         time.sleep(0.02)
     process.kill()
     process.wait()

@@ -76,7 +76,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
-    if admin and settings.admin.makes_tokens:
+    if role in {"up", "monitor"} and settings.admin.makes_tokens:
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
             kept(settings.data_dir, name)
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin))))
@@ -480,7 +480,8 @@ def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
     metrics = [f"  metrics    {url}/metrics"] if admin else []
     if admin and settings.admin.makes_tokens:
         name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN
-        metrics.append(f"  token      in {settings.data_dir / name}")
+        if (settings.data_dir / name).exists():  # a proxy forwards also where none can be kept
+            metrics.append(f"  token      in {settings.data_dir / name}")
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
     if role == "worker":
