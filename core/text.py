@@ -40,9 +40,16 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+_IN_STRINGS_ALONE: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 def escaped(document: str) -> str:
-    """A JSON text as UTF-8 can hold it: half a surrogate pair, which stands in strings alone, escaped."""
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    """A JSON text as UTF-8 can hold it and a terminal shows it.
+
+    Half a surrogate pair, controls and overrides of the writing direction stand in strings alone and are
+    escaped; JSON escapes the other controls itself.
+    """
+    return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 _FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")

@@ -188,6 +188,24 @@ _LONG_CACHE_WRITE: Final = 2.0
 """How much dearer a prompt is that is kept for an hour (for minutes) by the server. Source: Anthropic."""
 
 
+_DIGITS: Final = 12
+_ENDLESS: Final = 10**_DIGITS
+"""Tokens that no budget has."""
+
+
+def _members(body: bytes) -> dict[str, Any]:
+    """The members of a request; one that cannot be read, or a number of many digits, asks for no end of tokens."""
+
+    def whole(digits: str) -> int:
+        return int(digits) if len(digits) <= _DIGITS else -1 if digits.startswith("-") else _ENDLESS
+
+    try:
+        read: dict[str, Any] = json.loads(body, parse_int=whole)
+    except (ValueError, RecursionError):
+        return {_LIMITS[0]: _ENDLESS}
+    return read
+
+
 class Quote:
     """What a request much like an earlier one costs at most, and what it is proven to have cost.
 
@@ -213,7 +231,7 @@ class Quote:
             prompt_tokens: Of the earlier request as its endpoint reported them, None if it did not.
             completion_tokens: Of its answer.
         """
-        members = json.loads(body)
+        members = _members(body)
         stated = [members.get(name) for name in _LIMITS]
         limits = [one for one in stated if type(one) is int and one > 0]
         most = max(limits, default=_ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN)

@@ -13,6 +13,7 @@ import click
 from evenkeel.cli.options import by_option, json_option, note_option, store_options, with_stores
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, approvable
+from evenkeel.core.text import escaped
 from evenkeel.experiments.kit.confirmation import agreed
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
@@ -100,7 +101,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     found = [one for one in stores.verdicts.approvals()[::-1] if route in {None, one.approval.route}]
     if as_json:
         rows = [{"offset": one.offset, **asdict(one.approval)} for one in found]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        click.echo(escaped(json.dumps(rows, ensure_ascii=False, indent=2)))
     elif found:
         click.echo("\n\n".join(map(_said, found)))
     else:

@@ -292,7 +292,7 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
 def _parameters(text: str | None) -> dict[str, Any]:
     try:
         own = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"--parameters: is not JSON: {error}") from error
     if not isinstance(own, dict):
         raise InputError('--parameters: is no JSON object such as {"temperature": null, "top_p": 1}')

@@ -12,8 +12,8 @@ import click
 from rich.table import Table
 
 from evenkeel.cli.options import by_option, json_option, table_console, with_stores
+from evenkeel.core.text import escaped, visible
 from evenkeel.core.text import markdown as in_markdown
-from evenkeel.core.text import visible
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
@@ -54,7 +54,8 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes of all routes, the newest first."""
     found = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
-        click.echo(json.dumps([asdict(report) for report in found], ensure_ascii=False, indent=2))
+        rows = [asdict(report) for report in found]
+        click.echo(escaped(json.dumps(rows, ensure_ascii=False, indent=2)))
         return
     if not found:
         click.echo("No changes have been noticed so far.", err=True)
@@ -64,7 +65,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
         table.add_column(name, no_wrap=name != "what")
     for report in found:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
-        table.add_row(report.id, noticed, report.title, report.said)
+        table.add_row(report.id, noticed, visible(report.title), visible(report.said))
     table_console().print(table)
 
 
@@ -85,7 +86,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         shown = exhibits(report.silent, stores.references, stores.archive)
     if as_json:
         more = plain(shown, prompt_text, answer_text) if examples else {}
-        click.echo(json.dumps(asdict(report) | more, ensure_ascii=False, indent=2))
+        click.echo(escaped(json.dumps(asdict(report) | more, ensure_ascii=False, indent=2)))
     else:
         click.echo(markdown(report), nl=False)
         if examples:

@@ -15,6 +15,7 @@ from evenkeel.cli.options import json_option, table_console, with_stores
 from evenkeel.console import wording
 from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
+from evenkeel.core.text import one_line
 from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.settings import SettingsError
@@ -138,7 +139,7 @@ def _table(labels: Sequence[Label]) -> Table:
             parts.append(RATINGS[label.rating])
         if label.quality is not None:
             parts.append(QUALITIES[label.quality])
-        shown.add_row(
+        cells = (
             label.verdict_id,
             rewordings.label(label.perturbation),
             label.by,
@@ -148,6 +149,7 @@ def _table(labels: Sequence[Label]) -> Table:
             "; ".join(parts),
             label.note,
         )
+        shown.add_row(*map(one_line, cells))
     return shown
 
 

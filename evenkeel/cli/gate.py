@@ -260,7 +260,7 @@ def _noise_of_report(path: Path) -> float:
     try:
         findings = json.loads(read_text(path))["report"]["findings"]
         return float(next(one["reference"] for one in findings if one["reference"] is not None))
-    except (ValueError, KeyError, TypeError, StopIteration) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, StopIteration) as error:
         raise InputError(
             f"--noise {path}: is neither a share nor the JSON report of a gate with a reference"
         ) from error

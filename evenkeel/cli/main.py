@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sys
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
 from evenkeel.core.errors import UserError
-from evenkeel.core.text import UNWRITABLE
+from evenkeel.core.text import UNWRITABLE, visible
 from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
@@ -43,6 +45,7 @@ of the program would otherwise have to load every command, which takes seconds.
 """
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+_OVERPRINTS: Final = re.compile("\r(?!\n)")
 _NOISY: Final = ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers")
 
 
@@ -87,6 +90,39 @@ class _Commands(click.Group):
             ctx.exit(2)
 
 
+class TerminalGuard:
+    """A stream that shows control characters as U+FFFD: texts of clients and models steer no terminal.
+
+    Bytes pass as they are, and so does what rich draws on a terminal: its own colours and bars.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what a terminal shows of the text; a carriage return stays only before a line's end."""
+        return self._stream.write(visible(_OVERPRINTS.sub("\ufffd", text)))
+
+    @property
+    def rich_proxied_file(self) -> Any:
+        """What rich writes to."""
+        return self._stream if self._stream.isatty() or "FORCE_COLOR" in os.environ else self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _guard() -> None:
+    """Guard standard output and error until the command has ended."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (TerminalGuard(stream) for stream in before)
+
+    def restore() -> None:
+        sys.stdout, sys.stderr = before
+
+    click.get_current_context().call_on_close(restore)
+
+
 @click.group(cls=_Commands, context_settings=_HELP)
 @click.version_option(VERSION, prog_name="evenkeel")
 def main() -> None:
@@ -104,5 +140,6 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines("%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    _guard()
     for noisy in _NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)

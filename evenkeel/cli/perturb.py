@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evenkeel.cli.options import file_option
+from evenkeel.core.text import visible
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
 from evenkeel.shadow.perturbations import (
@@ -288,6 +289,8 @@ def _place_of_fault(text: str) -> str:
         json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as fault:
         return f"is not JSON: {fault.msg} in line {fault.lineno}, column {fault.colno}"
+    except (ValueError, RecursionError) as fault:
+        return f"is not JSON: {fault}"
     return "is not a request body in JSON"
 
 
@@ -325,7 +328,9 @@ def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
 
 def _say(console: Console, *pieces: Text | str) -> None:
     # As it is: no markup, no wrapping, so that a diff stays one line a line wherever it goes.
-    console.print(Text.assemble(*pieces), soft_wrap=True, markup=False, highlight=False)
+    line = Text.assemble(*pieces)
+    line.plain = visible(line.plain)
+    console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _heading(console: Console, text: str) -> None:

@@ -13,6 +13,7 @@ import click
 from evenkeel.cli.options import embeddings_option, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.languages import language_of
+from evenkeel.core.text import escaped
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.pairs import PairError, finding, read_pair, scored
 from evenkeel.metrics.scoring import heuristic_scorer
@@ -68,7 +69,7 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
                 if as_json:
                     out.append(found)
                 else:
-                    click.echo(json.dumps(found, ensure_ascii=False))
+                    click.echo(escaped(json.dumps(found, ensure_ascii=False)))
 
     asyncio.run(run())
     if as_json:
@@ -93,10 +94,11 @@ def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
             try:
                 row = json.loads(line)
                 pairs.append(read_pair(row))
-            except json.JSONDecodeError as error:
-                raise UserError(f"{name}: line {number}: is not JSON: {error.msg}") from error
             except PairError as error:
                 raise UserError(f"{name}: line {number}: {error}") from error
+            except (ValueError, RecursionError) as error:
+                said = error.msg if isinstance(error, json.JSONDecodeError) else error
+                raise UserError(f"{name}: line {number}: is not JSON: {said}") from error
             rows.append(row)
     except UnicodeDecodeError as error:
         raise UserError(f"{name}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error

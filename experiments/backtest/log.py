@@ -169,11 +169,11 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | La
             continue
         try:
             yield from reader.verdicts(line, number)
-        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError) as error:
             raise LogError(f"{name}: line {number}: {_advice(error)}") from error
 
 
-def _advice(error: ValueError | msgspec.MsgspecError) -> str:
+def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
     """What is wrong with a line and what to do, in one sentence."""
     said = str(error)
     unknown = _UNKNOWN.fullmatch(said.partition(" - at ")[0])

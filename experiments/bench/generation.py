@@ -94,7 +94,7 @@ def read_written(text: str) -> Item | str:
     fenced = _FENCE.match(text)
     try:
         row = json.loads(fenced[1] if fenced else text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "it is not a JSON object"
     if not isinstance(row, dict):
         return "it is not a JSON object"

@@ -28,6 +28,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.text import escaped
 from evenkeel.shadow.answer import READERS, UnreadableAnswer, elements, fields, text_of
 from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
 
@@ -233,7 +234,7 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
             if getattr(golden, name) is not None:
                 said[name] = _written_time(getattr(golden, name))
         text = json.dumps(said, ensure_ascii=False)
-        yield json.dumps(said) if _SURROGATE.search(text) else text.translate(_BREAKS)
+        yield json.dumps(said) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
 
 
 def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:

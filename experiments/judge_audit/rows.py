@@ -161,7 +161,7 @@ def _line_rows(source: str, text: str) -> Iterator[Row]:
             place = f"line {number}"
             try:
                 value = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"{source}, {place}: is not JSON ({error})") from error
             yield _cells(source, place, value)
 
@@ -169,7 +169,7 @@ def _line_rows(source: str, text: str) -> Iterator[Row]:
 def _array_rows(source: str, text: str) -> Iterator[Row]:
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: is not JSON ({error})") from error
     for number, value in enumerate(values, start=1):
         yield _cells(source, f"entry {number}", value)

@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from rich.table import Table as RichTable
 
 from evenkeel.core.geometry import BANDS
+from evenkeel.core.text import escaped as escaped_json
 from evenkeel.core.text import harmless, one_line, visible, well_formed
 from evenkeel.core.text import markdown as escaped
 from evenkeel.core.verdict import Failure
@@ -222,7 +223,7 @@ def json_text(found: Mapping[str, Any]) -> str:
     A failure is an object with "failure" and "detail" in place of what could not be measured.
     """
     text = json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False)
-    return well_formed(text) + "\n"
+    return escaped_json(well_formed(text)) + "\n"
 
 
 def plain(value: Any) -> Any:

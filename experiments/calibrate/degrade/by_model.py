@@ -361,13 +361,13 @@ def _read(said: str) -> dict[str, str] | str:
     """The object in a model's answer, whatever it says around it; else what is wrong."""
     try:
         excerpt = find_json(said)
-    except UnreadableError as error:
+        found = json.loads(said[excerpt.start : excerpt.end]) if excerpt and excerpt.strict else None
+    except (UnreadableError, ValueError, RecursionError) as error:
         return f"The JSON cannot be read: {error}."
     if excerpt is None:
         return "There is no JSON object in it."
     if not excerpt.strict:
         return "The JSON is not valid."
-    found = json.loads(said[excerpt.start : excerpt.end])
     if not isinstance(found, dict):
         return "It is not a JSON object."
     if not all(isinstance(text, str) for text in found.values()):

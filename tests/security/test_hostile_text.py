@@ -1,0 +1,316 @@
+"""Text is text, the whole way: odd texts and JSON end as a verdict, a counted failure or a clear error."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import TerminalGuard, main
+from evenkeel.core.approval import Approval, ApprovedCell
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence
+from evenkeel.metrics.judge.reply import read_ruling
+from evenkeel.stores.audit_log import Action, ActionLog
+from evenkeel.stores.goldens import Golden, GoldenStore
+from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.shadow.wild_plane import WildPlane
+from tests.stores.examples import ARCHIVED, verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIGITS: Final = "9" * 5_000
+DEEP: Final = "[" * 100_000 + "]" * 100_000
+VALUES: Final = {
+    "deep list": DEEP,
+    "deep object": '{"a":' * 100_000 + "1" + "}" * 100_000,
+    "almost too deep": "[" * 900 + "]" * 900,
+    "deep": "[" * 320 + "]" * 320,
+    "5,000 digits": DIGITS,
+    "minus 5,000 digits": f"-{DIGITS}",
+    "4,000 digits": DIGITS[:4_000],
+    "400 digits": DIGITS[:400],
+    "no number": "NaN",
+    "infinity": "-Infinity",
+    "huge exponent": "1e999999",
+    "tiny exponent": "1e-999999",
+    "twice": '{"a": 1, "a": 2}',
+    "half a pair": '"\\ud800"',
+    "halves": '"\\udc00\\ud800"',
+    "zero": '"a\\u0000b"',
+    "bidi": '"\\u202egnp.exe\\u2066"',
+    "terminal": '"\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m"',
+    "long": f'"{"x" * 100_000}"',
+    "null": "null",
+    "true": "true",
+    "empty": '""',
+    "list": "[]",
+    "object": "{}",
+}
+"""JSON texts that no client, model or judge should write."""
+
+REQUESTS: Final = {
+    "/v1/chat/completions": '{"model":@,"messages":[{"role":@,"content":@,"name":@},{"role":"assistant",'
+    '"content":null,'
+    '"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]},{"role":"tool","content":@,'
+    '"tool_call_id":"x"},{"role":"user","content":[{"type":"text","text":@}]}],"temperature":@,"tools":@,'
+    '"response_format":@,"max_tokens":@,"metadata":@,"user":@,"seed":@,"stop":@}',
+    "/v1/responses": '{"model":@,"input":@,"instructions":@,"max_output_tokens":@,"text":@,"metadata":@}',
+    "/v1/completions": '{"model":@,"prompt":@,"suffix":@,"max_tokens":@,"logit_bias":@}',
+    "/v1/messages": '{"model":@,"system":@,"messages":[{"role":"user","content":@}],"max_tokens":@,'
+    '"tools":@}',
+}  # fmt: skip
+ANSWERS: Final = {
+    "/v1/chat/completions": '{"model":@,"choices":[{"index":@,"finish_reason":@,"message":{"role":'
+    '"assistant","content":@,"refusal":@,"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]}}],'
+    '"usage":{"prompt_tokens":@,"completion_tokens":@},"system_fingerprint":@}',
+    "/v1/responses": '{"id":"r","object":"response","model":@,"status":@,"output":[{"type":"message","role":'
+    '"assistant","content":[{"type":"output_text","text":@}]},{"type":"function_call","name":@,"arguments":@,'
+    '"call_id":@}],"usage":{"input_tokens":@,"output_tokens":@}}',
+    "/v1/completions": '{"model":@,"choices":[{"text":@,"finish_reason":@}],"usage":{"prompt_tokens":@}}',
+    "/v1/messages": '{"type":"message","model":@,"role":"assistant","stop_reason":@,"content":[{"type":'
+    '"text","text":@},{"type":"tool_use","id":@,"name":@,"input":@}],"usage":{"input_tokens":@,"output_tokens":@}}',
+}  # fmt: skip
+STREAMED: Final = (
+    '{"model":@,"choices":[{"index":0,"delta":{"role":"assistant","content":@,"tool_calls":[{"index":@,"id":@,'
+    '"function":{"name":@,"arguments":@}}]},"finish_reason":@}]}'
+)
+PLAIN_REQUESTS: Final = {
+    "/v1/chat/completions": '{"model":"m","messages":[{"role":"user","content":"Which port does it use?"}]}',
+    "/v1/responses": '{"model":"m","input":"Which port does it use?"}',
+    "/v1/completions": '{"model":"m","prompt":"Which port does it use?"}',
+    "/v1/messages": '{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Which port?"}]}',
+}
+PLAIN_ANSWERS: Final = {
+    "/v1/chat/completions": '{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":'
+    '"assistant","content":"Port 443."}}]}',
+    "/v1/responses": '{"object":"response","model":"m","status":"completed","output":[{"type":"message",'
+    '"role":"assistant","content":[{"type":"output_text","text":"Port 443."}]}]}',
+    "/v1/completions": '{"model":"m","choices":[{"text":"Port 443.","finish_reason":"stop"}]}',
+    "/v1/messages": '{"type":"message","model":"m","role":"assistant","stop_reason":"end_turn","content":'
+    '[{"type":"text","text":"Port 443."}]}',
+}  # fmt: skip
+
+
+def filled(shape: str, place: int, value: str) -> str:
+    """A shape with the value in one place and a usual one in the others."""
+    head, *parts = shape.split("@")
+    return head + "".join(
+        (value if number == place else _usual(before)) + part
+        for number, (before, part) in enumerate(zip([head, *parts], parts, strict=False))
+    )
+
+
+_USUAL: Final = dict.fromkeys(
+    ("index", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "seed"), "1"
+) | {
+    "max_tokens": "99",
+    "max_output_tokens": "99",
+    "temperature": "0.5",
+    "role": '"user"',
+    "arguments": '"{}"',
+    "tools": "[]",
+    "refusal": "null",
+}
+
+
+def _usual(before: str) -> str:
+    name = before.rpartition('"')[0].rpartition('"')[2]
+    return _USUAL.get(name, '"usual"')
+
+
+def exchanges(value: str) -> list[Exchange]:
+    """One for each place of each request and answer, whole and streamed."""
+    found: list[tuple[str, str, str, str]] = []
+    for path, shape in REQUESTS.items():
+        found += [
+            (path, filled(shape, place, value), PLAIN_ANSWERS[path], "application/json")
+            for place in range(shape.count("@"))
+        ]
+        found.append((path, value, PLAIN_ANSWERS[path], "application/json"))
+    for path, shape in ANSWERS.items():
+        found += [
+            (path, PLAIN_REQUESTS[path], filled(shape, place, value), "application/json")
+            for place in range(shape.count("@"))
+        ]
+        found.append((path, PLAIN_REQUESTS[path], value, "application/json"))
+        events = [filled(STREAMED, place, value) for place in range(STREAMED.count("@"))]
+        found += [
+            (path, PLAIN_REQUESTS[path], f"data: {event}\n\ndata: [DONE]\n\n", "text/event-stream")
+            for event in events
+        ]
+    return [
+        Exchange(
+            id=f"{number:016x}",
+            route=f"quiet-{number}",
+            received_at=1000.0,
+            duration_s=0.1,
+            method="POST",
+            path=path,
+            status=200,
+            request_headers=(("content-type", "application/json"),),
+            request_body=request.encode(),
+            response_headers=(("content-type", kind),),
+            response_body=answer.encode(),
+            task=None,
+        )
+        for number, (path, request, answer, kind) in enumerate(found)
+    ]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name: str, tmp_path: Path) -> None:
+    """In each place of each API, asked and answered, whole and streamed, it comes to a counted end."""
+    given = exchanges(VALUES[name])
+    plane = WildPlane(tmp_path)
+    try:
+        asyncio.run(plane.work(given))
+        found = plane.outcomes()
+        lag = plane.queue.lag()
+    finally:
+        plane.close()
+    assert not [one for one in found if one.startswith("worker_errors")]
+    assert "exchanges_dead too_many_attempts" not in found
+    ended = sum(
+        number for one, number in found.items() if one.startswith("exchanges_") and "archived" not in one
+    )
+    assert (ended, lag.waiting, lag.leased) == (len(given), 0, 0)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name: str) -> None:
+    """As the reply, its rating, explanation or further fields, in a fence or not."""
+    value = VALUES[name]
+    for reply in (
+        value,
+        f"```json\n{value}\n```",
+        f'{{"rating": {value}}}',
+        f'{{"rating": 3, "explanation": {value}}}',
+        f'{{"rating": 3, "initial_rating": {value}}}',
+        f'{{"rating": 3, "findings": {value}}}',
+    ):
+        found: Any = read_ruling(reply)
+        json.dumps(found._asdict() if hasattr(found, "_asdict") else found.explanation).encode()
+
+
+# --- the command line
+
+
+STEERING: Final = "x\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x00\x08\x7f y"
+STEERS: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
+)
+ROUTE: Final = "desk"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A store with steering text wherever clients, models, judges and people can put it."""
+    database = Database(tmp_path / "evenkeel.db")
+    log, documents = SqliteVerdictLog(database), SqliteDocuments(database)
+    answer = Answer(STEERING, (ToolCall(STEERING, STEERING),), STEERING, STEERING)
+    places = ("model", "explanation", "parameters", "cluster", "prompt_version", "judge_model")
+    everywhere: Any = dict.fromkeys(places, STEERING)
+    for number in range(40):
+        said = replace(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
+        log.append(said, Evidence(STEERING, STEERING, answer, answer))
+    texts = Evidence(STEERING, STEERING, answer, answer)
+    LabelStore(documents).put(label_of(said, Said("ann", rating=3, note=STEERING), at=2.0), texts)
+    cell = ApprovedCell(STEERING, "general.spelling", 0.2, 0.1, 0.3, 9)
+    log.note(Approval.of(ROUTE, [cell], by="ann", at=3.0, note=STEERING))
+    request = json.dumps({"messages": [{"role": "user", "content": STEERING}]})
+    golden = Golden(id="g1", route=ROUTE, request=request, answer=answer, note=STEERING, model=STEERING)
+    GoldenStore(documents).approve(golden, by="ann", at=1.0)
+    ActionLog(documents).record(Action(1.0, STEERING, "typed", "golden_approved", "g1", STEERING))
+    archived = replace(ARCHIVED, route=ROUTE, request=request, answer=answer, model=STEERING)
+    SqliteExchangeArchive(database).put(archived)
+    database.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("goldens list", "goldens show g1", "goldens candidates", "goldens export", "backtest"),
+        *("goldens list --json", "goldens show g1 --json", "goldens candidates --json", "backtest --json"),
+        *(
+            "feedback list",
+            "feedback list --json",
+            "feedback export",
+            "baseline list",
+            "baseline list --json",
+        ),
+        *("baseline approve --route desk --by ann --yes", "changes list", "changes list --json"),
+        "report --since 1970-01-01 --until 1970-01-02 --out {out}",
+    ],
+)
+def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: Path) -> None:
+    """Whatever is stored, no control and no override of the writing direction is printed."""
+    words = [one.format(out=folder / "reports") for one in command.split()]
+    done = CliRunner().invoke(main, [*words, "--data-dir", str(folder)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.output.strip()
+    assert not STEERS.search(done.output), STEERS.findall(done.output)
+
+
+@pytest.mark.parametrize(
+    "command", ["perturb -", "perturb - --json", "score - --no-embeddings", "score - --no-embeddings --json"]
+)
+def test_no_text_of_a_file_steers_the_terminal_of_a_command(command: str) -> None:
+    """Neither a prompt nor a pair of answers."""
+    row: dict[str, Any] = {"reference": f"The port is 443. {STEERING}", "candidate": STEERING, "id": STEERING}
+    if command.startswith("perturb"):
+        row = {"messages": [{"role": "user", "content": f"Which port does it use? {STEERING}"}]}
+    done = CliRunner().invoke(main, command.split(), input=json.dumps(row))
+    assert done.exit_code == 0, done.output
+    assert not STEERS.search(done.output), STEERS.findall(done.output)
+
+
+@pytest.mark.parametrize(
+    "name", ["deep list", "deep object", "5,000 digits", "half a pair", "no number", "twice"]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score - --no-embeddings",
+        "perturb - --api chat",
+        "goldens import {file} --route desk --by ann --data-dir {folder}",
+        "judge-audit {file}",
+        "judge-audit {array}",
+        "backtest {file}",
+        "gate --goldens {file} --upstream http://127.0.0.1:9",
+    ],
+)
+def test_odd_json_in_a_file_is_an_error_in_one_line(command: str, name: str, tmp_path: Path) -> None:
+    """Never a traceback: the command says what is wrong with which file."""
+    file, array = tmp_path / "file.jsonl", tmp_path / "file.json"
+    odd = VALUES[name]
+    line = f'{{"reference": {odd}, "candidate": "x", "prompt": {odd}, "answer": {odd}}}'
+    file.write_text(line + "\n")
+    array.write_text(f"[{line}]")
+    words = [one.format(file=file, array=array, folder=tmp_path / "store") for one in command.split()]
+    done = CliRunner().invoke(main, words, input=line)
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)[:300]
+    assert "Traceback" not in done.output
+
+
+def test_a_guarded_stream_keeps_text_and_bytes() -> None:
+    """Line ends, tabs and letters of all scripts stay; half a pair cannot break the stream."""
+    raw = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
+    guard = TerminalGuard(raw)
+    guard.write("a\tb\r\nc\rd\x1b[31m \ud83d\ude00 \ud800 Grüße 你好\n")
+    guard.flush()
+    raw.seek(0)
+    assert raw.read() == "a\tb\r\nc\ufffdd\ufffd[31m \U0001f600 \ufffd Grüße 你好\n"
