@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.budget import Spend
 
@@ -194,7 +194,7 @@ _ENDLESS: Final = 10**_DIGITS
 
 
 def _members(body: bytes) -> dict[str, Any]:
-    """The members of a request; one that cannot be read, or a number of many digits, asks for no end of tokens."""
+    """The members of a request. One that cannot be read asks for no end of tokens, and so do many digits."""
 
     def whole(digits: str) -> int:
         return int(digits) if len(digits) <= _DIGITS else -1 if digits.startswith("-") else _ENDLESS
