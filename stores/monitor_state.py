@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from evenkeel.core.cells import ChangeMark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -11,13 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlertEvent:
-    """An alert was raised or resolved. `id` makes delivery idempotent for receivers."""
+    """An alert was raised or resolved, or a person decided something about an incident.
+
+    The events of one incident, in their order, say all that is known about it
+    (`evenkeel.monitor.incidents`). `id` makes delivery idempotent for receivers.
+    """
 
     id: str
     at: float
     """Unix time in seconds of what decided it, mostly a verdict."""
     kind: str
-    """"raised" or "resolved"."""
+    """"raised" or "resolved"; of an incident "acknowledged", "closed" or "reopened"."""
     route: str
     model: str
     """Of a change the requested one."""
@@ -32,7 +39,8 @@ class AlertEvent:
     summary: str
     """One sentence for people."""
     what: str = "excess"
-    """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it."""
+    """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it.
+    "incident": it is about the incident as a whole."""
     direction: str = ""
     """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
     verdict: str = ""
@@ -49,18 +57,37 @@ class AlertEvent:
     limit_source: str = ""
     """Where that comes from: "default", "settings", "calibrated on …"."""
     change: str = ""
-    """Id of the change that it is about, "" of a cell's alert."""
+    """Id of the change that it is about or that came before it; "" if there was none lately."""
     incident: str = ""
-    """Id of the change that was found first, of all routes where it shows; `change` if this is that one."""
+    """Id of the incident that it belongs to: that of the change which opened it, on all routes where it
+    shows; where none did, that of the first event."""
     after: float | None = None
     """Unix time in seconds after which a change came about."""
     since: float | None = None
     """Unix time in seconds of the first answer that was unlike those before it."""
+    value: float | None = None
+    """What the measure was over the latest trials, in its own range."""
+    marks: tuple[ChangeMark, ...] = ()
+    """What was noticed of the change before the incident was opened: of an event that opens one."""
+    reason: str = ""
+    """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
+    by: str = ""
+    """Who decided; "" of what no person did."""
 
     @property
     def is_more(self) -> bool:
         """Whether it shows a change on one more route, of which an alert was raised before."""
-        return self.incident != self.change
+        return self.what == "change" and self.incident != self.change
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> AlertEvent:
+        """Read what `to_json` wrote."""
+        raw = json.loads(text)
+        return cls(**{**raw, "marks": tuple(ChangeMark(**mark) for mark in raw.get("marks", ()))})
+
+    def to_json(self) -> str:
+        """The event as one line of JSON."""
+        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evenkeel.core.approval import Approval
+from evenkeel.core.incidents import Decision, is_decision
 from evenkeel.core.sightings import (
     AnswerSeen,
     ReferenceAnswered,
@@ -61,11 +62,20 @@ class LoggedSighting:
     sighting: Sighting
 
 
-LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting
+@dataclass(frozen=True, slots=True)
+class LoggedDecision:
+    """What a person decided about an incident, and its place among the verdicts of the log."""
+
+    offset: int
+    """As that of an approval."""
+    decision: Decision
+
+
+LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDecision
 """What is no verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
-Note: TypeAlias = Approval | Label | AnswerSeen | ReferenceAnswered
+Note: TypeAlias = Approval | Label | Decision | AnswerSeen | ReferenceAnswered
 Entry: TypeAlias = Verdict | Note
 """What an entry is about."""
 
@@ -76,6 +86,8 @@ def logged(offset: int, entry: Entry) -> Logged:
         return LoggedVerdict(offset, entry)
     if isinstance(entry, Approval):
         return LoggedApproval(offset, entry)
+    if isinstance(entry, Decision):
+        return LoggedDecision(offset, entry)
     return LoggedLabel(offset, entry) if isinstance(entry, Label) else LoggedSighting(offset, entry)
 
 
@@ -91,12 +103,12 @@ def note_id(note: Note) -> str:
 
 def is_kept(note: Note) -> bool:
     """Whether a note is kept for good, as what people say is; sightings go with the verdicts around them."""
-    return isinstance(note, Approval | Label)
+    return isinstance(note, Approval | Label | Decision)
 
 
 def note_to_text(note: Note) -> str:
     """One line that `logged_note` reads; of a label without its texts."""
-    if isinstance(note, Approval):
+    if isinstance(note, Approval | Decision):
         return note.to_json()
     if isinstance(note, Label):
         bare = replace(note, note="", explanation="", quality_scores=(), details={})
@@ -110,6 +122,8 @@ def logged_note(offset: int, written: str) -> LoggedNote:
         return LoggedSighting(offset, sighting_from_text(written))
     if written.startswith(_LABEL_ID):
         return LoggedLabel(offset, label_from_json(written.removeprefix(_LABEL_ID)))
+    if is_decision(written):
+        return LoggedDecision(offset, Decision.from_json(written))
     return LoggedApproval(offset, Approval.from_json(written))
 
 
@@ -152,8 +166,8 @@ class Stretch:
 class VerdictLog(Protocol):
     """An append-only log in which every verdict id occurs once; notes stand among them.
 
-    Notes are approvals, labels and sightings. Who reads verdicts sees nothing of them but gaps in the
-    offsets; `entries_after` gives all.
+    Notes are approvals, labels, decisions about incidents, and sightings. Who reads verdicts sees nothing of
+    them but gaps in the offsets; `entries_after` gives all.
     """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
@@ -171,7 +185,7 @@ class VerdictLog(Protocol):
     def note(self, note: Note) -> bool:
         """Store a note durably, behind all entries so far. False if it is there already.
 
-        Sightings are kept as long as the verdicts around them, approvals and labels for good.
+        Sightings are kept as long as the verdicts around them, what people say for good.
         """
         ...
 
@@ -312,4 +326,6 @@ def _route_of(entry: Logged) -> str:
         return entry.approval.route
     if isinstance(entry, LoggedSighting):
         return entry.sighting.route
+    if isinstance(entry, LoggedDecision):
+        return entry.decision.route
     return entry.label.route if isinstance(entry, LoggedLabel) else entry.verdict.route

@@ -36,7 +36,7 @@ from evenkeel.core.verdict import (
     drawn_for_label,
 )
 from evenkeel.stores.labels import Said, label_of
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedSighting
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -141,6 +141,8 @@ def read_store(log: VerdictLog) -> Iterator[Entry]:
         for entry in entries:
             if isinstance(entry, LoggedApproval):
                 yield entry.approval
+            elif isinstance(entry, LoggedDecision):
+                yield entry.decision
             elif isinstance(entry, LoggedSighting):
                 yield entry.sighting
             else:

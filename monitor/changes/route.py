@@ -493,6 +493,24 @@ class RouteWatch:
             record.silent = silent
             self.changed = True
 
+    def marks_of(self, change: str) -> tuple[ChangeMark, ...]:
+        """What was noticed of a change, by its id; () if it is no longer kept."""
+        record = self._find(change)
+        return () if record is None else tuple(record.marks)
+
+    def latest_change(self, at: float, most_s: float, slack_s: float) -> tuple[str, tuple[ChangeMark, ...]]:
+        """The latest change before a time, with what was noticed of it; ("", ()) if there was none lately.
+
+        Args:
+            at: Unix time in seconds.
+            most_s: So long before it at most.
+            slack_s: So long after it at most.
+        """
+        for record in reversed(self._records):
+            if not record.suspected and -slack_s <= at - record.marks[0].at <= most_s:
+                return change_id(self.route, record.marks[0]), tuple(record.marks)
+        return "", ()
+
     def _find(self, change: str) -> OpenRecord | None:
         return next((one for one in self._records if change_id(self.route, one.marks[0]) == change), None)
 

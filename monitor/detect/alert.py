@@ -210,6 +210,11 @@ class Alert:
     def _change(self, kind: Literal["raised", "resolved"], measure: Measure, watch: Watch) -> Change:
         return Change(kind, measure, self.rules.limits[measure], watch.run.trials, watch.run.mean)
 
+    def restart(self) -> bool:
+        """Forget all evidence, because what it was about is gone; whether the alert was up."""
+        was_up, self.over, self._watches, self._raised_at = self.up, [], {}, 0.0
+        return was_up
+
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
         return {

@@ -152,6 +152,18 @@ class Cell:
         self.touch()
         return True
 
+    @property
+    def up(self) -> bool:
+        """Whether one of its alerts is up."""
+        return self.drift.up or (self.alert is not None and self.alert.up)
+
+    def leave_alert(self) -> bool:
+        """End an alert because the traffic in which it was raised is gone; whether there was one."""
+        if self.alert is None or not self.alert.up:
+            return False
+        self.touch()
+        return self.alert.restart()
+
     def drift_report(self) -> DriftReport | None:
         """Where the cell is against its baseline; None while there is none."""
         baseline = self.drift.baseline

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect import Change, Measure
 from evenkeel.monitor.detect.traits import TraitEvidence
+from evenkeel.monitor.fold.models import LATEST
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
-    from evenkeel.stores.verdict_log import LoggedVerdict
+    from evenkeel.monitor.incidents.book import Known
+    from evenkeel.stores.verdict_log import LoggedDecision, LoggedVerdict
 
 
 class TrendRow(NamedTuple):
@@ -68,7 +70,14 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
     summary = _summary(cell.key, change, excess)
     event = _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
     limit = change.limit
-    return replace(event, measure=change.measure.value, limit=limit.value, limit_source=limit.source)
+    return replace(
+        event,
+        measure=change.measure.value,
+        limit=limit.value,
+        limit_source=limit.source,
+        value=change.run_mean,
+        reason="recovered" if change.kind == "resolved" else "",
+    )
 
 
 def drift_event(
@@ -81,7 +90,14 @@ def drift_event(
     kind = "resolved" if over else "raised"
     event = _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
     limit = settings.tolerance_of(cell.key.route)
-    return replace(event, measure="drift", limit=limit.value, limit_source=limit.source)
+    return replace(
+        event,
+        measure="drift",
+        limit=limit.value,
+        limit_source=limit.source,
+        value=change.run_mean,
+        reason="recovered" if over else "",
+    )
 
 
 def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
@@ -90,7 +106,29 @@ def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> 
         f"Drift of {_place(cell.key)} is closed: the prompts in which it was seen come no more, and others "
         f"have baselines of their own."
     )
-    return _event(cell, logged, settings, "resolved", summary, "drift")
+    return replace(_event(cell, logged, settings, "resolved", summary, "drift"), reason="retired")
+
+
+_LEFT: Final[dict[str, str]] = {
+    "retired": "{model} has not answered any of the last {exchanges:,} sampled exchanges",
+    "reversed": "the change before it was reversed",
+}
+
+
+def cell_left(
+    cell: Cell,
+    what: Literal["excess", "drift"],
+    reason: Literal["retired", "reversed"],
+    logged: LoggedVerdict,
+    settings: MonitorSettings,
+) -> AlertEvent:
+    """An alert of a cell that is over because the traffic in which it was raised is gone."""
+    why = _LEFT[reason].format(model=cell.key.model, exchanges=LATEST)
+    summary = f"{_ALERTS[what]} of {_place(cell.key)} is closed: {why}."
+    return replace(_event(cell, logged, settings, "resolved", summary, what), reason=reason)
+
+
+_ALERTS: Final = {"excess": "The alert", "drift": "Drift"}
 
 
 def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
@@ -101,7 +139,7 @@ def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings
         f"Drift of {_place(cell.key)} is closed: {logged.approval.by} approved {baseline.mean:.0%} in "
         f"{baseline.n:,} trials as the baseline."
     )
-    return _event(cell, logged, settings, "resolved", summary, "drift")
+    return replace(_event(cell, logged, settings, "resolved", summary, "drift"), reason="approved")
 
 
 def cells_dropped(
@@ -115,7 +153,7 @@ def cells_dropped(
             found.append(_event(cell, logged, settings, "resolved", f"The alert {said}"))
         if cell.drift.up:
             found.append(_event(cell, logged, settings, "resolved", f"Drift {said}", "drift"))
-    return found
+    return [replace(event, reason="retired") for event in found]
 
 
 def _event(
@@ -203,7 +241,39 @@ def change_closed(
         id=_named("change", "resolved", change, closed),
         summary=f"{about} {_OVER[closed]}.",
         incident=incident,
+        reason=closed,
     )
+
+
+def decided(known: Known, logged: LoggedDecision) -> AlertEvent:
+    """What a person decided about an incident."""
+    decision = logged.decision
+    acknowledged = decision.decided == "acknowledged"
+    return replace(
+        _incident_event(known, decision.at, logged.offset),
+        id=_named("incident", decision.id),
+        kind="acknowledged" if acknowledged else "closed",
+        summary=decision.note,
+        reason="" if acknowledged else decision.decided,
+        by=decision.by,
+    )
+
+
+def not_rolled_back(known: Known, logged: LoggedVerdict) -> AlertEvent:
+    """An incident goes on: what somebody said was rolled back is still in the traffic."""
+    after = ", ".join(mark.after for mark in known.turns)
+    verdict = logged.verdict
+    return replace(
+        _incident_event(known, verdict.scored_at, logged.offset),
+        id=_named("incident", "reopened", known.id, verdict.id),
+        kind="reopened",
+        summary=f"It was closed as rolled back, but {after} still answers.",
+    )
+
+
+def _incident_event(known: Known, at: float, offset: int) -> AlertEvent:
+    event = _change_event(known.route, "", known.change, "", at, offset)
+    return replace(event, what="incident", incident=known.id)
 
 
 def _change_event(route: str, model: str, change: str, kind: str, at: float, offset: int) -> AlertEvent:

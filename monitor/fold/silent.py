@@ -368,6 +368,18 @@ class SilentChanges:
         self._schedule()
         return events
 
+    def reverse(self, route: str, model: str, offset: int, at: float) -> list[AlertEvent]:
+        """Close what is open of a requested model because the change that came with it was reversed."""
+        tests = self.tests.get((route, model))
+        if tests is None:
+            return []
+        tests.changed = True
+        events = [
+            event for one in list(tests.open) for event in self._close(tests, one, "reversed", offset, at)
+        ]
+        self._schedule()
+        return events
+
     def _deny(self, tests: ModelTests, offset: int, at: float) -> list[AlertEvent]:
         """Close the suspicions that enough answers to references did not confirm."""
         events: list[AlertEvent] = []

@@ -10,7 +10,7 @@ import json
 from collections import deque
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
 from evenkeel.core.verdict import BASELINE
@@ -23,18 +23,22 @@ from evenkeel.monitor.fold.events import (
     Applied,
     TrendRow,
     alert_event,
+    cell_left,
     cells_dropped,
+    decided,
     drift_approved,
     drift_event,
     drift_left,
+    not_rolled_back,
     trend_point,
 )
 from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.fold.silent import SilentChanges
+from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import Judges
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedLabel, LoggedSighting
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.fold.silent import SilentReport
+    from evenkeel.monitor.incidents.book import Known
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 
@@ -81,7 +86,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
@@ -145,13 +150,14 @@ class MonitorState:
         """Of the sightings: there are routes of which nothing is scored."""
         self._changes = 0
         self._stored = False
-        self._drifting: set[tuple[str, str, str]] = set()
-        """Cells whose alert of drift is up."""
+        self._alarmed: set[tuple[str, str, str]] = set()
+        """Cells that have an alert up."""
+        self._incidents = IncidentBook(self._routes)
         self._rules: dict[str, tuple[AlertRules, DriftRules]] = {}
         """By route: the settings' part for its cells."""
 
     def apply(self, logged: Logged) -> Applied:
-        """Count one verdict, or take in baselines that were approved or what a person says of a verdict.
+        """Count one verdict, or take in what a person approved, says of a verdict or decided.
 
         An entry at or before `offset` is counted already and changes nothing.
 
@@ -160,8 +166,15 @@ class MonitorState:
         if logged.offset <= self.offset:
             return Applied([], [])
         self.offset = logged.offset
+        applied = self._applied(logged)
+        return Applied([self._incidents.place(event) for event in applied.events], applied.trend)
+
+    def _applied(self, logged: Logged) -> Applied:
         if isinstance(logged, LoggedApproval):
             return Applied(self._approved(logged), [])
+        if isinstance(logged, LoggedDecision):
+            known = self._incidents.decide(logged.decision)
+            return Applied([] if known is None else [decided(known, logged)], [])
         if isinstance(logged, LoggedLabel):
             label = logged.label
             self._corrections.label(self._places(label.route).name_of(label.model), label)
@@ -187,6 +200,7 @@ class MonitorState:
         self._judges.add(verdict.route, model, verdict)
         change = cell.add(verdict, outcome, now, eras.route, increments)
         if change:
+            self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
         if not isinstance(outcome, str):
             events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge))
@@ -214,10 +228,10 @@ class MonitorState:
         """Show a trial to its cell's detector of drift."""
         drifted = cell.observe_drift(outcome, stratum, logged.verdict.cluster)
         if drifted:
-            self._note_drift(cell)
+            self._note_alerts(cell)
             return [self._drifted(cell, drifted, logged)]
         if cell.has_strayed and cell.leave_drift():
-            self._note_drift(cell)
+            self._note_alerts(cell)
             return [drift_left(cell, logged, self.settings)]
         return []
 
@@ -245,7 +259,7 @@ class MonitorState:
             cell = self._cell(route, approved.model, approved.perturbation)
             drifting = cell.drift.up
             cell.drift.approve(Baseline(approved.mean, approved.n))
-            self._note_drift(cell)
+            self._note_alerts(cell)
             cell.touch()
             if drifting:
                 events.append(drift_approved(cell, logged, self.settings))
@@ -272,28 +286,56 @@ class MonitorState:
             return []
         route = verdict.route
         leaving = self._places(route).observe(verdict.model)
-        idle = self._without_traffic(route) if self._drifting else []
-        events = [drift_left(cell, logged, self.settings) for cell in idle if cell.leave_drift()]
+        idle = self._without_traffic(route) if self._alarmed else []
+        events = [event for cell in idle for event in self._left(cell, "retired", logged)]
+        gone, again = self._incidents.exchange(verdict)
+        for known in gone:
+            events += self._reversed(known, logged)
+        events += [not_rolled_back(known, logged) for known in again]
         return events if leaving is None else events + self._dropped(route, leaving, logged, now)
 
     def _without_traffic(self, route: str) -> list[Cell]:
-        """The cells of a route in drift whose model does not answer any more."""
+        """The cells of a route with an alert whose model does not answer any more."""
         models = self._places(route)
-        drifting = [self._cells[key] for key in sorted(self._drifting) if key[0] == route]
-        return [cell for cell in drifting if models.is_idle(cell.key.model)]
+        alarmed = [self._cells[key] for key in sorted(self._alarmed) if key[0] == route]
+        return [cell for cell in alarmed if models.is_idle(cell.key.model)]
 
-    def _note_drift(self, cell: Cell) -> None:
-        if cell.drift.up:
-            self._drifting.add(cell.key.parts)
+    def _left(
+        self, cell: Cell, reason: Literal["retired", "reversed"], logged: LoggedVerdict
+    ) -> list[AlertEvent]:
+        """End a cell's alerts because the traffic in which they were raised is gone."""
+        events = []
+        if cell.leave_alert():
+            events.append(cell_left(cell, "excess", reason, logged, self.settings))
+        if cell.leave_drift():
+            events.append(cell_left(cell, "drift", reason, logged, self.settings))
+        self._note_alerts(cell)
+        return events
+
+    def _reversed(self, known: Known, logged: LoggedVerdict) -> list[AlertEvent]:
+        """End the alerts of an incident whose change was reversed."""
+        events = []
+        for key in list(known.up):
+            cell = self._cells.get((key.route, key.model, key.perturbation))
+            if cell is not None:
+                events += self._left(cell, "reversed", logged)
+            elif key.what == "change":
+                at = logged.verdict.scored_at
+                events += self._silent.reverse(key.route, key.model, logged.offset, at)
+        return events
+
+    def _note_alerts(self, cell: Cell) -> None:
+        if cell.up:
+            self._alarmed.add(cell.key.parts)
         else:
-            self._drifting.discard(cell.key.parts)
+            self._alarmed.discard(cell.key.parts)
 
     def _dropped(self, route: str, leaving: str, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
         """Drop what is known of a model of a route."""
         dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
         for cell in dropped:
             del self._cells[cell.key.parts]
-            self._drifting.discard(cell.key.parts)
+            self._alarmed.discard(cell.key.parts)
         self._judges.drop(route, leaving)
         self._corrections.drop(route, leaving)
         self._rollups.drop(route, leaving, now)
@@ -415,6 +457,7 @@ class MonitorState:
                 "seen_clock": self._seen_clock.to_json(),
                 "changes": self._changes,
                 "silent": self._silent.to_json(),
+                "incidents": self._incidents.to_json(),
                 "unfinished": self._rollups.to_json(),
                 "corrections": self._corrections.to_json(),
             }
@@ -474,7 +517,7 @@ class MonitorState:
             if kind == "cell":
                 cell = Cell.from_json(CellKey(*key), raw, *state._rules_of(key[0]))
                 state._cells[cell.key.parts] = cell
-                state._note_drift(cell)
+                state._note_alerts(cell)
             elif kind == "route":
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
             elif kind == "silent":
@@ -484,5 +527,6 @@ class MonitorState:
                 group.read(raw)
         state._rollups.read(head["unfinished"])
         state._silent.read(head["silent"], tests)
+        state._incidents.read(head["incidents"])
         state._stored = True
         return state

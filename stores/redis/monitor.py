@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 import zlib
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -93,7 +92,7 @@ class RedisMonitorStore:
         for name, body in parts.items():
             rows += (storable(name), body)
         for event in events:
-            rows += (event.id, json.dumps(asdict(event)))
+            rows += (event.id, event.to_json())
         for *cell, point in trend:
             rows += (_cell(*cell), msgspec.json.encode(point))
         this = secrets.token_bytes(8)
@@ -143,7 +142,7 @@ class RedisMonitorStore:
         if not ids:
             return []
         bodies = self._store.client.hmget(self._events, ids)
-        return [AlertEvent(**json.loads(body)) for body in bodies if body is not None]
+        return [AlertEvent.from_json(body) for body in bodies if body is not None]
 
 
 def monitor_names(store: RedisStore) -> list[str]:

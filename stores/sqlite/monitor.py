@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ class SqliteMonitorStore:
             )
             connection.executemany(
                 "INSERT OR IGNORE INTO alert_events (id, body) VALUES (?, ?)",
-                [(event.id, json.dumps(asdict(event))) for event in events],
+                [(event.id, event.to_json()) for event in events],
             )
             if events:
                 connection.execute(
@@ -107,14 +106,14 @@ class SqliteMonitorStore:
     def events(self, limit: int) -> list[AlertEvent]:
         """The newest alert events, newest first."""
         rows = self._database.rows("SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,))
-        return [AlertEvent(**json.loads(body)) for (body,) in rows]
+        return [AlertEvent.from_json(body) for (body,) in rows]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Events not yet notified, oldest first."""
         rows = self._database.rows(
             "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
         )
-        return [AlertEvent(**json.loads(body)) for (body,) in rows]
+        return [AlertEvent.from_json(body) for (body,) in rows]
 
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""

@@ -1,0 +1,91 @@
+"""What people decide about incidents: entries of the verdict log, beside the verdicts, like approvals.
+
+An incident is a change of a route that made its answers fragile, worse, invalid or different. What becomes of
+it follows from the log: alerts that begin and end, traffic that goes back to what it was, and decisions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Literal, TypeAlias, get_args
+
+from evenkeel.core.text import escaped
+
+Decided: TypeAlias = Literal["acknowledged", "accepted", "rolled_back", "false_alarm"]
+"""Somebody looks at it; its answers are the new baseline; the change was undone; it should not have been
+raised. All but the first close the incident."""
+DECIDED: Final[tuple[Decided, ...]] = get_args(Decided)
+
+Ending: TypeAlias = Literal[
+    "recovered",
+    "reversed",
+    "retired",
+    "approved",
+    "settled",
+    "replaced",
+    "not_confirmed",
+    "undecided",
+    "accepted",
+    "rolled_back",
+    "false_alarm",
+]
+"""Why an incident, or one of its alerts, is over."""
+ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
+
+LONGEST_NOTE: Final = 2_000
+"""Characters of a note, and of a name."""
+_MARK: Final = '{"decided":'
+
+
+class DecisionError(Exception):
+    """Nothing can be decided so. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person says of an incident."""
+
+    id: str
+    """Follows from all the rest: noting it twice changes nothing."""
+    at: float
+    """Unix time in seconds."""
+    by: str
+    """Who decided."""
+    route: str
+    """A route of the incident."""
+    incident: str
+    decided: Decided
+    note: str = ""
+
+    @classmethod
+    def of(cls, incident: str, decided: str, *, route: str, by: str, at: float, note: str = "") -> Decision:
+        """A decision with the id that follows from it.
+
+        Raises: DecisionError if nobody decides, or something else than can be decided.
+        """
+        who = by.strip()[:LONGEST_NOTE]
+        if not who:
+            raise DecisionError("a decision needs the name of who decides")
+        known = next((one for one in DECIDED if one == decided), None)
+        if known is None:
+            raise DecisionError(f"{decided!r} cannot be decided; choose one of {', '.join(DECIDED)}")
+        draft = cls("", at, who, route, incident, known, note.strip()[:LONGEST_NOTE])
+        name = hashlib.sha256(draft.to_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return replace(draft, id=name)
+
+    def to_json(self) -> str:
+        """The decision as one line of JSON, which `is_decision` tells from other notes."""
+        fields = {"decided": self.decided, **asdict(self)}
+        return escaped(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+
+    @classmethod
+    def from_json(cls, text: str) -> Decision:
+        """Read what `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+def is_decision(written: str) -> bool:
+    """Whether a note's line is a decision."""
+    return written.startswith(_MARK)

@@ -1,0 +1,9 @@
+"""Incidents: a change of a route that made its answers fragile, worse, invalid or different.
+
+The fold gives every alert event the incident that it belongs to (`book`). An `Incident` is what the events of
+one say together, so whoever reads the events has the incidents.
+"""
+
+from evenkeel.monitor.incidents.incident import Incident, Part, incidents_of
+
+__all__ = ["Incident", "Part", "incidents_of"]

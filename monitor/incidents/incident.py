@@ -1,0 +1,242 @@
+"""One incident, as its alert events tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from evenkeel.monitor.changes import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.cells import ChangeMark
+    from evenkeel.core.incidents import Decided
+    from evenkeel.stores.monitor_state import AlertEvent
+
+State = Literal["open", "acknowledged", "resolved"]
+Effect = Literal["worse", "fragile", "invalid", "different", "suspected", "steadier"]
+"""What happened to the answers, the gravest first."""
+
+_EFFECTS: Final[dict[str, Effect]] = {
+    "quality": "worse",
+    "content": "fragile",
+    "similarity": "fragile",
+    "drift": "fragile",
+    "invalid": "invalid",
+    "references": "different",
+    "traits": "suspected",
+}
+_GRAVEST: Final[tuple[Effect, ...]] = ("worse", "fragile", "invalid", "different", "suspected", "steadier")
+SEVERITY: Final[dict[Effect, str]] = {
+    "worse": "critical",
+    "fragile": "critical",
+    "invalid": "critical",
+    "different": "critical",
+    "suspected": "warning",
+    "steadier": "info",
+}
+
+
+class PartKey(NamedTuple):
+    """What tells one alert of an incident from another."""
+
+    what: str
+    route: str
+    model: str
+    perturbation: str
+
+    @classmethod
+    def of(cls, event: AlertEvent) -> PartKey:
+        """The alert that an event is about."""
+        return cls(event.what, event.route, event.model, event.perturbation)
+
+
+@dataclass(slots=True)
+class Part:
+    """One alert of an incident: of a cell, or of a change that nobody announced."""
+
+    raised: AlertEvent
+    """The last event that raised it."""
+    over: AlertEvent | None = None
+    """The event that ended it since; None while it is up."""
+
+    @property
+    def effect(self) -> Effect:
+        """What it says about the answers."""
+        if self.raised.direction == "fallen":
+            return "steadier"
+        return _EFFECTS.get(self.raised.measure, "fragile")
+
+
+@dataclass(slots=True)
+class Incident:
+    """What the events of one incident say. Times are in Unix seconds."""
+
+    id: str
+    opened_at: float
+    change: str = ""
+    """Id of the change that opened it; "" if none was noticed."""
+    marks: tuple[ChangeMark, ...] = ()
+    """What was noticed of that change when the incident was opened."""
+    routes: list[str] = field(default_factory=list)
+    """Where it shows, in the order of their alerts."""
+    parts: dict[PartKey, Part] = field(default_factory=dict)
+    updated_at: float = 0.0
+    acknowledged_by: str = ""
+    acknowledged_at: float | None = None
+    decided: Decided | None = None
+    """How a person closed it."""
+    decided_by: str = ""
+    note: str = ""
+    """Of the last decision."""
+    closed_at: float | None = None
+    ending: str = ""
+    """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
+    reopened: int = 0
+    """How often it went on after it was over."""
+    events: int = 0
+
+    @classmethod
+    def opened(cls, event: AlertEvent) -> Incident:
+        """The incident that an event opens; `take` it as well."""
+        return cls(event.incident or event.id, event.at, event.change, event.marks)
+
+    def take(self, event: AlertEvent) -> None:
+        """Take the next event, in their order."""
+        self.events += 1
+        self.updated_at = event.at
+        if event.what == "incident":
+            self._decide(event)
+            return
+        if event.route not in self.routes:
+            self.routes.append(event.route)
+        key = PartKey.of(event)
+        if event.kind == "raised":
+            if self.state == "resolved" and self.decided is None and event.direction != "fallen":
+                self._reopen()
+            self.parts[key] = Part(event)
+            self.marks, self.change = event.marks or self.marks, event.change or self.change
+            return
+        if key in self.parts:
+            self.parts[key].over = event
+        if not self.up and self.closed_at is None:
+            self.closed_at, self.ending = event.at, event.reason or "recovered"
+
+    def _decide(self, event: AlertEvent) -> None:
+        self.note = event.summary
+        if event.kind == "acknowledged":
+            self.acknowledged_by, self.acknowledged_at = event.by, event.at
+        elif event.kind == "reopened":
+            self._reopen()
+        else:
+            self.closed_at, self.ending, self.decided_by = event.at, event.reason, event.by
+            self.decided = next((one for one in _CLOSING if one == event.reason), None)
+
+    def _reopen(self) -> None:
+        self.closed_at, self.ending, self.decided, self.decided_by = None, "", None, ""
+        self.reopened += 1
+
+    @property
+    def up(self) -> list[Part]:
+        """The alerts that are up and hold it open, in the order in which they were raised.
+
+        Answers that shift less often than they did hold nothing open beside other alerts.
+        """
+        up = [part for part in self.parts.values() if part.over is None]
+        if all(part.effect == "steadier" for part in self.parts.values()):
+            return up
+        return [part for part in up if part.effect != "steadier"]
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        if self.closed_at is not None:
+            return "resolved"
+        return "open" if self.acknowledged_at is None else "acknowledged"
+
+    @property
+    def effect(self) -> Effect:
+        """The gravest of what its alerts say: of those that are up, or of all once it is over."""
+        said = {part.effect for part in self.up or self.parts.values()}
+        return next((effect for effect in _GRAVEST if effect in said), "fragile")
+
+    @property
+    def severity(self) -> str:
+        """How grave its effect is: "critical", "warning" or "info"."""
+        return SEVERITY[self.effect]
+
+    @property
+    def stated(self) -> tuple[ChangeMark, ...]:
+        """What of the change stands in the traffic: names of models, prompts, parameters."""
+        return tuple(mark for mark in self.marks if mark.kind in kinds.STATED)
+
+    @property
+    def model(self) -> str:
+        """The model of its latest alert."""
+        return next((part.raised.model for part in reversed(self.parts.values()) if part.raised.model), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """For the API: everything but the events themselves."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "effect": self.effect,
+            "severity": self.severity,
+            "routes": list(self.routes),
+            "model": self.model,
+            "change": self.change,
+            "marks": [
+                {"kind": mark.kind, "before": mark.before, "after": mark.after, "at": mark.at}
+                for mark in self.marks
+            ],
+            "opened_at": self.opened_at,
+            "updated_at": self.updated_at,
+            "acknowledged_at": self.acknowledged_at,
+            "acknowledged_by": self.acknowledged_by,
+            "closed_at": self.closed_at,
+            "ending": self.ending,
+            "decided_by": self.decided_by,
+            "note": self.note,
+            "reopened": self.reopened,
+            "alerts": [
+                {
+                    "what": part.raised.what,
+                    "route": part.raised.route,
+                    "model": part.raised.model,
+                    "perturbation": part.raised.perturbation,
+                    "measure": part.raised.measure,
+                    "value": part.raised.value,
+                    "limit": part.raised.limit,
+                    "limit_source": part.raised.limit_source,
+                    "trials": part.raised.run_trials,
+                    "raised_at": part.raised.at,
+                    "over_at": None if part.over is None else part.over.at,
+                    "reason": "" if part.over is None else part.over.reason,
+                    "event": part.raised.id,
+                    "summary": part.raised.summary,
+                }
+                for part in self.parts.values()
+            ],
+        }
+
+
+_CLOSING: Final[tuple[Decided, ...]] = ("accepted", "rolled_back", "false_alarm")
+
+
+def incidents_of(events: Iterable[AlertEvent]) -> list[Incident]:
+    """The incidents that events tell of, the one that was opened last first.
+
+    Args:
+        events: oldest first, as far as they are kept.
+    """
+    found: dict[str, Incident] = {}
+    for event in events:
+        name = event.incident or event.id
+        known = found.get(name)
+        if known is None:
+            if event.what == "incident" or event.kind != "raised":
+                continue  # what raised it is no longer kept
+            known = found[name] = Incident.opened(event)
+        known.take(event)
+    return sorted(found.values(), key=lambda one: (-one.opened_at, one.id))
