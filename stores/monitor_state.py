@@ -91,6 +91,21 @@ class AlertEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """What one channel has sent about one incident so far."""
+
+    messages: int
+    phase: str
+    """Of the last one: "opened", "updated" or "resolved"."""
+    effect: str
+    """What it said had happened to the answers."""
+    routes: int
+    """On how many routes it said that the incident shows."""
+    receipt: str = ""
+    """What the service called the first one; "" if it gives no name."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrendPoint:
     """A cell's estimates at one time, for trend lines. None = fewer trials than the minimum."""
 
@@ -155,6 +170,14 @@ class MonitorStore(Protocol):
 
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""
+        ...
+
+    def sent(self, incident: str, channel: str) -> Sent | None:
+        """What a channel has sent about an incident; None if nothing."""
+        ...
+
+    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+        """Remember what a channel has sent about an incident. The latest thousand are kept."""
         ...
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:

@@ -176,7 +176,7 @@ settings_options = together(
     click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
     click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
     model_options("judge", "Model that rates answers; without one, heuristics do."),
-    click.option("--webhook", metavar="URL", help="Gets each alert as a JSON POST."),
+    click.option("--webhook", metavar="URL", help="Gets each incident as a JSON POST."),
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
 """Options that stand for settings."""

@@ -122,6 +122,20 @@ def addresses(settings: Settings) -> dict[str, str]:
     return found
 
 
+def notification_keys(settings: Settings) -> dict[str, str]:
+    """What is in the variables of `alert` that hold the secret, token, address or key of a service.
+
+    Raises: ValueError if one is empty.
+    """
+    alert = settings.alert
+    named = (alert.webhook_secret_env, alert.slack_token_env, alert.teams_url_env, alert.pagerduty_key_env)
+    found = {variable: os.environ.get(variable, "") for variable in named if variable is not None}
+    for variable, value in found.items():
+        if not value:
+            raise ValueError(f"the variable {variable} is empty; it must hold a key or address of a service")
+    return found
+
+
 def check(settings: Settings, where: str) -> None:
     """Look everything up that the settings name.
 
@@ -135,6 +149,7 @@ def check(settings: Settings, where: str) -> None:
     _looked_up(f"{where}: scoring", partial(bundles, settings))
     _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
     _looked_up(f"{where}: alert.limits", partial(limits, settings))
+    _looked_up(f"{where}: alert", partial(notification_keys, settings))
     if settings.alert.notify:
         _looked_up(f"{where}: alert.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):

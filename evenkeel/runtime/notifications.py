@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.monitor.notify import AppriseSender, Channel, Grouping, UnknownServiceError
-from evenkeel.runtime.choices import addresses
+from evenkeel.monitor.notify import (
+    AppriseSink,
+    Channel,
+    Contact,
+    Pace,
+    PagerDuty,
+    Slack,
+    Teams,
+    UnknownServiceError,
+    Webhook,
+    Writer,
+)
+from evenkeel.runtime.choices import addresses, notification_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.monitor.notify import Message
+    from evenkeel.monitor.notify import Message, Notice, Sink
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
+    from evenkeel.stores.monitor_state import MonitorStore
 
 _LOOK_EVERY_S = 5.0
 _QUEUE_STALLED_S = 900.0
@@ -26,13 +38,13 @@ def unknown_services(settings: Settings) -> list[str]:
     problems = []
     for variable, url in addresses(settings).items():
         try:
-            AppriseSender(variable, url)
+            AppriseSink(variable, url)
         except UnknownServiceError as error:
             problems.append(f"alert.notify: {error}. See https://github.com/caronc/apprise/wiki.")
     return problems
 
 
-class LateSender:
+class LateSink:
     """Opens its service at the first message: loading all that apprise knows would delay a start."""
 
     def __init__(self, name: str, url: str, announce: Callable[[str], None]) -> None:
@@ -44,18 +56,27 @@ class LateSender:
             announce: told if apprise makes nothing of it.
         """
         self.name = name
+        self.problem = ""
         self._url = url
         self._announce = announce
-        self._sender: AppriseSender | None = None
+        self._sink: AppriseSink | None = None
 
-    def send(self, message: Message) -> bool:
-        """Whether the service took it."""
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """As `Sink`."""
+        sink = self._opened()
+        return None if sink is None else sink.send(notice, receipt)
+
+    def tell(self, message: Message) -> bool:
+        """As `Sink`."""
+        sink = self._opened()
+        return sink is not None and sink.tell(message)
+
+    def _opened(self) -> AppriseSink | None:
         try:
-            self._sender = self._sender or AppriseSender(self.name, self._url)
+            self._sink = self._sink or AppriseSink(self.name, self._url)
         except (ImportError, UnknownServiceError) as error:
             self._announce(f"[evenkeel] {error}")
-            return False
-        return self._sender.send(message)
+        return self._sink
 
 
 class Troubles:
@@ -104,6 +125,8 @@ class Troubles:
 
 def channels(
     settings: Settings,
+    store: MonitorStore,
+    monitor: Monitor,
     troubles: Callable[[], Sequence[str]],
     announce: Callable[[str], None],
     clock: Callable[[], float],
@@ -111,17 +134,43 @@ def channels(
     """The channels that the settings ask for; a problem with one is logged and does not stop the monitor.
 
     Args:
-        settings: name the variables with the addresses.
+        settings: name the services, the variables with their keys, and whose routes they are about.
+        store: remembers what was sent.
+        monitor: says how many rewordings are tried.
         troubles: see `Troubles`.
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
     alert = settings.alert
-    grouping = Grouping(window_s=alert.notify_window_s, console_url=alert.console_url or "")
+    contacts = {
+        route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
+    }
+    writer = Writer(contacts, alert.console_url or "", monitor.reports)
+    pace = Pace(window_s=alert.notify_window_s)
+    return [
+        Channel(sink, store, writer, announce, clock, pace, troubles) for sink in _sinks(settings, announce)
+    ]
+
+
+def _sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
+    alert = settings.alert
+    try:
+        keys = notification_keys(settings)
+    except ValueError as error:
+        announce(f"[evenkeel] no notifications but of apprise: {error}; everything else goes on")
+    else:
+        if alert.webhook:
+            yield Webhook(alert.webhook, keys[alert.webhook_secret_env] if alert.webhook_secret_env else "")
+        if alert.slack_token_env:
+            yield Slack(keys[alert.slack_token_env], alert.slack_channel)
+        if alert.teams_url_env:
+            yield Teams(keys[alert.teams_url_env])
+        if alert.pagerduty_key_env:
+            yield PagerDuty(keys[alert.pagerduty_key_env])
     try:
         found = addresses(settings)
     except ValueError as error:
-        announce(f"[evenkeel] no notifications: {error}; everything else goes on")
-        return []
-    senders = [LateSender(name, url, announce) for name, url in found.items()]
-    return [Channel(sender, announce, clock, grouping, troubles) for sender in senders]
+        announce(f"[evenkeel] no notifications by apprise: {error}; everything else goes on")
+        return
+    for name, url in found.items():
+        yield LateSink(name, url, announce)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
-from evenkeel.settings.types import Name, Rate, Seconds, Section, UpstreamUrl, Variable
+from evenkeel.settings.types import HttpUrl, Name, Rate, Seconds, Section, UpstreamUrl, Variable
 from evenkeel.shadow.prompt.segments import InputSource
 
 if TYPE_CHECKING:
@@ -91,6 +91,12 @@ class Route(Section):
 
     name: Name = "default"
     """Label of the route in gauges and on the page."""
+    owner: str = ""
+    """Whom messages about an incident of the route name: `@support-ml`, a team, a rota."""
+    runbook_url: HttpUrl | None = None
+    """What the owner does about an incident; messages link there."""
+    rollback: str = ""
+    """How to undo the last release: a command, a sentence or a URL. Messages quote it."""
     prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
     """Path prefix that selects the route; removed before forwarding."""
     hosts: list[str] = []

@@ -138,11 +138,27 @@ class Alert(Section):
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None
-    """Gets each alert as a JSON POST."""
+    """Gets each incident as a JSON POST: when it is opened, when it becomes graver, when it is over."""
+    webhook_secret_env: Variable | None = None
+    """Variable with the secret that signs these posts, as Standard Webhooks has it."""
+    slack_token_env: Variable | None = None
+    """Variable with the token of a Slack bot that may `chat:write`; one message an incident, updated in place
+    and answered in its thread."""
+    slack_channel: str = ""
+    """Where it posts."""
+    teams_url_env: Variable | None = None
+    """Variable with the address of a Microsoft Teams workflow that takes posts."""
+    pagerduty_key_env: Variable | None = None
+    """Variable with the routing key of a PagerDuty integration "Events API v2"."""
     notify: list[Variable] = []
-    """Variables with addresses of services that apprise knows; they get messages grouped by route. Needs
-    the extra `notify`."""
+    """Variables with addresses of other services, all that apprise knows. Needs the extra `notify`."""
     notify_window_s: Seconds = 30.0
-    """What happens on a route within that time is one message."""
+    """What becomes known of an incident within that time is one message."""
     console_url: HttpUrl | None = None
     """Where people reach the console; messages link there."""
+
+    @model_validator(mode="after")
+    def _slack_knows_where(self) -> Alert:
+        if (self.slack_token_env is None) != (not self.slack_channel):
+            raise ValueError("slack_token_env and slack_channel are set together: set both, or neither")
+        return self

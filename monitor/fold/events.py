@@ -196,7 +196,8 @@ def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -
     """A change that nobody announced, found or suspected, at the place in the log that decided it."""
     silent = record.silent
     assert silent is not None
-    evidence = silent.references or silent.traits
+    found = silent.references
+    evidence = found or silent.traits
     assert evidence is not None
     trials = evidence.pairs if isinstance(evidence, TraitEvidence) else evidence.calls
     event = _change_event(record.route, silent.requested_model, record.id, "raised", silent.at, offset)
@@ -210,6 +211,8 @@ def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -
         run_trials=trials,
         after=silent.after,
         since=silent.since,
+        value=None if found is None else 1 - found.likeness,
+        limit=None if found is None else 1 - found.own,
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import zlib
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, Sent, TrendPoint
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _TREND_KEPT_PER_CELL: Final = 2_000
 _EVENTS_KEPT: Final = 10_000
+_SENT_KEPT: Final = 1_000
 
 
 class OtherMonitorError(Exception):
@@ -45,6 +47,7 @@ class RedisMonitorStore:
         self._events, self._order, self._waiting = (
             store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
         )
+        self._sent, self._sent_order = (store.key("main", f"alert-{name}") for name in ("sent", "sent-order"))
         self._commit = Script(store, "monitor_commit")
 
     def load(self) -> tuple[bytes | None, int]:
@@ -130,6 +133,24 @@ class RedisMonitorStore:
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""
         self._store.client.lrem(self._waiting, 1, event_id)
+
+    def sent(self, incident: str, channel: str) -> Sent | None:
+        """What a channel has sent about an incident."""
+        body = self._store.client.hget(self._sent, _cell(incident, channel))
+        return None if body is None else Sent(**json.loads(body))
+
+    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+        """Remember what a channel has sent about an incident."""
+        name = _cell(incident, channel)
+        with self._store.client.pipeline(transaction=True) as together:
+            together.hset(self._sent, name, json.dumps(asdict(sent)))
+            together.lrem(self._sent_order, 0, name)
+            together.rpush(self._sent_order, name)
+            together.execute()
+        while self._store.client.llen(self._sent_order) > _SENT_KEPT:
+            oldest = self._store.client.lpop(self._sent_order)
+            if oldest is not None:
+                self._store.client.hdel(self._sent, oldest)
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """The newest `limit` points of one cell, oldest first."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, Sent, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _ALERTS_KEPT = 10_000
 _TREND_KEPT_PER_CELL = 2_000
+_SENT_KEPT = 1_000
 
 
 class SqliteMonitorStore:
@@ -36,6 +38,9 @@ class SqliteMonitorStore:
             """CREATE TABLE IF NOT EXISTS trend (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, route TEXT NOT NULL, model TEXT NOT NULL,
                  perturbation TEXT NOT NULL, body TEXT NOT NULL)""",
+            """CREATE TABLE IF NOT EXISTS sent_notices (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, incident TEXT NOT NULL, channel TEXT NOT NULL,
+                 body TEXT NOT NULL, UNIQUE (incident, channel))""",
             "CREATE INDEX IF NOT EXISTS trend_cell ON trend (route, model, perturbation, seq)",
         )
 
@@ -119,6 +124,25 @@ class SqliteMonitorStore:
         """Remember that an event was notified."""
         with self._database.write() as connection:
             connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
+
+    def sent(self, incident: str, channel: str) -> Sent | None:
+        """What a channel has sent about an incident."""
+        row = self._database.row(
+            "SELECT body FROM sent_notices WHERE incident = ? AND channel = ?", (incident, channel)
+        )
+        return None if row is None else Sent(**json.loads(row[0]))
+
+    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+        """Remember what a channel has sent about an incident."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO sent_notices (incident, channel, body) VALUES (?, ?, ?)",
+                (incident, channel, json.dumps(asdict(sent))),
+            )
+            connection.execute(
+                "DELETE FROM sent_notices WHERE seq <= (SELECT max(seq) FROM sent_notices) - ?",
+                (_SENT_KEPT,),
+            )
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """The newest `limit` points of one cell, oldest first."""

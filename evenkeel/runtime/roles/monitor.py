@@ -15,7 +15,7 @@ from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.monitor.notify import Notifier, Webhook
+from evenkeel.monitor.notify import Notifier
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
@@ -106,12 +106,11 @@ class MonitorRole:
         )
         notifying = stores.lease("notify")
         troubles = Troubles(health, stores.queue, monitor, time.time)
-        notifier = Notifier(
-            NotifyingStore(stores.monitor, notifying),
-            announce,
-            Webhook(settings.alert.webhook) if settings.alert.webhook else None,
-            await asyncio.to_thread(channels, settings, troubles, announce, time.monotonic),
+        told = NotifyingStore(stores.monitor, notifying)
+        opened = await asyncio.to_thread(
+            channels, settings, told, monitor, troubles, announce, time.monotonic
         )
+        notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
         exposition = Exposition(

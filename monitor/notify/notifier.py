@@ -1,0 +1,99 @@
+"""Hands events from the store to every channel, until all have settled them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.monitor.incidents import incidents_of
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.monitor.incidents import Incident
+    from evenkeel.monitor.notify.channel import Channel
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+
+_LIMIT = 1000
+_READ = 10_000
+"""As many events as the stores keep."""
+
+
+def line(event: AlertEvent) -> str:
+    """The event as one line for the log."""
+    about = "INCIDENT" if event.what == "incident" else "ALERT"
+    by = f" by {event.by}" if event.by else ""
+    said = event.summary or event.reason or event.route
+    return f"[evenkeel] {about} {event.kind}{by}: {said}"
+
+
+class Notifier:
+    """Delivers what the store's events say about incidents.
+
+    An event is marked as delivered only after every channel has settled it, so none is lost by a restart;
+    what was sent about each incident is in the store, so nothing is said twice. A channel that fails is tried
+    again by later calls and does not hold up the others. Runs apart from the monitor, which never waits for
+    it.
+    """
+
+    def __init__(
+        self, store: MonitorStore, announce: Callable[[str], None], channels: Sequence[Channel] = ()
+    ) -> None:
+        """Wire the channels.
+
+        Args:
+            store: holds the events.
+            announce: gets each event as a line, once.
+            channels: get the events and their incidents.
+        """
+        self._store = store
+        self._announce = announce
+        self._channels = tuple(channels)
+        self._settled: list[set[str]] = [set() for _ in self._channels]
+        """By channel: events that others still have to settle."""
+        self._announced: set[str] = set()
+        self._incidents: dict[str, Incident] = {}
+        self._newest = ""
+        """Id of the newest event that these know of."""
+
+    def deliver(self) -> int:
+        """Announce what is new and hand out what is due; returns how many events were delivered."""
+        waiting = self._store.undelivered(_LIMIT)
+        for event in waiting:
+            if event.id not in self._announced:
+                self._announce(line(event))
+                self._announced.add(event.id)
+        incidents = self._known() if waiting and self._channels else {}
+        for channel, settled in zip(self._channels, self._settled, strict=True):
+            settled.update(channel.take([one for one in waiting if one.id not in settled], incidents))
+        delivered = 0
+        for event in waiting:
+            if all(event.id in settled for settled in self._settled):
+                self._store.mark_delivered(event.id)
+                self._announced.discard(event.id)
+                for settled in self._settled:
+                    settled.discard(event.id)
+                delivered += 1
+        return delivered
+
+    def _known(self) -> dict[str, Incident]:
+        """The incidents by id, read again only after an event."""
+        newest = next(iter(self._store.events(1)), None)
+        if newest is None or newest.id != self._newest:
+            events = self._store.events(_READ)
+            self._incidents = {one.id: one for one in incidents_of(reversed(events))}
+            self._newest = newest.id if newest else ""
+        return self._incidents
+
+    def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
+        """Deliver every `poll_s` seconds until `stop` is set; a failing store is tried again."""
+        reported = ""
+        while not stop.is_set():
+            try:
+                self.deliver()
+                reported = ""
+            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
+                if repr(error) != reported:
+                    reported = repr(error)
+                    self._announce(f"[evenkeel] incidents cannot be delivered: {error!r}; trying again")
+            stop.wait(poll_s)

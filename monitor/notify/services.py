@@ -1,0 +1,338 @@
+"""The services that messages go to. Addresses, tokens and keys are secrets: none is ever shown or logged."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from evenkeel.core.figures import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.monitor.notify.notices import Message, Notice
+
+_TIMEOUT_S: Final = 5.0
+_SLACK: Final = "https://slack.com/api"
+_PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
+_MOST_TEXT: Final = 2_900
+"""Characters of one text of Slack's, which takes 3,000; Teams and PagerDuty take more."""
+
+
+class _Poster:
+    """Posts JSON and says why it failed."""
+
+    def __init__(self, client: httpx2.Client | None) -> None:
+        self._client = client or httpx2.Client(timeout=_TIMEOUT_S)
+        self.problem = ""
+
+    def _post(self, url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> bool:
+        return self._posted(url, json.dumps(body).encode(), headers) is not None
+
+    def _posted(
+        self, url: str, content: bytes, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response | None:
+        """The answer to a post; None if it failed, redirects and errors included."""
+        sent = {"content-type": "application/json", **(headers or {})}
+        try:
+            response = self._client.post(url, content=content, headers=sent)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            self.problem = type(error).__name__
+            return None
+        self.problem = "" if response.is_success else f"status {response.status_code}"
+        return response if response.is_success else None
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+
+class Webhook(_Poster):
+    """Posts notices as JSON to any URL, signed if there is a secret.
+
+    The signature is that of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`,
+    "v1," and the base64 of HMAC-SHA256 over `ID.TIMESTAMP.BODY`. A delivery that is tried again has the same
+    id.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        secret: str = "",
+        client: httpx2.Client | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Say where to post.
+
+        Args:
+            url: gets the posts.
+            secret: signs them; "" = they are not signed. What begins with `whsec_` is base64, as the
+                standard has it.
+            client: posts.
+            clock: Unix time in seconds.
+        """
+        super().__init__(client)
+        self._url = url
+        self._secret = (
+            base64.b64decode(secret.removeprefix("whsec_"))
+            if secret.startswith("whsec_")
+            else secret.encode()
+        )
+        self._clock = clock
+        self.name = f"the webhook at {urlsplit(url).hostname or '?'}"
+
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """Post a notice (`evenkeel.monitor.notify.notices.SCHEMA`)."""
+        del receipt
+        name = f"{notice.incident.id}-{notice.number}"
+        return "" if self._signed(name, {"id": name, **notice.to_json()}) else None
+
+    def tell(self, message: Message) -> bool:
+        """Post a message about the monitor itself."""
+        name = hashlib.sha256(f"{message.title}{self._clock() // 60}".encode()).hexdigest()[:16]
+        body = {"schema": "evenkeel.message/1", "source": "evenkeel", "id": name}
+        return self._signed(
+            name, {**body, "title": message.title, "text": message.body, "good": message.good}
+        )
+
+    def _signed(self, name: str, body: Mapping[str, Any]) -> bool:
+        content = json.dumps(body).encode()
+        at = str(int(self._clock()))
+        headers = {"webhook-id": name, "webhook-timestamp": at}
+        if self._secret:
+            signed = hmac.digest(self._secret, f"{name}.{at}.".encode() + content, "sha256")
+            headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode()}"
+        return self._posted(self._url, content, headers) is not None
+
+
+class Slack(_Poster):
+    """Posts to a Slack channel; later messages about an incident update the first and answer in its thread."""
+
+    def __init__(
+        self, token: str, channel: str, client: httpx2.Client | None = None, base_url: str = _SLACK
+    ) -> None:
+        """Say where to post.
+
+        Args:
+            token: of a bot with the scope `chat:write`.
+            channel: its id or name.
+            client: posts.
+            base_url: of Slack's API.
+        """
+        super().__init__(client)
+        self._token = token
+        self._channel = channel
+        self._base_url = base_url.rstrip("/")
+        self.name = f"Slack {channel}"
+
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """Post the first notice; of later ones, update the first and say it in its thread."""
+        if not receipt:
+            return self._call("chat.postMessage", {**self._shown(notice)})
+        if self._call("chat.update", {"ts": receipt, **self._shown(notice)}) is None:
+            return None
+        answer = self._call("chat.postMessage", {"thread_ts": receipt, **self._shown(notice)})
+        return None if answer is None else receipt
+
+    def tell(self, message: Message) -> bool:
+        """Post a message about the monitor itself."""
+        said = {"channel": self._channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
+        return self._call("chat.postMessage", said) is not None
+
+    def _shown(self, notice: Notice) -> dict[str, Any]:
+        mark = ":large_green_circle:" if notice.good else ":red_circle:"
+        parts = [f"{mark} *{_escaped(notice.headline)}*"]
+        if notice.facts:
+            parts.append(_escaped(" ".join(notice.facts)))
+        if notice.advice:
+            parts.append("\n".join(_escaped(line) for line in notice.advice))
+        if notice.url:
+            parts.append(f"<{notice.url}|Open>")
+        blocks = [
+            {"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}} for part in parts
+        ]
+        return {"channel": self._channel, "text": notice.headline, "blocks": blocks}
+
+    def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
+        """Call the API; the time stamp that names the message, None if it was not taken."""
+        headers = {"authorization": f"Bearer {self._token}"}
+        response = self._posted(f"{self._base_url}/{method}", json.dumps(body).encode(), headers)
+        if response is None:
+            return None
+        try:
+            said = response.json()
+        except ValueError:
+            said = None
+        if not isinstance(said, dict) or said.get("ok") is not True:
+            error = said.get("error") if isinstance(said, dict) else None
+            self.problem = f"Slack says {error}" if isinstance(error, str) else "no answer of Slack's"
+            return None
+        return str(said.get("ts", ""))
+
+
+def _escaped(text: str) -> str:
+    """Text in which Slack sees no link, mention or channel."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class Teams(_Poster):
+    """Posts adaptive cards to a workflow of Microsoft Teams, which takes new messages only."""
+
+    def __init__(self, url: str, client: httpx2.Client | None = None) -> None:
+        """Say where to post: the address of a workflow that begins "when a webhook request is received"."""
+        super().__init__(client)
+        self._url = url
+        self.name = "Teams"
+
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """Post a notice as a card."""
+        del receipt
+        body: list[dict[str, Any]] = [
+            {
+                "type": "TextBlock",
+                "text": notice.headline,
+                "weight": "Bolder",
+                "wrap": True,
+                "color": "Good" if notice.good else "Attention",
+            }
+        ]
+        if notice.facts:
+            body.append({"type": "TextBlock", "text": " ".join(notice.facts), "wrap": True})
+        if notice.advice:
+            facts = [
+                {"title": name, "value": value}
+                for name, _, value in (line.partition(": ") for line in notice.advice)
+            ]
+            body.append({"type": "FactSet", "facts": facts})
+        actions = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.url}] if notice.url else []
+        return "" if self._card(body, actions) else None
+
+    def tell(self, message: Message) -> bool:
+        """Post a message about the monitor itself."""
+        bold = {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True}
+        return self._card([bold, {"type": "TextBlock", "text": message.body, "wrap": True}], [])
+
+    def _card(self, body: list[dict[str, Any]], actions: list[dict[str, Any]]) -> bool:
+        card = {
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+            "type": "AdaptiveCard",
+            "version": "1.4",
+            "body": body,
+            "actions": actions,
+        }
+        kind = "application/vnd.microsoft.card.adaptive"
+        attachment = {"contentType": kind, "contentUrl": None, "content": card}
+        return self._post(self._url, {"type": "message", "attachments": [attachment]})
+
+
+class PagerDuty(_Poster):
+    """Triggers and resolves incidents by PagerDuty's Events API v2, under the incident's id."""
+
+    def __init__(self, routing_key: str, client: httpx2.Client | None = None, url: str = _PAGERDUTY) -> None:
+        """Say where to post.
+
+        Args:
+            routing_key: of an integration "Events API v2".
+            client: posts.
+            url: of the API.
+        """
+        super().__init__(client)
+        self._key = routing_key
+        self._url = url
+        self.name = "PagerDuty"
+
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """Trigger the incident, again if it became graver, or resolve it."""
+        del receipt
+        incident = notice.incident
+        body: dict[str, Any] = {
+            "routing_key": self._key,
+            "event_action": "resolve" if notice.good else "trigger",
+            "dedup_key": f"evenkeel-{incident.id}",
+        }
+        if not notice.good:
+            body["payload"] = {
+                "summary": notice.headline[:1024],
+                "source": ", ".join(incident.routes),
+                "severity": incident.severity,
+                "timestamp": iso(incident.opened_at),
+                "component": incident.model,
+                "class": incident.effect,
+                "custom_details": notice.to_json(),
+            }
+            if notice.url:
+                body["links"] = [{"href": notice.url, "text": "Open in evenkeel"}]
+        return "" if self._post(self._url, body) else None
+
+    def tell(self, message: Message) -> bool:
+        """Trigger or resolve the incident that robustness is not measured."""
+        body: dict[str, Any] = {
+            "routing_key": self._key,
+            "event_action": "resolve" if message.good else "trigger",
+            "dedup_key": "evenkeel-not-measured",
+        }
+        if not message.good:
+            summary = f"{message.title}: {message.body}"[:1024]
+            body["payload"] = {"summary": summary, "source": "evenkeel", "severity": "warning"}
+        return self._post(self._url, body)
+
+
+class UnknownServiceError(Exception):
+    """An address that apprise makes nothing of. The message does not show it."""
+
+
+class AppriseSink:
+    """Sends to what one apprise URL names."""
+
+    def __init__(self, name: str, url: str) -> None:
+        """Read the URL.
+
+        Args:
+            name: what to call it in logs, such as the variable that holds the URL.
+            url: see https://github.com/caronc/apprise/wiki.
+
+        Raises:
+            ImportError: the extra `notify` is not installed.
+            UnknownServiceError: no such service.
+        """
+        import apprise  # noqa: PLC0415 - an optional extra
+
+        # Its log lines hold parts of addresses.
+        logging.getLogger("apprise").disabled = True
+        self.name = name
+        self.problem = ""
+        asset = apprise.AppriseAsset(async_mode=False, app_id="evenkeel", app_desc="evenkeel")
+        self._service = apprise.Apprise(asset=asset)
+        with warnings.catch_warnings():
+            # Its services load modules that newer Pythons lack, and warn of it.
+            warnings.simplefilter("ignore")
+            known = self._service.add(url)
+        if not known:
+            raise UnknownServiceError(f"{name} holds no address that apprise knows")
+        kinds = apprise.NotifyType
+        self._good, self._more, self._bad = kinds.SUCCESS, kinds.INFO, kinds.FAILURE
+
+    def send(self, notice: Notice, receipt: str) -> str | None:
+        """Send a notice as a message."""
+        del receipt
+        kind = self._good if notice.good else self._more if notice.phase == "updated" else self._bad
+        return "" if self._notify(f"[evenkeel] {notice.headline}", notice.body, kind) else None
+
+    def tell(self, message: Message) -> bool:
+        """Send a message about the monitor itself."""
+        return self._notify(message.title, message.body, self._good if message.good else self._bad)
+
+    def _notify(self, title: str, body: str, kind: Any) -> bool:
+        try:
+            return bool(self._service.notify(title=title, body=body or title, notify_type=kind))
+        except Exception:  # noqa: BLE001 - named boundary: a hundred services, each with errors of its own
+            return False

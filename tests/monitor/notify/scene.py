@@ -1,0 +1,127 @@
+"""Incidents, a store and a sink for tests of notifications."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenkeel.core.cells import ChangeMark
+from evenkeel.stores.monitor_state import AlertEvent
+
+SWAP = (ChangeMark("model", "helpdesk-1", "helpdesk-2", 990.0, 5),)
+SPELLING = AlertEvent(
+    id="e1",
+    at=1000.0,
+    kind="raised",
+    route="support",
+    model="helpdesk-2",
+    perturbation="general.spelling",
+    offset=7,
+    trials=64,
+    excess=0.31,
+    summary="Answers are fragile for spelling.",
+    run_trials=20,
+    measure="content",
+    limit=0.1,
+    limit_source="default",
+    value=0.42,
+    change="cafe",
+    incident="cafe",
+    marks=SWAP,
+)
+TONE = replace(SPELLING, id="e2", at=1010.0, perturbation="general.tone", value=0.25, summary="Tone, too.")
+WORSE = replace(TONE, id="e3", measure="quality", value=0.2)
+FOUND = replace(
+    SPELLING,
+    id="e4",
+    at=1020.0,
+    perturbation="",
+    what="change",
+    measure="references",
+    value=0.3,
+    limit=0.02,
+    since=950.0,
+)
+BILLING = replace(SPELLING, id="b1", route="billing", change="beef", incident="beef", marks=())
+
+
+def over(event: AlertEvent, at: float = 2000.0, reason: str = "reversed") -> AlertEvent:
+    """The end of an alert."""
+    return replace(event, id=f"{event.id}-over", at=at, kind="resolved", reason=reason, marks=())
+
+
+def decided(kind: str, at: float = 1500.0, reason: str = "", incident: str = "cafe") -> AlertEvent:
+    """What ana decided about an incident."""
+    bare = replace(SPELLING, id=f"d-{kind}{at}", at=at, kind=kind, what="incident", incident=incident)
+    return replace(bare, perturbation="", measure="", value=None, summary="Known.", by="ana", reason=reason)
+
+
+class Store:
+    """Events, and what was sent, in memory."""
+
+    def __init__(self, *events):
+        self.all = list(events)
+        self.waiting = list(events)
+        self.notices = {}
+
+    def add(self, *events):
+        """More events."""
+        self.all += events
+        self.waiting += events
+
+    def events(self, limit):
+        """The newest, newest first."""
+        return self.all[::-1][:limit]
+
+    def undelivered(self, limit):
+        """Events not marked yet."""
+        return self.waiting[:limit]
+
+    def mark_delivered(self, event_id):
+        """Forget an event."""
+        self.waiting = [event for event in self.waiting if event.id != event_id]
+
+    def sent(self, incident, channel):
+        """What a channel has sent."""
+        return self.notices.get((incident, channel))
+
+    def put_sent(self, incident, channel, sent):
+        """Remember it."""
+        self.notices[incident, channel] = sent
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    now = 50.0
+
+    def __call__(self):
+        """The time it was set to."""
+        return self.now
+
+
+class Sink:
+    """Keeps what it is given; fails as often as it is told."""
+
+    problem = ""
+
+    def __init__(self, failures=0, name="CHAT_URL"):
+        self.name = name
+        self.failures = failures
+        self.attempts = 0
+        self.sent = []
+        self.messages = []
+
+    def send(self, notice, receipt):
+        """Take the notice, unless it is to fail."""
+        del receipt
+        self.attempts += 1
+        if self.failures:
+            self.failures -= 1
+            return None
+        self.sent.append(notice)
+        return ""
+
+    def tell(self, message):
+        """Take the message."""
+        self.messages.append(message)
+        return True

@@ -1,0 +1,232 @@
+"""Channels: at most three messages an incident, each said once, whatever fails in between."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.monitor.notify import Channel, Notifier, Pace, Writer, line
+from tests.monitor.notify.scene import (
+    BILLING,
+    FOUND,
+    SPELLING,
+    TONE,
+    WORSE,
+    Clock,
+    Sink,
+    Store,
+    decided,
+    over,
+)
+
+
+class Desk:
+    """A notifier with one channel, and what it said."""
+
+    def __init__(self, *events, sink=None, troubles=tuple, store=None, clock=None):
+        self.store = store or Store(*events)
+        self.sink = sink or Sink()
+        self.clock = clock or Clock()
+        self.said = []
+        channel = Channel(
+            self.sink, self.store, Writer(), self.said.append, self.clock, Pace(window_s=30), troubles
+        )
+        self.notifier = Notifier(self.store, self.said.append, [channel])
+
+    def after(self, seconds, *events):
+        """Deliver, and once more so many seconds later; what was sent then."""
+        self.store.add(*events)
+        known = len(self.sink.sent)
+        self.notifier.deliver()
+        self.clock.now += seconds
+        self.notifier.deliver()
+        return [(one.phase, one.number) for one in self.sink.sent[known:]]
+
+
+def test_what_is_known_of_an_incident_within_the_window_is_one_message():
+    """Two rewordings and the reference prompts; another route apart."""
+    desk = Desk()
+    assert desk.after(30, SPELLING, TONE, FOUND, BILLING) == [("opened", 1), ("opened", 1)]
+    assert [one.incident.id for one in desk.sink.sent] == ["cafe", "beef"]
+    assert desk.store.waiting == []
+
+
+def test_one_more_rewording_is_no_further_message():
+    """The page says it."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    assert desk.after(30, TONE) == []
+    assert desk.store.waiting == []
+
+
+def test_a_graver_effect_is_one_further_message_and_the_end_the_last():
+    """Three in all, whatever comes between."""
+    desk = Desk()
+    assert desk.after(30, SPELLING) == [("opened", 1)]
+    assert desk.after(30, WORSE) == [("updated", 2)]
+    assert desk.after(30, FOUND) == []
+    assert desk.after(30, over(SPELLING), over(WORSE), over(FOUND)) == [("resolved", 3)]
+    assert desk.after(30, replace(SPELLING, id="again", at=2100.0)) == []
+    assert desk.store.waiting == []
+
+
+def test_an_incident_that_goes_on_is_told_if_a_message_is_left():
+    """Opened, over, open again: that was the third."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    assert desk.after(30, over(SPELLING)) == [("resolved", 2)]
+    assert desk.after(30, replace(SPELLING, id="again", at=2100.0)) == [("updated", 3)]
+    assert desk.after(30, over(replace(SPELLING, id="again"), 2200.0)) == []
+
+
+def test_what_is_over_within_the_window_is_never_told():
+    """Nobody was alarmed, so nobody is calmed."""
+    desk = Desk()
+    assert desk.after(30, SPELLING, over(SPELLING)) == []
+    assert desk.store.waiting == []
+
+
+def test_steadier_answers_page_nobody():
+    """Good news is on the page."""
+    fallen = replace(SPELLING, what="drift", measure="drift", direction="fallen")
+    assert Desk().after(30, fallen) == []
+
+
+def test_an_acknowledgement_sends_nothing_and_a_decision_ends_it():
+    """Somebody is at it; then somebody closed it."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    assert desk.after(30, decided("acknowledged")) == []
+    assert desk.after(30, decided("closed", 1600.0, "false_alarm")) == [("resolved", 2)]
+    assert "a false alarm" in desk.sink.sent[-1].headline
+
+
+def test_after_a_restart_nothing_is_said_twice():
+    """What was sent is in the store."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    again = Desk(store=desk.store, sink=desk.sink)
+    assert again.after(30, TONE) == []
+    assert again.after(30, WORSE) == [("updated", 2)]
+
+
+def test_a_restart_within_the_window_loses_nothing():
+    """Events wait in the store."""
+    desk = Desk(SPELLING)
+    desk.notifier.deliver()
+    assert desk.store.waiting == [SPELLING]
+    assert Desk(store=desk.store, sink=desk.sink).after(30) == [("opened", 1)]
+
+
+def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
+    """One message after a minute, one at the end, and then what is still up."""
+    troubles = ["The judge cannot be used."]
+    desk = Desk(troubles=lambda: troubles)
+    assert desk.after(59, SPELLING, BILLING) == []
+    assert desk.after(31, over(BILLING)) == []
+    assert [one.title for one in desk.sink.messages] == ["[evenkeel] incidents on robustness are held back"]
+    troubles.clear()
+    assert desk.after(30) == [("opened", 1)]
+    assert desk.sink.messages[1].good
+
+
+def test_a_change_that_nobody_announced_waits_for_no_judge():
+    """Reference prompts are compared by rule."""
+    assert Desk(troubles=lambda: ["The judge fails."]).after(30, SPELLING, FOUND) == [("opened", 1)]
+
+
+def test_a_service_that_fails_is_tried_ever_more_seldom():
+    """After 1, 2, 4 seconds; the log names the channel and not its address."""
+    desk = Desk(sink=Sink(failures=3))
+    desk.after(30, SPELLING)
+    start = desk.clock.now
+    for second in range(8):
+        desk.clock.now = start + second
+        desk.notifier.deliver()
+    assert (desk.sink.attempts, len(desk.sink.sent)) == (4, 1)
+    failed = [said for said in desk.said if "failed" in said]
+    assert failed == [
+        f"[evenkeel] the notification to CHAT_URL failed; trying again in {wait} s" for wait in (1, 2, 4)
+    ]
+
+
+def test_one_channel_that_fails_does_not_hold_up_another():
+    """The one that had the message does not get it again while the other is tried."""
+    store, clock, good, bad = Store(SPELLING), Clock(), Sink(name="good"), Sink(failures=2, name="bad")
+    channels = [Channel(sink, store, Writer(), [].append, clock, Pace(window_s=0.0)) for sink in (good, bad)]
+    notifier = Notifier(store, [].append, channels)
+    for _ in range(6):
+        notifier.deliver()
+        clock.now += 30
+    assert (len(good.sent), len(bad.sent), bad.attempts) == (1, 1, 3)
+    assert store.waiting == []
+
+
+def test_without_a_channel_events_are_announced_once():
+    """Announcing is delivery then."""
+    store, said = Store(SPELLING, decided("acknowledged")), []
+    notifier = Notifier(store, said.append)
+    assert (notifier.deliver(), notifier.deliver()) == (2, 0)
+    assert said == [line(SPELLING), line(store.all[1])]
+    assert said[0] == "[evenkeel] ALERT raised: Answers are fragile for spelling."
+    assert said[1] == "[evenkeel] INCIDENT acknowledged by ana: Known."
+
+
+def test_run_outlives_a_failing_store():
+    """The thread goes on after a fault of the store, and says so once."""
+    stop, said = threading.Event(), []
+
+    class FlakyStore(Store):
+        calls = 0
+
+        def undelivered(self, limit):
+            self.calls += 1
+            if self.calls <= 3:
+                raise OSError("store is locked")
+            stop.set()
+            return super().undelivered(limit)
+
+    Notifier(FlakyStore(SPELLING), said.append).run(stop, poll_s=0)
+    assert said == [
+        "[evenkeel] incidents cannot be delivered: OSError('store is locked'); trying again",
+        line(SPELLING),
+    ]
+
+
+@given(st.lists(st.sampled_from(["spelling", "tone", "wait"]), max_size=30), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
+    """However alerts come and go, and however often the service fails."""
+    desk = Desk(sink=Sink(failures=failures))
+    up = {}
+    for number, step in enumerate(steps):
+        if step == "wait":
+            desk.after(40)
+            continue
+        event = replace(SPELLING, id=f"e{number}", perturbation=step, at=1000.0 + number)
+        desk.store.add(over(event, event.at) if up.get(step) else event)
+        up[step] = not up.get(step)
+        desk.notifier.deliver()
+    for _ in range(4):
+        desk.after(400)
+    phases = [one.phase for one in desk.sink.sent]
+    assert len(phases) <= 3
+    assert phases[:1] in ([], ["opened"])
+    assert [one.number for one in desk.sink.sent] == list(range(1, len(phases) + 1))
+    assert desk.store.waiting == []
+    if phases and len(phases) < 3:
+        assert (phases[-1] == "resolved") == (not any(up.values()))
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_eight_routes_at_once_are_a_message_each(count):
+    """Each has an owner of its own."""
+    events = [
+        replace(SPELLING, id=f"r{number}", route=f"r{number}", incident=f"i{number}")
+        for number in range(count)
+    ]
+    assert Desk().after(30, *events) == [("opened", 1)] * count

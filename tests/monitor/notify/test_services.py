@@ -1,0 +1,217 @@
+"""The services: what they are sent follows their schemas, and no secret is ever shown."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+from importlib.util import find_spec
+
+import httpx2
+import pytest
+
+from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.notify import (
+    AppriseSink,
+    Contact,
+    Message,
+    PagerDuty,
+    Slack,
+    Teams,
+    UnknownServiceError,
+    Webhook,
+    Writer,
+)
+from tests.monitor.notify.scene import SPELLING, TONE, over
+
+with_apprise = pytest.mark.skipif(not find_spec("apprise"), reason='pip install "evenkeel-proxy[notify]"')
+
+SAID = Message("Held back", "The judge fails.", good=False)
+CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback <support>")
+
+
+def notice(*events, phase="opened", number=1):
+    """About the incident of these events."""
+    (incident,) = incidents_of(events or (SPELLING, TONE))
+    return Writer({"support": CONTACT}, "https://keel.example").notice(incident, phase, number)
+
+
+class Service:
+    """A scripted service: answers in turn, and keeps what it got."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.got = []
+        self.client = httpx2.Client(transport=httpx2.MockTransport(self._take))
+
+    def _take(self, request):
+        self.got.append(request)
+        answer = self.answers.pop(0) if self.answers else {}
+        if isinstance(answer, int):
+            return httpx2.Response(answer)
+        return httpx2.Response(200, json=answer)
+
+    @property
+    def bodies(self):
+        """What was posted."""
+        return [json.loads(request.content) for request in self.got]
+
+
+def test_the_webhook_gets_the_whole_incident():
+    """Fields are there for machines, `text` for chats; the id names the delivery."""
+    service = Service()
+    hook = Webhook("https://hooks.example/secret-path", client=service.client, clock=lambda: 7.9)
+    assert hook.send(notice(), "") == ""
+    (body,) = service.bodies
+    assert (body["schema"], body["id"], body["phase"], body["number"]) == (
+        "evenkeel.incident/1", "cafe-1", "opened", 1,
+    )  # fmt: skip
+    assert body["owner"] == "@support-ml"
+    assert body["rollback"] == "helm rollback <support>"
+    assert body["runbook_url"] == "https://wiki.example/support"
+    assert body["url"] == "https://keel.example/incidents/cafe"
+    assert body["text"].startswith("support: answers became fragile")
+    incident = body["incident"]
+    assert (incident["id"], incident["state"], incident["severity"], incident["routes"]) == (
+        "cafe", "open", "critical", ["support"],
+    )  # fmt: skip
+    assert incident["marks"][0]["after"] == "helpdesk-2"
+    assert [one["perturbation"] for one in incident["alerts"]] == ["general.spelling", "general.tone"]
+    assert service.got[0].headers["webhook-timestamp"] == "7"
+    assert "webhook-signature" not in service.got[0].headers
+    assert "secret" not in hook.name
+
+
+@pytest.mark.parametrize("secret", ["plain words", f"whsec_{base64.b64encode(b'0123456789').decode()}"])
+def test_a_signed_webhook_can_be_verified(secret):
+    """As Standard Webhooks has it: over id, time stamp and body."""
+    service = Service()
+    Webhook("https://hooks.example/", secret, service.client, lambda: 1234.5).send(notice(), "")
+    request = service.got[0]
+    assert request.headers["webhook-id"] == "cafe-1"
+    key = b"0123456789" if secret.startswith("whsec_") else secret.encode()
+    expected = hmac.new(key, b"cafe-1.1234." + request.content, hashlib.sha256).digest()
+    assert request.headers["webhook-signature"] == f"v1,{base64.b64encode(expected).decode()}"
+
+
+@pytest.mark.parametrize("status", [302, 400, 500])
+def test_a_redirect_or_an_error_is_no_delivery(status):
+    """An incident must not vanish behind a login page."""
+    hook = Webhook("https://hooks.example/", client=Service(status).client)
+    assert hook.send(notice(), "") is None
+    assert hook.problem == f"status {status}"
+
+
+def test_slack_updates_the_first_message_and_answers_in_its_thread():
+    """One message in the channel, whatever becomes of the incident."""
+    service = Service({"ok": True, "ts": "11.5"}, {"ok": True, "ts": "11.5"}, {"ok": True, "ts": "12.0"})
+    slack = Slack("xoxb-secret", "#llm", service.client)
+    assert slack.send(notice(), "") == "11.5"
+    assert slack.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "11.5") == "11.5"
+    assert [request.url.path for request in service.got] == [
+        "/api/chat.postMessage", "/api/chat.update", "/api/chat.postMessage",
+    ]  # fmt: skip
+    first, updated, answer = service.bodies
+    assert service.got[0].headers["authorization"] == "Bearer xoxb-secret"
+    assert (first["channel"], updated["ts"], answer["thread_ts"]) == ("#llm", "11.5", "11.5")
+    assert "thread_ts" not in first
+    texts = [block["text"]["text"] for block in first["blocks"]]
+    assert all(block["type"] == "section" for block in first["blocks"])
+    assert texts[-1] == "<https://keel.example/incidents/cafe|Open>"
+    assert "helm rollback &lt;support&gt;" in texts[2]
+    assert "over after" in updated["text"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"ok": False, "error": "channel_not_found"}, "Slack says channel_not_found"),
+        ({"no": "answer"}, "no answer of Slack's"),
+        (500, "status 500"),
+    ],
+)
+def test_what_slack_refuses_is_said(answer, problem):
+    """It answers with 200 and an error."""
+    slack = Slack("xoxb-secret", "#llm", Service(answer).client)
+    assert slack.send(notice(), "") is None
+    assert slack.problem == problem
+
+
+def test_teams_gets_an_adaptive_card():
+    """As its workflows take it."""
+    service = Service()
+    assert Teams("https://teams.example/secret", service.client).send(notice(), "") == ""
+    (body,) = service.bodies
+    assert body["type"] == "message"
+    (attachment,) = body["attachments"]
+    assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+    card = attachment["content"]
+    assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
+    assert card["body"][0]["text"].startswith("support: answers became fragile")
+    assert {"title": "Owner", "value": "@support-ml"} in card["body"][-1]["facts"]
+    assert card["actions"] == [
+        {"type": "Action.OpenUrl", "title": "Open", "url": "https://keel.example/incidents/cafe"}
+    ]
+
+
+def test_pagerduty_is_triggered_and_resolved_under_one_key():
+    """Events API v2."""
+    service = Service()
+    pager = PagerDuty("R0UTINGKEY", service.client)
+    pager.send(notice(), "")
+    pager.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "")
+    opened, resolved = service.bodies
+    assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
+    assert opened["dedup_key"] == resolved["dedup_key"] == "evenkeel-cafe"
+    assert opened["routing_key"] == "R0UTINGKEY"
+    payload = opened["payload"]
+    assert (payload["source"], payload["severity"], payload["component"]) == (
+        "support", "critical", "helpdesk-2",
+    )  # fmt: skip
+    assert payload["timestamp"] == "1970-01-01T00:16:40Z"
+    assert opened["links"][0]["href"] == "https://keel.example/incidents/cafe"
+    assert "payload" not in resolved
+
+
+@pytest.mark.parametrize("service", ["webhook", "slack", "teams", "pagerduty"])
+def test_every_service_takes_a_message_about_the_monitor(service):
+    """That incidents are held back."""
+    desk = Service({"ok": True, "ts": "1"})
+    sink = {
+        "webhook": lambda: Webhook("https://hooks.example/", client=desk.client),
+        "slack": lambda: Slack("xoxb", "#llm", desk.client),
+        "teams": lambda: Teams("https://teams.example/", desk.client),
+        "pagerduty": lambda: PagerDuty("key", desk.client),
+    }[service]()
+    assert sink.tell(SAID)
+    assert "The judge fails." in json.dumps(desk.bodies)
+
+
+@with_apprise
+def test_apprise_sends_the_notice_with_its_kind(monkeypatch):
+    """What is over is good news."""
+    sink, sent = AppriseSink("CHAT", "json://127.0.0.1:9/secret"), []
+    monkeypatch.setattr(sink._service, "notify", lambda **said: sent.append(said) or True)
+    assert sink.send(notice(), "") == ""
+    assert sink.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "") == ""
+    assert [one["notify_type"].value for one in sent] == ["failure", "success"]
+    assert sent[0]["title"].startswith("[evenkeel] support: answers became fragile")
+
+
+@with_apprise
+def test_a_dead_service_is_a_failure_and_tells_no_address(caplog, capfd):
+    """The address is a secret: neither the log nor the terminal has it."""
+    caplog.set_level(logging.DEBUG, logger="apprise")
+    dead = AppriseSink("CHAT", "json://127.0.0.1:9/secret")
+    assert dead.send(notice(), "") is None
+    assert "secret" not in caplog.text
+    assert "secret" not in "".join(capfd.readouterr())
+
+
+@with_apprise
+def test_an_unknown_service_is_named_by_its_variable():
+    """What stands in the variable is not shown."""
+    with pytest.raises(UnknownServiceError, match=r"^CHAT holds no address that apprise knows$"):
+        AppriseSink("CHAT", "nonsense-token")
