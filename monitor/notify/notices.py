@@ -188,7 +188,7 @@ class Writer:
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """How far the answers moved, under how many rewordings, and what reference prompts say."""
         found = [*self._rewordings(incident), *_drifted(incident), *_referenced(incident)]
-        return tuple(figures.plain(f"{one[0].upper()}{one[1:]}.") for one in found)
+        return tuple(f"{one[0].upper()}{one[1:]}." for one in found)
 
     def _rewordings(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.up if part.raised.what == "excess"]
@@ -261,8 +261,8 @@ def _drifted(incident: Incident) -> list[str]:
     if not drifting:
         return []
     worst = max(drifting, key=lambda part: part.raised.value or 0.0)
-    share = figures.percent(worst.raised.value or 0.0)
-    return [f"{figures.count(len(drifting), 'cell')} drifted from the baseline, up to {share} shifted"]
+    share = worst.raised.value or 0.0
+    return [f"{figures.count(len(drifting), 'rewording')} drifted from the baseline, up to {share:.0%} shifted"]
 
 
 def _referenced(incident: Incident) -> list[str]:
@@ -273,5 +273,4 @@ def _referenced(incident: Incident) -> list[str]:
         return [found.summary.rstrip(".")]
     if found.value is None or found.limit is None:
         return ["reference prompts are answered differently"]
-    new, own = figures.percent(found.value), figures.percent(found.limit)
-    return [f"reference prompts: {new} different, {own} before"]
+    return [f"reference prompts: {found.value:.0%} different, {found.limit:.0%} before"]
