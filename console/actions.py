@@ -38,12 +38,14 @@ _DONE: Final[dict[What, str]] = {
     "label_withdrawn": "took back a label of the trial",
     "baseline_approved": "approved baselines of the route",
     "references_forgotten": "deleted the reference prompts of the route",
+    "incident_decided": "decided about the incident",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
     "golden": links.golden_link,
     "label": links.verdict_link,
     "baseline": links.baselines_link,
     "references": links.route_link,
+    "incident": links.incident_link,
 }
 
 

@@ -19,6 +19,7 @@ from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers, changes_table
 from evenkeel.console.downloads import download_handlers
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
+from evenkeel.console.incidents import incident_handlers
 from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
 from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.overview import overview_handlers
@@ -123,7 +124,8 @@ def create_app(sources: ConsoleSources) -> Litestar:
     pages = {
         "/": "Overview",
         "/trials": "Trials",
-        "/alerts": "Alerts",
+        "/incidents": "Incidents" if sources.writer else "",
+        "/alerts": "" if sources.writer else "Alerts",
         "/changes": "Changes" if reports else "",
         "/goldens": "Goldens" if goldens else "",
         "/judge": "Judge",
@@ -145,6 +147,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(sources),
             *alert_evidence_handlers(sources),
+            *(incident_handlers(sources, sources.writer, renderer) if sources.writer else ()),
             *(change_handlers(sources, reports, renderer) if reports else ()),
             *(reference_handlers(sources, references, renderer) if references else ()),
             *judge_handlers(sources, renderer, plots),

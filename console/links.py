@@ -45,6 +45,11 @@ def change_link(change: str) -> str:
     return f"/changes/{path_part(change)}"
 
 
+def incident_link(incident: str) -> str:
+    """The page of one incident."""
+    return f"/incidents/{path_part(incident)}"
+
+
 def references_link() -> str:
     """Where it says which reference prompts are kept."""
     return "/references"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
+    from evenkeel.monitor.notify import Writer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.counters import RouteFlow, Untried
@@ -213,6 +214,8 @@ class ConsoleSources:
     """Changes of model and prompt, by route."""
     change_reports: Callable[[], Sequence[ChangeReport]] | None = None
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
+    writer: Writer | None = None
+    """Says what happened in an incident; None leaves the pages about incidents out."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
     references: ReferenceSources | None = None

@@ -21,6 +21,7 @@ What = Literal[
     "label_withdrawn",
     "baseline_approved",
     "references_forgotten",
+    "incident_decided",
 ]
 
 KnownBy = Literal["token", "proxy", "typed", "command"]

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "score": "Score pairs of answers in a file.",
     "backtest": "Run verdicts of the past through the monitor: which alerts would there have been?",
     "goldens": "Approve exchanges as goldens, the measure of what comes later.",
+    "incidents": "List incidents, show one, acknowledge or close it.",
     "changes": "Show what changed on a route, its effect, and what coincided with it.",
     "baseline": "Approve what a cell's share of shifted answers is compared with.",
     "report": "Write a report on live traffic between two dates, or around a change.",

@@ -123,10 +123,18 @@ class Troubles:
         return found
 
 
+def writer(settings: Settings, monitor: Monitor) -> Writer:
+    """Writes what is said about incidents: whose routes they are about, and where the console is."""
+    contacts = {
+        route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
+    }
+    return Writer(contacts, settings.alert.console_url or "", monitor.reports)
+
+
 def channels(
     settings: Settings,
     store: MonitorStore,
-    monitor: Monitor,
+    words: Writer,
     troubles: Callable[[], Sequence[str]],
     announce: Callable[[str], None],
     clock: Callable[[], float],
@@ -134,21 +142,16 @@ def channels(
     """The channels that the settings ask for; a problem with one is logged and does not stop the monitor.
 
     Args:
-        settings: name the services, the variables with their keys, and whose routes they are about.
+        settings: name the services and the variables with their keys.
         store: remembers what was sent.
-        monitor: says how many rewordings are tried.
+        words: writes the notices.
         troubles: see `Troubles`.
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
-    alert = settings.alert
-    contacts = {
-        route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
-    }
-    writer = Writer(contacts, alert.console_url or "", monitor.reports)
-    pace = Pace(window_s=alert.notify_window_s)
+    pace = Pace(window_s=settings.alert.notify_window_s)
     return [
-        Channel(sink, store, writer, announce, clock, pace, troubles) for sink in _sinks(settings, announce)
+        Channel(sink, store, words, announce, clock, pace, troubles) for sink in _sinks(settings, announce)
     ]
 
 

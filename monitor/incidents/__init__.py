@@ -4,6 +4,6 @@ The fold gives every alert event the incident that it belongs to (`book`). An `I
 one say together, so whoever reads the events has the incidents.
 """
 
-from evenkeel.monitor.incidents.incident import Incident, Part, incidents_of
+from evenkeel.monitor.incidents.incident import Incident, IncidentBoard, Part, incidents_of
 
-__all__ = ["Incident", "Part", "incidents_of"]
+__all__ = ["Incident", "IncidentBoard", "Part", "incidents_of"]

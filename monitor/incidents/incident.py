@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.core.incidents import Decided
-    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 State = Literal["open", "acknowledged", "resolved"]
 Effect = Literal["worse", "fragile", "invalid", "different", "suspected", "steadier"]
@@ -240,3 +241,32 @@ def incidents_of(events: Iterable[AlertEvent]) -> list[Incident]:
             known = found[name] = Incident.opened(event)
         known.take(event)
     return sorted(found.values(), key=lambda one: (-one.opened_at, one.id))
+
+
+class IncidentBoard:
+    """The incidents that a store's events tell of, read again only after a further event. For any thread."""
+
+    def __init__(self, store: MonitorStore) -> None:
+        """Open it on the store that holds the events."""
+        self._store = store
+        self._lock = threading.Lock()
+        self._found: tuple[Incident, ...] = ()
+        self._newest = ""
+
+    def all(self) -> tuple[Incident, ...]:
+        """Every incident that is kept, the one that was opened last first. Blocks on storage."""
+        with self._lock:
+            newest = next(iter(self._store.events(1)), None)
+            if newest is None or newest.id != self._newest:
+                events = self._store.events(_EVENTS_READ)
+                self._found = tuple(incidents_of(reversed(events)))
+                self._newest = newest.id if newest else ""
+            return self._found
+
+    def find(self, incident: str) -> Incident | None:
+        """One of them by its id."""
+        return next((one for one in self.all() if one.id == incident), None)
+
+
+_EVENTS_READ: Final = 10_000
+"""As many as the stores keep."""

@@ -262,7 +262,9 @@ def _drifted(incident: Incident) -> list[str]:
         return []
     worst = max(drifting, key=lambda part: part.raised.value or 0.0)
     share = worst.raised.value or 0.0
-    return [f"{figures.count(len(drifting), 'rewording')} drifted from the baseline, up to {share:.0%} shifted"]
+    return [
+        f"{figures.count(len(drifting), 'rewording')} drifted from the baseline, up to {share:.0%} shifted"
+    ]
 
 
 def _referenced(incident: Incident) -> list[str]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.incidents import IncidentBoard
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.notify.channel import Channel
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 _LIMIT = 1000
-_READ = 10_000
-"""As many events as the stores keep."""
 
 
 def line(event: AlertEvent) -> str:
@@ -52,9 +49,7 @@ class Notifier:
         self._settled: list[set[str]] = [set() for _ in self._channels]
         """By channel: events that others still have to settle."""
         self._announced: set[str] = set()
-        self._incidents: dict[str, Incident] = {}
-        self._newest = ""
-        """Id of the newest event that these know of."""
+        self._incidents = IncidentBoard(store)
 
     def deliver(self) -> int:
         """Announce what is new and hand out what is due; returns how many events were delivered."""
@@ -63,7 +58,8 @@ class Notifier:
             if event.id not in self._announced:
                 self._announce(line(event))
                 self._announced.add(event.id)
-        incidents = self._known() if waiting and self._channels else {}
+        known = self._incidents.all() if waiting and self._channels else ()
+        incidents = {incident.id: incident for incident in known}
         for channel, settled in zip(self._channels, self._settled, strict=True):
             settled.update(channel.take([one for one in waiting if one.id not in settled], incidents))
         delivered = 0
@@ -75,15 +71,6 @@ class Notifier:
                     settled.discard(event.id)
                 delivered += 1
         return delivered
-
-    def _known(self) -> dict[str, Incident]:
-        """The incidents by id, read again only after an event."""
-        newest = next(iter(self._store.events(1)), None)
-        if newest is None or newest.id != self._newest:
-            events = self._store.events(_READ)
-            self._incidents = {one.id: one for one in incidents_of(reversed(events))}
-            self._newest = newest.id if newest else ""
-        return self._incidents
 
     def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Deliver every `poll_s` seconds until `stop` is set; a failing store is tried again."""

@@ -115,7 +115,7 @@ class Webhook(_Poster):
 
 
 class Slack(_Poster):
-    """Posts to a Slack channel; later messages about an incident update the first and answer in its thread."""
+    """Posts to a Slack channel; later messages about an incident update the first one and join its thread."""
 
     def __init__(
         self, token: str, channel: str, client: httpx2.Client | None = None, base_url: str = _SLACK

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.service("chromium")
 _PAGES = (
     "/",
     "/alerts",
+    "/incidents",
+    "/incidents/c-7",
     "/routes/case-summaries",
     "/judge",
     "/calibration",

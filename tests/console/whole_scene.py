@@ -35,6 +35,7 @@ from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
 from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
+from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.archive import ArchivedExchange
@@ -109,6 +110,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         untried=(Untried(route, "general.paraphrase", "no_rewriter", None),),
     )
     changes = (change_report(route, now), silent_change(now))
+    scene.store.history.append(_opened(now, scene.reports[0].key, changes[0]))
     settings = Settings(
         routes=[
             Route(
@@ -129,6 +131,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         scene.sources(),
         ready=lambda: dict(scene.missing),
         change_reports=lambda: changes,
+        writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
         spending=lambda: Spending(
             tuple(
                 Amount(
@@ -344,6 +347,23 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
 def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEvent:
     return AlertEvent(
         f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, "", what=what, direction=direction
+    )
+
+
+def _opened(now: float, key: Any, change: ChangeReport) -> AlertEvent:
+    """What opens the incident of the change."""
+    event = _event("raised", now - 1400, key, "excess", "")
+    return replace(
+        event,
+        id="opens-c-7",
+        route=change.route,
+        measure="content",
+        value=0.42,
+        limit=0.1,
+        change=change.id,
+        incident=change.id,
+        marks=change.marks,
+        run_trials=40,
     )
 
 

@@ -21,7 +21,7 @@ from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.notifications import Troubles, channels
+from evenkeel.runtime.notifications import Troubles, channels, writer
 from evenkeel.runtime.proposals import LimitProposals
 from evenkeel.runtime.roles.needs import NeedsPublisher
 
@@ -106,10 +106,8 @@ class MonitorRole:
         )
         notifying = stores.lease("notify")
         troubles = Troubles(health, stores.queue, monitor, time.time)
-        told = NotifyingStore(stores.monitor, notifying)
-        opened = await asyncio.to_thread(
-            channels, settings, told, monitor, troubles, announce, time.monotonic
-        )
+        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor)
+        opened = await asyncio.to_thread(channels, settings, told, words, troubles, announce, time.monotonic)
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
@@ -130,6 +128,7 @@ class MonitorRole:
             pipeline=pipeline.view,
             clock=time.time,
             change_reports=changes.book.reports,
+            writer=words,
             goldens=GoldenSources(stores.goldens, stores.archive),
             references=ReferenceSources(
                 stores.references,

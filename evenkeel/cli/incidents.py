@@ -1,0 +1,132 @@
+"""`incidents`: reads the store as `evenkeel up` left it, or is just writing it, and notes decisions."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from evenkeel.cli.options import by_option, json_option, table_console, with_stores
+from evenkeel.core import figures
+from evenkeel.core.incidents import DECIDED, Decision, DecisionError
+from evenkeel.core.text import visible
+from evenkeel.monitor.incidents import Incident, IncidentBoard
+from evenkeel.monitor.notify import Writer
+from evenkeel.monitor.notify.notices import headline, over_line
+from evenkeel.settings import SettingsError
+from evenkeel.stores.audit_log import Action
+
+if TYPE_CHECKING:
+    from evenkeel.runtime.stores import Stores
+
+
+@click.group()
+def incidents() -> None:
+    """List incidents, show one, acknowledge or close it.
+
+    An incident is a change of a route after which its answers became fragile, worse, invalid or different.
+    It closes by itself when the change is reversed, the model no longer answers, or the evidence says that it
+    is over. All of this works while `up` runs, here or on the page /incidents of the console.
+
+    \b
+      evenkeel incidents list --state open
+      evenkeel incidents show 3f9c0b2a771e
+      evenkeel incidents decide 3f9c0b2a771e acknowledged --by ann
+      evenkeel incidents decide 3f9c0b2a771e rolled_back --by ann --note "helm rollback support"
+    """
+
+
+@incidents.command("list")
+@click.option("--route", metavar="NAME", help="Only of this route.")
+@click.option(
+    "--state", type=click.Choice(["open", "acknowledged", "resolved"]), help="Only in this state.  [all]"
+)
+@json_option
+@with_stores
+def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool) -> None:
+    """List incidents, the newest first."""
+    found = [
+        incident
+        for incident in IncidentBoard(stores.monitor).all()
+        if (route is None or route in incident.routes) and state in {None, incident.state}
+    ]
+    if as_json:
+        listed = [{**incident.to_json(), "headline": _said(incident)} for incident in found]
+        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        return
+    if not found:
+        click.echo("No incidents so far." if route is None and state is None else "None like that.", err=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("incident", "state", "what happened"):
+        table.add_column(name, no_wrap=name != "what happened")
+    for incident in found:
+        table.add_row(visible(incident.id), incident.state, visible(_said(incident)))
+    table_console().print(table)
+
+
+@incidents.command()
+@click.argument("incident", metavar="ID")
+@json_option
+@with_stores
+def show(stores: Stores, incident: str, *, as_json: bool) -> None:
+    """Say what happened in one incident, and which alerts it consists of."""
+    found = _found(stores, incident)
+    if as_json:
+        click.echo(json.dumps({**found.to_json(), "headline": _said(found)}, ensure_ascii=False, indent=2))
+        return
+    lines = [_said(found)]
+    if found.state == "resolved":
+        lines.append(headline(found))
+    lines += Writer().facts(found)
+    if found.acknowledged_at is not None:
+        at = figures.date_and_time(found.acknowledged_at)
+        lines.append(f"Acknowledged by {found.acknowledged_by} at {at}.")
+    for part in found.parts.values():
+        over = f"over since {figures.date_and_time(part.over.at)}" if part.over else "up"
+        lines.append(f"- {over}: {part.raised.summary}")
+    click.echo("\n".join(visible(line) for line in lines))
+
+
+@incidents.command()
+@click.argument("incident", metavar="ID")
+@click.argument("decided", type=click.Choice(DECIDED))
+@click.option("--note", default="", help="Why, for the record.")
+@by_option
+@with_stores
+def decide(stores: Stores, incident: str, decided: str, note: str, by: str | None) -> None:
+    """Acknowledge an incident, or close it.
+
+    \b
+      acknowledged  somebody is on it; it stays open
+      rolled_back   the change was undone; reopened if the new version goes on answering
+      accepted      the answers are the new baseline
+      false_alarm   it should not have been raised; counted
+    """
+    found = _found(stores, incident)
+    try:
+        decision = Decision.of(
+            found.id, decided, route=found.routes[0], by=by or "", at=round(time.time(), 3), note=note
+        )
+    except DecisionError as error:
+        raise SettingsError(f"{error}: say your name with --by") from error
+    stores.watched.note(decision)
+    detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
+    stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))
+    click.echo(f"noted; {found.id} is {decided.replace('_', ' ')} once the monitor has read it")
+
+
+def _said(incident: Incident) -> str:
+    return over_line(incident) if incident.state == "resolved" else headline(incident)
+
+
+def _found(stores: Stores, incident: str) -> Incident:
+    found = IncidentBoard(stores.monitor).find(incident)
+    if found is None:
+        raise SettingsError(
+            f'there is no incident "{incident}" (any more); `evenkeel incidents list` shows those there are'
+        )
+    return found

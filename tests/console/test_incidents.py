@@ -1,0 +1,155 @@
+"""The pages about incidents: what happened, the worst trials whose control held, decisions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.console.incidents import worst_trials
+from evenkeel.core.incidents import DECIDED
+from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.notify import Contact, Writer
+from evenkeel.stores.audit_log import ActionLog
+from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, over
+
+WRITER = Writer({"support": Contact("@support-ml", "", "helm rollback support")})
+FIRST = "support: answers became fragile at 1 Jan 1970 00:16 UTC, after helpdesk-1 → helpdesk-2."
+"""Of the alert alone; reference prompts say that it began earlier."""
+HEADLINE = "support: answers became fragile at 1 Jan 1970 00:15 UTC, after helpdesk-1 → helpdesk-2."
+
+
+@pytest.fixture
+def served(make_scene, console_client):
+    """The console over events, with its log."""
+
+    def serve(*events, **sources):
+        scene = make_scene("quiet")
+        scene.store.history = list(events)
+        client = console_client(scene, writer=WRITER, **sources)
+        return client, scene
+
+    return serve
+
+
+def test_the_list_has_what_is_open_and_what_is_over(served):
+    """One entry an incident, however many alerts it has."""
+    client, _ = served(SPELLING, TONE, FOUND, BILLING, over(BILLING, reason="retired"))
+    page = client.get("/incidents").text
+    assert HEADLINE in page
+    assert page.count("/incidents/cafe") == 1
+    assert "3 alerts" in page
+    assert "billing: over after 16 min, the model no longer answers." in page
+
+
+def test_nothing_open_says_when_something_would_be(served):
+    """An empty page is no riddle."""
+    client, _ = served()
+    assert "No incident is open. One opens when alerts of a route are raised" in client.get("/incidents").text
+
+
+def test_the_page_says_what_happened_and_what_to_do(served):
+    """Sentence, figures, owner, rollback, alerts, buttons."""
+    client, _ = served(SPELLING, TONE, FOUND)
+    page = client.get("/incidents/cafe").text
+    for text in (HEADLINE, "42 points above noise (limit 10)", "Owner: @support-ml", "helm rollback support"):
+        assert text in page
+    for name in DECIDED:
+        assert f'value="{name}"' in page
+
+
+def test_what_is_over_has_no_buttons(served):
+    """And says how it ended."""
+    client, _ = served(SPELLING, over(SPELLING))
+    page = client.get("/incidents/cafe").text
+    assert "over after 16 min, the change was reversed (helpdesk-1 → helpdesk-2)." in page
+    assert FIRST in page
+    assert "Acknowledge" not in page
+
+
+def test_the_same_as_json(served):
+    """Listed, narrowed and one by one."""
+    client, _ = served(SPELLING, BILLING, over(BILLING))
+    found = client.get("/api/incidents").json()["incidents"]
+    assert {one["id"]: one["state"] for one in found} == {"cafe": "open", "beef": "resolved"}
+    assert [one["id"] for one in client.get("/api/incidents?state=open").json()["incidents"]] == ["cafe"]
+    assert [one["id"] for one in client.get("/api/incidents?route=billing").json()["incidents"]] == ["beef"]
+    one = client.get("/api/incidents/cafe").json()["incident"]
+    assert one["headline"] == FIRST
+    assert one["facts"] == ["42 points above noise (limit 10), 1 of 1 rewordings."]
+    assert client.get("/api/incidents/none").status_code == 404
+
+
+def test_a_decision_is_noted_in_the_log_and_on_record(served, documents):
+    """Who, what, why."""
+    actions = ActionLog(documents)
+    client, scene = served(SPELLING, actions=actions)
+    answer = client.post(
+        "/api/incidents/cafe", json={"decided": "rolled_back", "by": "ana", "note": "helm rollback"}
+    )
+    assert answer.json() == {"incident": "cafe", "decided": "rolled_back", "by": "ana"}
+    (decision,) = scene.log.notes
+    assert (decision.route, decision.decided, decision.note) == ("support", "rolled_back", "helm rollback")
+    (action,) = actions.latest(10)
+    assert (action.what, action.subject, action.detail) == (
+        "incident_decided", "cafe", "rolled back: helm rollback",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"decided": "solved", "by": "ana"}, "cannot be decided; choose one of"),
+        ({"decided": "accepted"}, "needs the name of who decides"),
+        ({"decided": "accepted", "by": "ana", "more": "x"}, "say what is decided"),
+        ({"decided": 3, "by": "ana"}, "say what is decided"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(served, said, why):
+    """Nothing is noted."""
+    client, scene = served(SPELLING)
+    answer = client.post("/api/incidents/cafe", json=said)
+    assert answer.status_code == 400
+    assert why in answer.text
+    assert scene.log.notes == []
+
+
+def test_another_site_decides_nothing(served):
+    """Neither by form nor by API."""
+    client, scene = served(SPELLING)
+    assert client.post("/incidents/cafe", data={"decided": "accepted", "by": "x"}).status_code == 403
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    said = {"decided": "accepted", "by": "x"}
+    assert client.post("/api/incidents/cafe", json=said, headers=elsewhere).status_code == 403
+    assert scene.log.notes == []
+
+
+def test_an_acknowledged_incident_names_who_is_on_it(served):
+    """On the list and on the page."""
+    client, _ = served(SPELLING, decided("acknowledged"))
+    assert "ana is on it" in client.get("/incidents").text
+    assert "acknowledged by ana" in client.get("/incidents/cafe").text
+
+
+def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make_scene, make_verdict):
+    """The lowest rating first; a trial whose control moved, too, is no example."""
+    scene = make_scene("quiet")
+    kinds = [(1, 3, "a"), (2, 3, "b"), (1, 1, "c"), (3, 3, "d"), (1, 3, "a"), (2, 3, "e")]
+    scene.log.verdicts = [
+        replace(
+            make_verdict(place)[0],
+            id=f"v{place}",
+            exchange_id=exchange,
+            route="support",
+            model="helpdesk-2",
+            perturbation="general.spelling",
+            rating=rating,
+            baseline_rating=control,
+            failure=None,
+        )
+        for place, (rating, control, exchange) in enumerate(kinds)
+    ]
+    (incident,) = incidents_of([replace(SPELLING, offset=6, run_trials=6)])
+    found = worst_trials(scene.log, incident)
+    assert found[0].exchange_id == "a"
+    assert {verdict.exchange_id for verdict in found} == {"a", "b", "e"}
