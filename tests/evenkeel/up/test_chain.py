@@ -105,6 +105,10 @@ class Chain:
         """Titles of the messages that evenkeel sent by itself."""
         return [message["title"] for message in list(self.messages) if "title" in message]
 
+    def posted(self):
+        """What the webhook got about incidents."""
+        return [one for one in list(self.messages) if one.get("schema") == "evenkeel.incident/1"]
+
     def firing(self):
         """Names of the alerts that fire in Prometheus."""
         alerts = httpx2.get(f"{self.watching}/api/v1/alerts").json()["data"]["alerts"]
@@ -175,12 +179,16 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     assert page.is_success
     assert alert["labels"]["perturbation"] in page.text
     assert chain.state_of(BREACH) == {("active", False)}
-    wait_for(lambda: any("default:" in title and "raised" in title for title in chain.notified()))
+    wait_for(lambda: any("default: answers became fragile" in title for title in chain.notified()))
     raised = [event for event in chain.running.get("/api/alerts")["events"] if event["kind"] == "raised"]
     assert {event["model"] for event in raised} == {"simulated-2"}
-    wait_for(
-        lambda: {one["id"] for one in list(chain.messages) if "id" in one} >= {one["id"] for one in raised}
-    )
+    (opened,) = wait_for(chain.posted)
+    assert (opened["phase"], opened["number"]) == ("opened", 1)
+    (incident,) = chain.running.get("/api/incidents")["incidents"]
+    assert opened["incident"]["id"] == incident["id"]
+    assert [(mark["before"], mark["after"]) for mark in incident["marks"] if mark["kind"] == "model"] == [
+        ("simulated-1", "simulated-2")
+    ]
     assert "ALERT" in chain.running.log.read_text()
 
     # 3. The judge breaks: its alert is told, the one on robustness is held back by it.
@@ -199,4 +207,7 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     chain.send_until(lambda: chain.running.metric("evenkeel_alert") == 0)
     wait_for(lambda: chain.told(BREACH, "resolved"))
     wait_for(lambda: BREACH not in chain.firing())
-    wait_for(lambda: any("default:" in title and "resolved" in title for title in chain.notified()))
+    wait_for(lambda: any("default: over after" in title for title in chain.notified()))
+    wait_for(lambda: [one["phase"] for one in chain.posted()][-1] == "resolved")
+    assert len(chain.posted()) <= 3
+    (incident,) = chain.running.get("/api/incidents?state=resolved")["incidents"]

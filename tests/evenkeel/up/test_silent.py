@@ -51,7 +51,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             "routes": [route],
             "changes": {"canary_hours": 0},
             "budget": {"tokens_per_day": None, "usd_per_day": None},
-            "alert": {"webhook": f"{url_of_receiver}hook"},
+            "alert": {"webhook": f"{url_of_receiver}hook", "notify_window_s": 1},
         }
         path.write_text(json.dumps(settings))
         with start("--config", str(path)) as running:
@@ -99,6 +99,9 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             assert "## A change that nobody announced" in shown
             assert "## Example 1: desk" in shown
 
-            wait_for(lambda: [one for one in list(messages) if one.get("change") == report["id"]])
-            raised = [one for one in list(messages) if one.get("kind") == "raised"]
-            assert [(one["change"], one["measure"]) for one in raised] == [(report["id"], "references")]
+            sent = wait_for(lambda: [one for one in list(messages) if one.get("schema")])
+            assert [(one["phase"], one["incident"]["id"]) for one in sent] == [("opened", report["id"])]
+            assert sent[0]["headline"].startswith("desk: answers are different at ")
+            assert [one["measure"] for one in sent[0]["incident"]["alerts"]] == ["references"]
+            (incident,) = running.get("/api/incidents")["incidents"]
+            assert (incident["id"], incident["effect"]) == (report["id"], "different")
