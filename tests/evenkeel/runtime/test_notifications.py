@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.exchange import Lag
 from evenkeel.llm.limits import Breaker
-from evenkeel.monitor.notify import Message
+from evenkeel.monitor.notify import Message, Writer
 from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
-from evenkeel.runtime.notifications import LateSender, Troubles, channels
+from evenkeel.runtime.notifications import LateSink, Troubles, channels
 from evenkeel.settings import Settings, SettingsError
 
 
@@ -104,10 +104,10 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     """What is found wrong later is told, once."""
     monkeypatch.delenv("CHAT", raising=False)
     said = []
-    assert channels(asking_for("CHAT"), tuple, said.append, lambda: 0.0) == []
+    assert channels(asking_for("CHAT"), None, Writer(), tuple, said.append, lambda: 0.0) == []
     (line,) = said
     assert line == (
-        "[evenkeel] no notifications: the variable CHAT is empty; it must hold the address of a service; "
+        "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a service; "
         "everything else goes on"
     )
 
@@ -119,15 +119,39 @@ def test_every_variable_is_a_channel_of_its_own(monkeypatch):
     monkeypatch.setenv("PAGER", "json://127.0.0.1:9/b")
     asked = asking_for("CHAT", "PAGER")
     assert list(addresses(asked)) == ["CHAT", "PAGER"]
-    assert len(channels(asked, tuple, [].append, lambda: 0.0)) == 2
+    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 2
+
+
+def test_every_service_that_is_set_is_a_channel(monkeypatch):
+    """Webhook, Slack, Teams and PagerDuty, each with what is in its variable."""
+    for name in ("SECRET", "TOKEN", "TEAMS", "PAGER"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/x")
+    alert = {
+        "webhook": "http://127.0.0.1:9/hook",
+        "webhook_secret_env": "SECRET",
+        "slack_token_env": "TOKEN",
+        "slack_channel": "#llm",
+        "teams_url_env": "TEAMS",
+        "pagerduty_key_env": "PAGER",
+    }
+    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert=alert)
+    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 4
+
+
+def test_an_empty_key_is_found_before_the_start(monkeypatch):
+    """One line that names the setting and the variable."""
+    monkeypatch.delenv("TEAMS", raising=False)
+    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert={"teams_url_env": "TEAMS"})
+    with pytest.raises(SettingsError, match=r"evenkeel\.yaml: alert: the variable TEAMS is empty"):
+        check(asked, "evenkeel.yaml")
 
 
 def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
     """The message stays undelivered, the log says why, and the address is not in it."""
     pytest.importorskip("apprise")
     said = []
-    sender = LateSender("CHAT", "secret-word", said.append)
-    assert not sender.send(Message("Title", "Body", good=False))
+    sink = LateSink("CHAT", "secret-word", said.append)
+    assert not sink.tell(Message("Title", "Body", good=False))
     assert said == ["[evenkeel] CHAT holds no address that apprise knows"]
 
 
