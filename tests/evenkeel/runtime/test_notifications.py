@@ -107,8 +107,8 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     assert channels(asking_for("CHAT"), None, Writer(), tuple, said.append, lambda: 0.0) == []
     (line,) = said
     assert line == (
-        "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a service; "
-        "everything else goes on"
+        "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a "
+        "service; everything else goes on"
     )
 
 
