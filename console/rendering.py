@@ -93,6 +93,10 @@ class Page(SimpleNamespace):
         super().__init__(title=title, alert=alert, announcement=announcement, **values)
 
 
+_PLACES: Final = {"/alerts": "/incidents"}
+"""Pages that belong to another one of the navigation."""
+
+
 def live_handlers(
     path: str,
     template: str,
@@ -115,7 +119,7 @@ def live_handlers(
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.scope["query_string"].decode("latin-1")
         source = f"/fragments{_raw_path(request)}{'?' * bool(query)}{query}"
-        here = f"/{path.split('/')[1]}"
+        here = _PLACES.get(path, f"/{path.split('/')[1]}")
         return renderer.response("live.html", page=view(request), fragment=template, source=source, here=here)
 
     @get(f"/fragments{path}", sync_to_thread=True, needs=needs)

@@ -101,7 +101,7 @@ class Incident:
     @classmethod
     def opened(cls, event: AlertEvent) -> Incident:
         """The incident that an event opens; `take` it as well."""
-        return cls(event.incident or event.id, event.at, event.change, event.marks)
+        return cls(event.incident, event.at, event.change, event.marks)
 
     def take(self, event: AlertEvent) -> None:
         """Take the next event, in their order."""
@@ -233,7 +233,9 @@ def incidents_of(events: Iterable[AlertEvent]) -> list[Incident]:
     """
     found: dict[str, Incident] = {}
     for event in events:
-        name = event.incident or event.id
+        name = event.incident
+        if not name:
+            continue  # of before there were incidents
         known = found.get(name)
         if known is None:
             if event.what == "incident" or event.kind != "raised":

@@ -87,7 +87,9 @@ class SqliteMonitorStore:
                 parts.items(),
             )
             connection.executemany(
-                "INSERT OR IGNORE INTO alert_events (id, body) VALUES (?, ?)",
+                # Folded again, an event may say more than a former version of the program did.
+                "INSERT INTO alert_events (id, body) VALUES (?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET body = excluded.body",
                 [(event.id, event.to_json()) for event in events],
             )
             if events:

@@ -127,8 +127,9 @@ def _walk(chromium, address, scene, faults):
     page.clock.run_for(3200)
     expect(page.locator(".cell-list .tag.bad")).to_have_count(0)
     assert before > 0
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Alerts").click()
-    expect(page.get_by_role("link", name="Alerts", exact=True)).to_have_attribute("aria-current", "page")
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Incidents").click()
+    page.get_by_role("link", name="alerts of all rewordings").click()
+    expect(page.get_by_role("link", name="Incidents", exact=True)).to_have_attribute("aria-current", "page")
     page.get_by_role("link", name="What to do").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Evenkeel")
     page.goto(f"{address}/pipeline")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
+from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.monitor_state import Sent
 from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
@@ -42,6 +45,28 @@ def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
     assert monitor_store.parts() == {"z": b"\xff"}
     assert monitor_store.load() == (b"d", 4)
     assert [one.id for one in monitor_store.events(10)] == ["a1"]
+
+
+def test_what_a_channel_has_sent_is_remembered(monitor_store):
+    """By incident and channel, the latest of each."""
+    assert monitor_store.sent("i1", "chat") is None
+    first, later = Sent(1, "opened", "fragile", 1, "11.5"), Sent(2, "resolved", "fragile", 2, "11.5")
+    monitor_store.put_sent("i1", "chat", first)
+    monitor_store.put_sent("i2", "chat", first)
+    monitor_store.put_sent("i1", "chat", later)
+    assert monitor_store.sent("i1", "chat") == later
+    assert monitor_store.sent("i2", "chat") == first
+    assert monitor_store.sent("i1", "pager") is None
+
+
+def test_an_event_that_is_folded_again_says_what_it_says_now(monitor_store):
+    """It is delivered once all the same."""
+    monitor_store.commit(b"a", 1, [event(1)], [])
+    monitor_store.mark_delivered("a1")
+    again = replace(event(1), incident="i1", marks=(ChangeMark("model", "a", "b", 1.0, 2),))
+    monitor_store.commit(b"b", 2, [again], [])
+    assert monitor_store.events(10) == [again]
+    assert monitor_store.undelivered(10) == []
 
 
 def test_a_commit_that_fails_changes_nothing(database):

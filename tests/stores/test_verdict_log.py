@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.incidents import Decision
 from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
@@ -17,6 +18,7 @@ from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import (
     ANYTHING,
+    LoggedDecision,
     LoggedLabel,
     LoggedSighting,
     LoggedVerdict,
@@ -361,3 +363,15 @@ def test_evidence_has_a_time_to_live(store):
     log = RedisVerdictLog(store, evidence_s=100)
     log.append(verdict(1), EVIDENCE)
     assert 0 < store.client.pttl(store.key("main", f"evidence:{verdict(1).id}")) <= 100_000
+
+
+def test_a_decision_is_an_entry_that_is_kept_for_good(log):
+    """With every text that a person may write; who reads verdicts and approvals sees none of it."""
+    log.append(verdict(1), EVIDENCE)
+    said = Decision.of("i1", "rolled_back", route="chat", by="ann\ud800", at=5.0, note='{"a": "\x00 ☂"}')
+    assert log.note(said)
+    assert not log.note(said)
+    *_, logged = log.entries_after(0, 10)
+    assert logged == LoggedDecision(logged.offset, said)
+    assert len(log.read_after(0, 10)) == 1
+    assert log.approvals() == []

@@ -12,7 +12,7 @@ for _ = 1, tonumber(ARGV[8]) do
   at = at + 2
 end
 for _ = 1, tonumber(ARGV[9]) do
-  if redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) == 1 then
+  if redis.call('HSET', KEYS[3], ARGV[at], ARGV[at + 1]) == 1 then
     redis.call('RPUSH', KEYS[4], ARGV[at])
     redis.call('RPUSH', KEYS[5], ARGV[at])
   end
