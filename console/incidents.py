@@ -13,7 +13,6 @@ from evenkeel.console.access import (
     Recorder,
     form_token,
     json_only,
-    needs,
     own_pages_only,
     signed,
     visitor_of,
@@ -143,7 +142,7 @@ def incident_handlers(
         evidence = readable_evidence(sources.log, verdict.id)
         return TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def page() -> Response[bytes]:
         lines = [IncidentLine.of(incident) for incident in board.all()]
         return renderer.response(
@@ -153,7 +152,7 @@ def incident_handlers(
             shown=_SHOWN,
         )
 
-    @get("/{incident:str}", sync_to_thread=True)
+    @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def one(request: AnyRequest, incident: PathText, decided: QueryText = None) -> Response[bytes]:
         found = known(incident)
         over = found.state == "resolved"
@@ -170,13 +169,13 @@ def incident_handlers(
             visitor=visitor_of(request),
         )
 
-    @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def decided(request: AnyRequest, incident: PathText, data: Form) -> Response[bytes]:
         asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         decision = _decide(sources, request, known(incident), asked)
         return see_other(f"{links.incident_link(decision.incident)}?decided=1")
 
-    @get("/", sync_to_thread=True)
+    @get("/", sync_to_thread=True, needs="viewer")
     def listed(request: AnyRequest) -> Response[bytes]:
         """Newest first; `state` (open, acknowledged, resolved) and `route` narrow it."""
         state, route = (request.query_params.get(name) for name in ("state", "route"))
@@ -189,7 +188,7 @@ def incident_handlers(
             {"incidents": [{**one.to_json(), "headline": IncidentLine.of(one).said} for one in found]}
         )
 
-    @get("/{incident:str}", sync_to_thread=True)
+    @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
         """One incident with its facts, and the ids of its worst trials."""
         found = known(incident)
@@ -199,7 +198,7 @@ def incident_handlers(
         said = {"headline": notice.headline, "facts": list(notice.facts), "worst_trials": worst}
         return json_response({"incident": {**found.to_json(), **said}})
 
-    @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
+    @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:
         """`{"decided": "acknowledged", "note": "…"}`; takes effect once the monitor has read it."""
         decision = _decide(sources, request, known(incident), json_object(body))

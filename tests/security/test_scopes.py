@@ -23,7 +23,15 @@ from tests.security.desk import console_over
 LOCAL = "http://127.0.0.1:8101"
 ROLES = list(SCOPES)
 FOR_ADMINS = {"/actions", "/fragments/actions", "/api/actions", "/settings", "/fragments/settings"}
-FOR_APPROVERS = {"/goldens", "/api/goldens", "/baselines", "/references", "/api/references"}
+FOR_APPROVERS = {
+    "/api/incidents/{incident}",
+    "/incidents/{incident}",
+    "/goldens",
+    "/api/goldens",
+    "/baselines",
+    "/references",
+    "/api/references",
+}
 TOKENS = {
     "T_SCRAPE": "token-to-scrape-with",
     "T_READ": "token-to-read-with",
