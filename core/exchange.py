@@ -15,6 +15,10 @@ LOOP_GUARD_HEADER = b"x-evenkeel-replay"
 """Marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
 
 
+class ProcessorTimeError(Exception):
+    """An exchange took more processor time than it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One forwarded request and the answer the user got, as bytes on the wire carried them.

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.shadow.answer_traits import seen
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, api_path
@@ -30,7 +32,8 @@ from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Collection, Container, Mapping
+    from contextlib import AbstractContextManager
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
     from evenkeel.core.pair import Answer
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("evenkeel.worker")
+
+_PROCESSOR_TIME: Final = "processor_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class Worker:
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
         keep_reference: Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None = None,
+        bounded: Callable[[str], AbstractContextManager[None]] = lambda _id: nullcontext(),
         observer: ShadowObserver = NOBODY,
     ) -> None:
         """Wire the worker.
@@ -101,6 +107,8 @@ class Worker:
             keep: Archives an exchange that could be read; called in a thread, and never raises.
             keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
                 and what reads that one's answer; likewise.
+            bounded: Given the id of an exchange: ends the block with `ProcessorTimeError` if computing in it
+                takes too long.
             observer: Told of exchanges.
         """
         self._queue = queue
@@ -113,6 +121,7 @@ class Worker:
         self._hold = hold
         self._keep = keep
         self._keep_reference = keep_reference
+        self._bounded = bounded
         self._observer = observer
         self._held: dict[str, asyncio.Task[None]] = {}
 
@@ -131,6 +140,17 @@ class Worker:
                 task.cancel()
             await asyncio.to_thread(self._queue.release, unfinished)
             heartbeat.cancel()
+
+    async def take_up(self, over: Collection[str], others: Collection[str]) -> None:
+        """Go on where a worker was killed.
+
+        Args:
+            over: Exchanges that took too much processor time: they are given up. The supervisor counts them.
+            others: Held beside them: free again at once, as if they had not been delivered.
+        """
+        for exchange_id in over:
+            await asyncio.to_thread(self._queue.bury, exchange_id, _PROCESSOR_TIME)
+        await asyncio.to_thread(self._queue.release, others)
 
     async def drain(self) -> None:
         """Work until nothing is free to take and nothing is held."""
@@ -175,7 +195,11 @@ class Worker:
                 await self._give_up(exchange, lease.fault)
                 return
             with self._observer.exchange(exchange, lease.attempt) as report:
-                await self._try(lease, report)
+                try:
+                    with self._bounded(exchange.id):
+                        await self._try(lease, report)
+                except ProcessorTimeError:
+                    await self._bury(exchange, _PROCESSOR_TIME, report)
         except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
             log.exception("exchange %s failed; it will be tried again", exchange.id)
             self._tally.add("worker_errors", where="exchange")

@@ -124,10 +124,14 @@ class Process:
             return file.read().decode(errors="replace")
 
     def send(self, number: int) -> None:
-        """Send a signal, if it runs."""
-        if self.alive:
+        """Send a signal, if it runs; to a worker below its supervisor, too, which else goes on by itself."""
+        if not self.alive:
+            return
+        task = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        below = map(int, task.read_text().split()) if "worker" in self._command else ()
+        for pid in (self.pid, *below):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                os.kill(pid, number)
 
     def kill(self) -> None:
         """End it as a crash would."""

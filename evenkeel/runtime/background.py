@@ -26,6 +26,7 @@ from evenkeel.runtime.process import (
     threads,
 )
 from evenkeel.runtime.stores import RedisStores, SqliteStores
+from evenkeel.runtime.timesheet import Timesheet
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Host(NamedTuple):
     """Called once everything is served."""
     reloaded: Callable[[], Snapshot] | None = None
     """Says how reloads of the settings went; None = a supervisor does."""
+    sheet: int = -1
+    """Descriptor of the `Timesheet` that its supervisor watches."""
 
 
 def run(briefing: Briefing) -> None:
@@ -63,7 +66,8 @@ def run(briefing: Briefing) -> None:
         step_aside()
 
     async def supervised() -> None:
-        host = Host(briefing.source, briefing.open_sockets(), stop_on_signal(supervised=True))
+        stop = stop_on_signal(supervised=True)
+        host = Host(briefing.source, briefing.open_sockets(), stop, sheet=briefing.sheet)
         await serve(briefing.role, briefing.settings, host)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -97,7 +101,7 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
         else:
             from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
 
-            worker = await WorkerRole.set_up(settings, stores, instruments)
+            worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(host.sheet))
             bodies.append(partial(worker.keep_templates, stopping))
             if isinstance(stores, RedisStores):
                 bodies.append(partial(_sweep, stores.queue, stopping))
@@ -111,7 +115,7 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
                 publish_counters, stopping, host.source, lambda: nullcontext(counters), published
             )
             bodies.append(publish)
-        main = [worker.worker.run(host.stop)] if worker else []
+        main = [worker.run(host.stop)] if worker else []
         main += [monitor.respond(host.stop), monitor.ask(host.stop)] if monitor else []
         app = (lambda: monitor.app) if monitor else partial(probes, lambda: [published()], health.problems)
         with threads(stopping, bodies):
@@ -132,7 +136,8 @@ async def _opened(role: str, settings: Settings) -> Stores:
             await asyncio.to_thread(stores.archive.prune)
             await asyncio.to_thread(stores.verdicts.trim)
         return stores
-    shared = RedisStores(settings)
+    # What a worker that was killed had is in the name of the next one: that of their supervisor.
+    shared = RedisStores(settings, consumer=f"worker of {os.getppid()}" if role == "worker" else None)
     try:
         await asyncio.to_thread(shared.check)
         if role == "worker":

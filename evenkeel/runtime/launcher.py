@@ -19,7 +19,6 @@ import threading
 import time
 from contextlib import nullcontext
 from functools import cache, partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
 
 from evenkeel.core.version import VERSION
@@ -28,6 +27,7 @@ from evenkeel.runtime.process import new_event_loop, probes, publish_counters, s
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
 from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
+from evenkeel.runtime.timesheet import Timesheet
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import merge
 from evenkeel.stores.errors import StoreError
@@ -87,8 +87,10 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
             _supervise(start, _proxies(start), counters, probed=True)
     elif role == "proxy":
         _run(_proxy(start))
+    elif role == "worker":
+        _worker_alone(start)
     else:
-        _run(_alone(role, start))
+        _run(_monitor(start))
 
 
 class _Ports(NamedTuple):
@@ -180,24 +182,20 @@ async def _proxy(start: _Start) -> None:
             task.cancel()
 
 
-async def _alone(role: Literal["worker", "monitor"], start: _Start) -> None:
-    """A worker or a monitor, started again with every change of the settings."""
+async def _monitor(start: _Start) -> None:
+    """A monitor, started again with every change of the settings."""
     # Loaded on demand: a proxy stays small.
     from evenkeel.runtime import background  # noqa: PLC0415
     from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
 
     reloader = start.follower.reloader
-    # A worker's name is not used again: what a former one counted stays.
-    names = (f"worker.{int(time.time())}.{number}" for number in count())
 
     async def serve(settings: Settings, stop: asyncio.Event) -> None:
-        for problem in missing_keys(settings, role):
-            logging.getLogger(f"evenkeel.{role}").error("%s", problem)
-        source = next(names) if role == "worker" else role
+        for problem in missing_keys(settings, "monitor"):
+            logging.getLogger("evenkeel.monitor").error("%s", problem)
         sockets = [sock.dup() for sock in start.ports.admin]
-        await background.serve(
-            role, settings, background.Host(source, sockets, stop, start.ready, reloader.snapshot)
-        )
+        host = background.Host("monitor", sockets, stop, start.ready, reloader.snapshot)
+        await background.serve("monitor", settings, host)
 
     await renewed(serve, start.follower, stop_on_signal(supervised=False))
 
@@ -250,7 +248,7 @@ def _up(start: _Start) -> None:
     admin = (start.ports.admin[0].fileno(),)
     children = [
         *_proxies(start),
-        Child("worker", Briefing("worker", "", settings, ())),
+        _worker(settings),
         Child("monitor", Briefing("monitor", "", settings, admin)),
     ]
     with contextlib.ExitStack() as opened:
@@ -261,6 +259,22 @@ def _up(start: _Start) -> None:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
             counters, counted = folder.counters, folder.counted
         _supervise(start, children, counters, counted=counted, problems=_problems(settings))
+
+
+def _worker_alone(start: _Start) -> None:
+    """A worker under a supervisor of its own, which limits its computing and serves the admin port."""
+    # Loaded on demand: a proxy stays small.
+    from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
+
+    settings = start.settings
+    with _counters(settings, readable=True) as counters:
+        problems = missing_keys(settings, "worker")
+        _supervise(start, [_worker(settings)], counters, problems=problems, probed=True)
+
+
+def _worker(settings: Settings) -> Child:
+    """The worker's process."""
+    return Child("worker", Briefing("worker", "", settings, ()), sheet=Timesheet.blank())
 
 
 def _proxies(start: _Start) -> list[Child]:
@@ -292,7 +306,7 @@ def _supervise(
         counters: Where their counters meet, and the outcome of reloads is published.
         counted: What else the supervisor counts.
         problems: Logged after the banner.
-        probed: Whether the supervisor serves the admin port, for children that are data planes.
+        probed: Whether the supervisor serves the admin port, for children that are data planes or a worker.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -302,11 +316,12 @@ def _supervise(
         for problem in problems:
             log.error("%s", problem)
 
+    supervisor = Supervisor(children, ended=counters.retire)
+
     def published() -> Snapshot:
-        return merge([follower.reloader.snapshot(), counted()])
+        return merge([follower.reloader.snapshot(), supervisor.snapshot(), counted()])
 
     async def supervise() -> None:
-        supervisor = Supervisor(children, ended=counters.retire)
 
         def apply(settings: Settings) -> None:
             supervisor.renew(settings)
@@ -317,7 +332,8 @@ def _supervise(
         stopping = threading.Event()
         publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
         sockets = start.ports.admin if probed else []
-        async with served(partial(probes, counters.read), start.settings, sockets):
+        app = partial(probes, counters.read, partial(_unready, counters))
+        async with served(app, start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:
                 with threads(stopping, [publish]):
@@ -326,6 +342,12 @@ def _supervise(
                 await _cancelled(following)
 
     asyncio.run(supervise())
+
+
+def _unready(counters: CounterStore) -> dict[str, str]:
+    """What keeps the children from working, as far as their gauges say it."""
+    judge = [value for found in counters.read() for name, _, value in found["gauges"] if name == "judge_up"]
+    return {"judge": "the judge cannot be used; the log says why"} if judge and not all(judge) else {}
 
 
 def _problems(settings: Settings) -> list[str]:

@@ -254,11 +254,12 @@ class SqliteStores(DocumentStores):
 class RedisStores(DocumentStores):
     """All stores, in the Redis that the settings name."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, consumer: str | None = None) -> None:
         """Connects when something is first used.
 
         Args:
             settings: `redis`, the limits, and which monitor this is.
+            consumer: Names the worker on this machine that takes exchanges; None = a name of its own.
 
         Raises:
             SettingsError: they name no Redis.
@@ -269,6 +270,7 @@ class RedisStores(DocumentStores):
 
         super().__init__(settings)
         self._redis = settings.redis
+        self._consumer = consumer
         self._store = _connection(settings.redis)
         self.documents = RedisDocuments(self._store)
 
@@ -293,6 +295,7 @@ class RedisStores(DocumentStores):
             max_bytes=round(self._redis.megabytes * 1e6),
             kept_s=self._redis.exchange_hours * _SECONDS_PER_HOUR,
             patience_s=self._redis.patience_s,
+            consumer=f"{socket.gethostname()}:{self._consumer}" if self._consumer else None,
         )
 
     @cached_property

@@ -27,9 +27,13 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.errors import UserError
 from evenkeel.settings import Settings
+from evenkeel.stores.counters import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from evenkeel.runtime.timesheet import Timesheet
+    from evenkeel.stores.counters import Snapshot
 
 
 log = logging.getLogger("evenkeel.runtime.supervisor")
@@ -40,6 +44,7 @@ _LONGEST_PAUSE_S = 10.0
 _STABLE_AFTER_S = 10.0
 """A child that lived this long starts again at once, without the pause of one that keeps dying."""
 _STOP_GRACE_S = 25.0
+_WATCH_S = 0.5
 
 
 class ListenError(UserError):
@@ -102,6 +107,14 @@ class Child:
     follows: bool = False
     """Whether it takes new settings while it runs. One that does not finishes what it holds and is started
     again with them."""
+    sheet: Timesheet | None = None
+    """Where it notes for which exchanges it computes, if it does for any."""
+
+    @property
+    def inherited(self) -> list[int]:
+        """File descriptors that it shares with the supervisor."""
+        shared = -1 if self.sheet is None else self.sheet.descriptor
+        return [one for one in (*self.briefing.sockets, shared) if one >= 0]
 
 
 class Supervisor:
@@ -114,6 +127,9 @@ class Supervisor:
         """Those that came after the start."""
         self._leaving: set[asyncio.subprocess.Process] = set()
         """Asked to end for new settings."""
+        self._over: set[asyncio.subprocess.Process] = set()
+        """Killed because an exchange took too much processor time."""
+        self._tally = Tally()
         self._ended = ended
         self._stopping = asyncio.Event()
         self._processes: dict[str, asyncio.subprocess.Process] = {}
@@ -124,6 +140,10 @@ class Supervisor:
         for process in self._processes.values():
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
+
+    def snapshot(self) -> Snapshot:
+        """Exchanges that were given up with their worker."""
+        return self._tally.snapshot()
 
     def renew(self, settings: Settings) -> None:
         """Give all children other settings; in the event loop's thread."""
@@ -161,7 +181,9 @@ class Supervisor:
             started = time.monotonic()
             process = await self._start(child, source)
             log.info("%s started (pid %d)", child.name, process.pid)
+            watching = asyncio.create_task(self._watch(child, process))
             code = await self._finish(process)
+            watching.cancel()
             await self._retire(source)
             if self._stopping.is_set():
                 return
@@ -169,12 +191,39 @@ class Supervisor:
                 self._leaving.discard(process)
                 log.info("%s has finished; starting it with the new settings", child.name)
                 continue
+            if process in self._over:
+                # At once, however often: the exchange is given up, so the next one gets its turn.
+                self._over.discard(process)
+                continue
             if time.monotonic() - started > _STABLE_AFTER_S:
                 pause_s = _FIRST_PAUSE_S
             log.error("%s ended (%s); starting it again in %.1f s", child.name, _reason(code), pause_s)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
             pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
+
+    async def _watch(self, child: Child, process: asyncio.subprocess.Process) -> None:
+        """Kill a process in which an exchange takes too much processor time."""
+        while child.sheet is not None:
+            await asyncio.sleep(_WATCH_S)
+            over = child.sheet.over(process.pid)
+            if not over:
+                continue
+            _kill(process)
+            child.sheet.mark(over)
+            named = [exchange_id for exchange_id in over if exchange_id]
+            if not named:
+                log.error("%s hangs: its event loop has computed for longer than an exchange may", child.name)
+                return
+            self._over.add(process)
+            # Here, and not by the next worker: that one may not live long enough to publish it.
+            self._tally.add("exchanges_dead", len(named), reason="processor_time")
+            log.error(
+                "%s took too much processor time for exchange %s, which is given up; starting it again",
+                child.name,
+                ", ".join(named),
+            )
+            return
 
     async def _start(self, child: Child, source: str) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
@@ -184,12 +233,13 @@ class Supervisor:
             "child",
             child.name,
             stdin=asyncio.subprocess.PIPE,
-            pass_fds=child.briefing.sockets,
+            pass_fds=child.inherited,
             start_new_session=True,  # Ctrl-C reaches the supervisor, which stops children in order
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         self._processes[child.name] = process
-        self._brief(process, replace(child.briefing, source=source))
+        sheet = child.sheet.descriptor if child.sheet else -1
+        self._brief(process, replace(child.briefing, source=source, sheet=sheet))
         assert process.stdin is not None
         with contextlib.suppress(ConnectionError):
             await process.stdin.drain()
@@ -240,6 +290,8 @@ class Briefing:
     settings: Settings
     sockets: tuple[int, ...]
     """File descriptors of listening sockets."""
+    sheet: int = -1
+    """File descriptor of the `Timesheet`."""
 
     def to_line(self) -> bytes:
         """One line of JSON."""
@@ -252,6 +304,7 @@ class Briefing:
             "source": self.source,
             "settings": settings,
             "sockets": self.sockets,
+            "sheet": self.sheet,
         }
         return json.dumps(fields).encode() + b"\n"
 
@@ -264,6 +317,7 @@ class Briefing:
             fields["source"],
             Settings(**fields["settings"]),
             tuple(fields["sockets"]),
+            fields["sheet"],
         )
 
     def open_sockets(self) -> list[socket.socket]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx2
 
@@ -55,8 +56,14 @@ class Role:
             self.process.wait()
             raise
 
+    def send(self, number):
+        """Send a signal to all processes of the role: a worker is below a supervisor of its own."""
+        below = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for pid in (self.process.pid, *map(int, below)):
+            os.kill(pid, number)
+
     def kill(self):
-        self.process.kill()
+        self.send(signal.SIGKILL)
         self.process.wait()
 
 
@@ -68,7 +75,7 @@ def stopping(roles):
     finally:
         left = [role for role in roles if role.process.poll() is None]
         for role in left:
-            role.process.send_signal(signal.SIGCONT)
+            role.send(signal.SIGCONT)
         for role in left:
             role.process.send_signal(signal.SIGTERM)
         # Asked once: a second signal would meet an interpreter that has taken its handlers down.

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from evenkeel.runtime import replays
 from evenkeel.runtime.changes import stamp_of
+from evenkeel.runtime.process import attend
 from evenkeel.runtime.roles.needs import NeedsReader
+from evenkeel.runtime.timesheet import Deadline
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
+    from evenkeel.runtime.timesheet import Timesheet
     from evenkeel.settings import Settings
     from evenkeel.shadow.rewriter import Rewriter
 
@@ -28,20 +31,26 @@ if TYPE_CHECKING:
 class WorkerRole:
     """The worker of a process, and what runs beside it."""
 
-    worker: Worker
     keep_templates: Callable[[threading.Event], None]
     """Body of a thread."""
+    _worker: Worker
     _rewriter: Rewriter | None
+    _sheet: Timesheet
+    _deadline: Deadline
 
     @classmethod
-    async def set_up(cls, settings: Settings, stores: Stores, instruments: Instruments) -> WorkerRole:
+    async def set_up(
+        cls, settings: Settings, stores: Stores, instruments: Instruments, sheet: Timesheet
+    ) -> WorkerRole:
         """Wire it.
 
         Args:
             settings: Routes, rewriter, what is archived.
             stores: Where exchanges come from and verdicts go.
             instruments: Ask and rate.
+            sheet: Watched by the supervisor.
         """
+        deadline = Deadline(sheet, settings.shadow.processor_s)
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(
             settings,
@@ -76,9 +85,18 @@ class WorkerRole:
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
             keep_reference=replays.reference_keeper(settings, stores.references, tally),
+            bounded=deadline,
             observer=spans.observer,
         )
-        return cls(worker, partial(templates.run, reader), rewriter)
+        return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set. What the worker before could not finish is given up first."""
+        left = self._sheet.left()
+        if left.over:
+            await self._worker.take_up(*left)
+        self._sheet.clear()
+        await attend(self._worker.run(stop), self._deadline.tick())
 
     async def close(self) -> None:
         """Close the rewriter's connections."""

@@ -110,8 +110,8 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
     roles = list(workers)
     with stopping(roles):
         for worker in workers:
-            worker.find("(queue) +redis")
-            worker.process.send_signal(signal.SIGSTOP)
+            worker.find(r"worker started \(pid (\d+)")
+            worker.send(signal.SIGSTOP)
         proxies = [Role(tmp_path, "proxy", shared) for _ in range(2)]
         roles += proxies
         for place, proxy in enumerate(proxies):
@@ -122,7 +122,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         roles += watching
         monitors = [role.find(r"console +(http://\S+?)/\n") for role in watching]
         for worker in workers:
-            worker.process.send_signal(signal.SIGCONT)
+            worker.send(signal.SIGCONT)
         verdicts = RedisVerdictLog(store)
         queue = RedisExchangeQueue(store, time.time)
         wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
@@ -192,8 +192,8 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
     proxy, first, second = (Role(tmp_path, role, shared) for role in ("proxy", "worker", "worker"))
     with stopping([proxy, second]):
         for worker in (first, second):
-            worker.find("(queue) +redis")
-        second.process.send_signal(signal.SIGSTOP)
+            worker.find(r"worker started \(pid (\d+)")
+        second.send(signal.SIGSTOP)
         ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
         log, queue = RedisVerdictLog(store), RedisExchangeQueue(store, time.time)
         wait_for(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
@@ -202,7 +202,7 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
         before = {found.verdict.id for found in log.read_after(0, 1000)}
         assert held > 0
         assert len(before) < 24 * 4
-        second.process.send_signal(signal.SIGCONT)
+        second.send(signal.SIGCONT)
         wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
     logged = [found.verdict for found in log.read_after(0, 1000)]
     assert len(logged) == len({verdict.id for verdict in logged}) == 24 * 4

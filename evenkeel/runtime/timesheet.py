@@ -1,0 +1,250 @@
+"""The processor time that an exchange may take, watched from another process.
+
+A regular expression that does not come back holds the interpreter, so nothing in its own process can end
+it. A worker therefore notes in memory shared with its supervisor which of its threads computes for which
+exchange, and up to which processor time. The supervisor compares that with what the kernel counts for the
+threads (`/proc`), kills the worker if one is over, and marks the exchange; the next worker gives that one
+up, and takes up the others where they were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import mmap
+import os
+import resource
+import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evenkeel.core.exchange import ProcessorTimeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+_ROWS: Final = 128
+"""Of each table; a worker holds 16 exchanges and has up to 33 threads."""
+_WORK: Final = struct.Struct("<qd48s")
+"""A thread at work: its id for the kernel (0: at rest), its last processor second, the exchange."""
+_HELD: Final = struct.Struct("<q48s")
+"""An exchange that a worker holds: 1 while it does, 2 if it was over, else 0; its id."""
+_HELD_FROM: Final = _ROWS * _WORK.size
+_BYTES: Final = _HELD_FROM + _ROWS * _HELD.size
+_THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
+"""As many as `asyncio` takes."""
+_TICK_S: Final = 1.0
+_SPARE_S: Final = 10.0
+_GRACE_S: Final = 1.0
+"""For threads of an exchange that is being given up."""
+_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Left(NamedTuple):
+    """What a worker that was killed has left, by exchange id."""
+
+    over: list[str]
+    """Took more processor time than they may."""
+    others: list[str]
+    """Were held beside those."""
+
+
+class Timesheet:
+    """The shared memory. Whoever makes it hands the descriptor to its child."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Map a sheet that `blank` made, here or in the parent."""
+        self.descriptor = descriptor
+        if descriptor >= 0:
+            os.truncate(descriptor, _BYTES)
+        self._memory = mmap.mmap(descriptor, _BYTES)
+
+    @classmethod
+    def blank(cls) -> Timesheet:
+        """An empty sheet. Where the kernel cannot share it (other than Linux), nobody is killed."""
+        return cls(os.memfd_create("timesheet") if hasattr(os, "memfd_create") else -1)
+
+    def begin(self, row: int, until_s: float, exchange_id: str) -> None:
+        """Note that the calling thread computes for an exchange up to a second of its processor time."""
+        self.end(row)  # The thread's id is written last: until then nobody reads the rest.
+        _WORK.pack_into(self._memory, row * _WORK.size, 0, until_s, exchange_id.encode()[:48])
+        struct.pack_into("<q", self._memory, row * _WORK.size, threading.get_native_id())
+
+    def end(self, row: int) -> None:
+        """Note that the thread of a row is at rest."""
+        struct.pack_into("<q", self._memory, row * _WORK.size, 0)
+
+    def hold(self, exchange_id: str) -> int:
+        """Note that the worker holds an exchange; returns the row."""
+        rows = range(_HELD_FROM, _BYTES, _HELD.size)
+        row = next(at for at in rows if struct.unpack_from("<q", self._memory, at) == (0,))
+        _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
+        return row
+
+    def let_go(self, row: int) -> None:
+        """Note that the exchange of a row is no longer held."""
+        struct.pack_into("<q", self._memory, row, 0)
+
+    def over(self, pid: int) -> list[str]:
+        """The exchanges for which threads of a process have computed longer than they may.
+
+        A thread that computes for no exchange in particular has the id "".
+        """
+        first, then = self._late(pid), self._late(pid)
+        # Read twice: a row may have been written in between.
+        return [exchange_id for row, exchange_id in then.items() if first.get(row) == exchange_id]
+
+    def _late(self, pid: int) -> dict[int, str]:
+        rows = enumerate(_WORK.iter_unpack(self._memory[:_HELD_FROM]))
+        return {
+            row: id_.rstrip(b"\0").decode()
+            for row, (thread, until_s, id_) in rows
+            if thread and _processor_s(pid, thread) > until_s
+        }
+
+    def mark(self, exchange_ids: list[str]) -> None:
+        """Mark exchanges of a worker that has been killed as over."""
+        for row in range(_HELD_FROM, _BYTES, _HELD.size):
+            held, id_ = _HELD.unpack_from(self._memory, row)
+            if held and id_.rstrip(b"\0").decode() in exchange_ids:
+                struct.pack_into("<q", self._memory, row, 2)
+
+    def left(self) -> Left:
+        """What the process before this one has left."""
+        rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:]))
+        over, others = ([id_.rstrip(b"\0").decode() for was, id_ in rows if was == mark] for mark in (2, 1))
+        return Left(over, others)
+
+    def clear(self) -> None:
+        """Empty it."""
+        self._memory[:] = bytes(_BYTES)
+
+
+def _processor_s(pid: int, thread: int) -> float:
+    """Processor seconds of a thread; less than any limit if it has ended, or where there is no `/proc`."""
+    try:
+        stat = Path(f"/proc/{pid}/task/{thread}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return -inf
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / _TICKS_PER_S
+
+
+@dataclass(slots=True)
+class _Account:
+    """What an exchange has used."""
+
+    exchange_id: str
+    cancel: Callable[[], object]
+    spent_s: float = 0.0
+    over: bool = False
+
+
+_ACCOUNT: Final[ContextVar[_Account | None]] = ContextVar("account", default=None)
+
+
+class Deadline:
+    """Bounds the processor time of each exchange in this process; to be used in its event loop."""
+
+    def __init__(self, sheet: Timesheet, limit_s: float) -> None:
+        """From here on threads of the loop's default executor are watched.
+
+        Args:
+            sheet: Shared with the supervisor.
+            limit_s: Processor time of an exchange, all its threads together.
+        """
+        self._sheet = sheet
+        self._limit_s = limit_s
+        self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(_Executor(sheet, self._computed))
+
+    @contextlib.contextmanager
+    def __call__(self, exchange_id: str) -> Iterator[None]:
+        """Bound what is computed for an exchange while the block runs, in a task of its own.
+
+        Raises: ProcessorTimeError if it was too much.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        account = _Account(exchange_id, task.cancel)
+        row = self._sheet.hold(exchange_id)
+        token = _ACCOUNT.set(account)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if account.over and task.uncancel() == 0:
+                raise ProcessorTimeError from None
+            raise
+        finally:
+            _ACCOUNT.reset(token)
+            self._sheet.let_go(row)
+
+    async def tick(self) -> None:
+        """Note again and again that the event loop turns; a loop that does not is killed as well.
+
+        By the kernel, should the supervisor be gone or unable to look.
+        """
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        while True:
+            self._sheet.begin(0, time.thread_time() + self._limit_s, "")
+            soft = int(time.process_time() + 2 * self._limit_s + _SPARE_S)
+            if hard == resource.RLIM_INFINITY or soft < hard:
+                resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+            await asyncio.sleep(_TICK_S)
+
+    def _computed(self, account: _Account, seconds: float) -> float:
+        """Book what a thread has computed; returns how long the next one may.
+
+        Called with 0 before a thread begins.
+        """
+        with self._lock:
+            account.spent_s += seconds
+            left_s = self._limit_s - account.spent_s
+            late = left_s < 0 and not account.over
+            account.over |= late
+        if late:
+            # In slices, each short enough: the exchange is given up without ending the process.
+            with contextlib.suppress(RuntimeError):  # The loop has ended.
+                self._loop.call_soon_threadsafe(account.cancel)
+        return max(_GRACE_S, left_s)
+
+
+class _Executor(ThreadPoolExecutor):
+    """Threads that note for which exchange they compute."""
+
+    def __init__(self, sheet: Timesheet, computed: Callable[[_Account, float], float]) -> None:
+        super().__init__(_THREADS, thread_name_prefix="worker")
+        self._sheet = sheet
+        self._computed = computed
+        self._rows = itertools.count(1)  # The first is the event loop's.
+        self._local = threading.local()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As `ThreadPoolExecutor`, in the name of the exchange of the caller."""
+        account = _ACCOUNT.get()
+        if account is None:
+            return super().submit(function, *args, **kwargs)
+        return super().submit(self._watched, account, function, args, kwargs)
+
+    def _watched(
+        self, account: _Account, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        row = getattr(self._local, "row", None)
+        if row is None:
+            row = self._local.row = next(self._rows)
+        begun_s = time.thread_time()
+        self._sheet.begin(row, begun_s + self._computed(account, 0.0), account.exchange_id)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._sheet.end(row)
+            self._computed(account, time.thread_time() - begun_s)

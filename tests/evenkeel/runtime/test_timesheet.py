@@ -1,0 +1,119 @@
+"""The processor time of exchanges: noted by the worker, read by its supervisor, bounded in either."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from evenkeel.core.exchange import ProcessorTimeError
+from evenkeel.runtime.timesheet import Deadline, Left, Timesheet
+
+PAST_S, LATER_S = -1.0, 1e9
+
+
+@pytest.fixture
+def sheet():
+    """An empty one."""
+    return Timesheet.blank()
+
+
+def compute(seconds):
+    """Use processor time, and nothing else."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_a_thread_is_over_once_it_has_computed_longer_than_it_may(sheet):
+    """Its own processor time counts; at rest it is never over."""
+    sheet.begin(1, PAST_S, "late")
+    sheet.begin(2, LATER_S, "early")
+    assert sheet.over(os.getpid()) == ["late"]
+    sheet.end(1)
+    assert sheet.over(os.getpid()) == []
+
+
+def test_threads_of_a_process_that_is_gone_are_not_over(sheet):
+    """Nor those of one that never was."""
+    sheet.begin(1, PAST_S, "late")
+    assert sheet.over(2**22 + 1) == []
+
+
+def test_another_process_reads_what_is_noted(sheet):
+    """As the supervisor does, through the descriptor that both have."""
+    sheet.begin(1, PAST_S, "late")
+    script = (
+        "import sys; from evenkeel.runtime.timesheet import Timesheet;"
+        "sheet = Timesheet(int(sys.argv[1])); print(sheet.over(int(sys.argv[2])))"
+    )
+    seen = subprocess.run(
+        [sys.executable, "-c", script, str(sheet.descriptor), str(os.getpid())],
+        pass_fds=[sheet.descriptor],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert seen.stdout == "['late']\n"
+
+
+def test_the_next_worker_learns_what_was_over_and_what_was_held_beside(sheet):
+    """What was let go is neither; an id that nobody holds marks nothing."""
+    sheet.hold("one")
+    sheet.let_go(sheet.hold("two"))
+    sheet.hold("three")
+    sheet.mark(["three", "", "four"])
+    assert sheet.left() == Left(["three"], ["one"])
+    sheet.clear()
+    assert sheet.left() == Left([], [])
+
+
+def bounded(sheet, work, limit_s=0.05):
+    """Do work for an exchange under a deadline; returns what came of it."""
+
+    async def run():
+        deadline = Deadline(sheet, limit_s)
+        with deadline("slow"):
+            return await work()
+
+    return asyncio.run(run())
+
+
+def test_an_exchange_may_not_take_too_much_in_slices(sheet):
+    """However short each of them is; those of tasks that it started count."""
+
+    async def slices():
+        while True:
+            await asyncio.gather(*(asyncio.to_thread(compute, 0.01) for _ in range(2)))
+
+    with pytest.raises(ProcessorTimeError):
+        bounded(sheet, slices)
+    assert sheet.left() == Left([], [])
+
+
+def test_what_others_compute_is_not_counted(sheet):
+    """Nor what is waited for."""
+
+    async def quick():
+        other = threading.Thread(target=compute, args=(0.1,))
+        other.start()
+        await asyncio.to_thread(other.join)
+        return "done"
+
+    assert bounded(sheet, quick) == "done"
+
+
+def test_an_exchange_that_is_cancelled_from_outside_is_not_over(sheet):
+    """As at a shutdown."""
+
+    async def cancelled():
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    with pytest.raises(asyncio.CancelledError):
+        bounded(sheet, cancelled)
