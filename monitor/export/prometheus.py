@@ -513,7 +513,7 @@ class _Template:
     def line(self, labels: Sequence[str], value: float) -> bytes:
         """One sample."""
         written = [_escaped(labels[place]) for place in self._order]
-        return (self._line % (*written, floatToGoString(value))).encode()  # type: ignore[no-untyped-call]
+        return (self._line % (*written, floatToGoString(value))).encode("utf-8", "replace")  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=8192)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from evenkeel.core.figures import iso
+from evenkeel.core.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,7 +99,8 @@ class Webhook(_Poster):
 
     def tell(self, message: Message) -> bool:
         """Post a message about the monitor itself."""
-        name = hashlib.sha256(f"{message.title}{self._clock() // 60}".encode()).hexdigest()[:16]
+        told = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
+        name = hashlib.sha256(told).hexdigest()[:16]
         body = {"schema": "evenkeel.message/1", "source": "evenkeel", "id": name}
         return self._signed(
             name, {**body, "title": message.title, "text": message.body, "good": message.good}
@@ -170,7 +172,7 @@ class Slack(_Poster):
             return None
         try:
             said = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict) or said.get("ok") is not True:
             error = said.get("error") if isinstance(said, dict) else None
@@ -333,6 +335,8 @@ class AppriseSink:
 
     def _notify(self, title: str, body: str, kind: Any) -> bool:
         try:
-            return bool(self._service.notify(title=title, body=body or title, notify_type=kind))
+            return bool(
+                self._service.notify(title=visible(title), body=visible(body or title), notify_type=kind)
+            )
         except Exception:  # noqa: BLE001 - named boundary: a hundred services, each with errors of its own
             return False

@@ -9,15 +9,21 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx2
 import pytest
 from click.testing import CliRunner
+from litestar.testing import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 
 from evenkeel.cli.main import TerminalGuard, main
+from evenkeel.console import create_app
 from evenkeel.core.approval import Approval, ApprovedCell
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
+from evenkeel.monitor.export.prometheus import Family, _Template
+from evenkeel.monitor.notify import Message, Webhook
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.labels import LabelStore, Said, label_of
@@ -25,10 +31,12 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
 from tests.stores.examples import ARCHIVED, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 DIGITS: Final = "9" * 5_000
@@ -314,3 +322,104 @@ def test_a_guarded_stream_keeps_text_and_bytes() -> None:
     guard.flush()
     raw.seek(0)
     assert raw.read() == "a\tb\r\nc\ufffdd\ufffd[31m \U0001f600 \ufffd Grüße 你好\n"
+
+
+# --- what people and machines read
+
+
+def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> None:
+    """The webhook gets the event as JSON, the exposition is UTF-8 that Prometheus reads."""
+    bodies: list[bytes] = []
+
+    def take(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(request.content)
+        return httpx2.Response(200)
+
+    odd = f"{STEERING}\ud800"
+    with httpx2.Client(transport=httpx2.MockTransport(take)) as client:
+        assert Webhook("http://hooks.test/x", client=client).tell(Message(odd, odd, good=False))
+    assert json.loads(bodies[0])["title"] == odd
+
+    model = f'{odd}"}} 1\nevil_metric 1\r\n'
+    family = _Template(Family("evenkeel_odd", "gauge", "Odd.", ("model",)))
+    exposition = (family.head + family.line((model,), 1.0)).decode()
+    assert "evil_metric 1" not in exposition.splitlines()
+    list(text_string_to_metric_families(exposition))
+
+
+@pytest.fixture
+def console(folder: Path) -> Iterator[TestClient[Any]]:
+    """The console over the store with steering text."""
+    database = Database(folder / "evenkeel.db")
+    app = create_app(console_over(database, change_reports=lambda: ()))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "/",
+            "/trials",
+            "/trials/v1",
+            "/goldens",
+            "/goldens/g1",
+            "/api/goldens",
+            "/api/trials",
+            "/api/labels",
+        ),
+        *(
+            "/api/actions",
+            "/api/cells",
+            "/actions",
+            "/trials.csv",
+            "/trials.json",
+            "/trials/%00",
+            "/goldens/%ED%A0%80",
+        ),
+        *(
+            "/trials?model=%ED%A0%80",
+            "/trials?route=%00%1b%5b2J",
+            "/api/trials/%F0%9F",
+            "/trials?page=" + "9" * 5_000,
+        ),
+        *("/api/trials?limit=" + "9" * 5_000, "/api/trials?limit=NaN", "/trials?since=" + "9" * 5_000),
+    ],
+)
+def test_no_stored_text_and_no_address_breaks_a_page(console: TestClient[Any], path: str) -> None:
+    """Pages, the API and downloads answer below 500, in UTF-8."""
+    answer = console.get(path)
+    assert answer.status_code < 500, answer.text[:300]
+    answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "name", ["deep list", "deep object", "5,000 digits", "no number", "half a pair", "twice", "zero"]
+)
+def test_no_body_breaks_the_api(console: TestClient[Any], name: str) -> None:
+    """Odd JSON, whole or in any field, is refused or taken, and answered in JSON."""
+    for method, path in (
+        ("POST", "/api/labels"), ("POST", "/api/goldens"), ("POST", "/api/goldens/g1/retire"),
+        ("POST", "/api/changes"), ("PUT", "/api/goldens/g1"), ("POST", "/api/trials/v1/label"),
+    ):  # fmt: skip
+        odd = VALUES[name]
+        fields = (
+            "by",
+            "note",
+            "rating",
+            "quality",
+            "trial",
+            "verdict_id",
+            "golden",
+            "ids",
+            "at",
+            "route",
+            "text",
+        )
+        for body in (odd, *(f'{{"by": "ann", "{field}": {odd}}}' for field in fields)):
+            answer = console.request(
+                method, path, content=body.encode(), headers={"content-type": "application/json"}
+            )
+            assert answer.status_code < 500, (path, body[:60], answer.text[:300])
