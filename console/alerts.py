@@ -79,6 +79,8 @@ class Alert:
     perturbation: str = ""
     retired: bool = False
     """Whether the model has stopped answering on this route."""
+    clients: str = ""
+    """Whose trials are behind it; "" if that is not known."""
 
     def lasts(self, now: float) -> str:
         """How long it has been firing, or fired; "" if that is not known."""
@@ -138,6 +140,7 @@ def alerts_page(
     def of_cell(
         kind: str, begins: str, key: CellKey, value: str, since: float | None, until: float | None = None
     ) -> Alert:
+        behind = (one.clients for one in events if one.at == since and _is_of(one, key, kind))
         return Alert(
             kind=kind,
             what=f"{begins} {rewordings.phrase(key.perturbation)}",
@@ -149,6 +152,7 @@ def alerts_page(
             model=key.model,
             perturbation=key.perturbation,
             retired=(key.route, key.model) in retired,
+            clients=figures.clients(next(behind, {})),
         )
 
     firing = [
@@ -198,10 +202,14 @@ def alerting(reports: Sequence[CellReport]) -> list[CellReport]:
     return sorted(found, key=lambda report: -(report.excess.value if report.excess else 0.0))
 
 
+def _is_of(event: AlertEvent, key: CellKey, what: str) -> bool:
+    return event.what == what and (event.route, event.model, event.perturbation) == key.parts
+
+
 def raised_at(key: CellKey, events: Sequence[AlertEvent], what: str = "excess") -> float | None:
     """When a cell's alert was raised; None if that is no longer in the history."""
     for event in events:
-        if event.what == what and (event.route, event.model, event.perturbation) == key.parts:
+        if _is_of(event, key, what):
             return event.at if event.kind == "raised" else None
     return None
 
@@ -293,11 +301,7 @@ def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, C
     """Kind, words, cell, figure and time of the raising of a resolved alert."""
     key = CellKey(event.route, event.model, event.perturbation)
     raised = next(
-        (
-            one
-            for one in earlier
-            if one.what == event.what and (one.route, one.model, one.perturbation) == key.parts
-        ),
+        (one for one in earlier if _is_of(one, key, event.what)),
         None,
     )
     says = _shifts(raised.direction if raised else "") if event.what == "drift" else _MOVES
@@ -327,6 +331,7 @@ def alerts_table(page: Page) -> Table:
         "since",
         "until",
         ("measured", lambda one: figures.plain(one.value)),
+        "clients",
         ("change", lambda one: one.change.coincided if one.change else None),
         ("runbook", lambda one: one.runbook),
     )

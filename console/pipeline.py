@@ -147,6 +147,7 @@ _DROPPED: Final = {
     "queue_full": "the hand-off was full: more is sampled than can be stored",
     "store_full": "the queue was full: more is sampled than is scored",
     "store_error": "the queue could not be written",
+    "client_quota": "its client had as many in this hour as it may have",
     "too_large": "request or answer is too large",
     "client_left": "the client left before the answer was whole",
     "truncated": "the upstream cut the answer off",

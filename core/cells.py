@@ -233,6 +233,10 @@ class CellReport:
     """Measures that are over their limits, by the evidence; empty unless the alert is up."""
     limits: dict[str, Limit] = field(default_factory=dict)
     """By measure ("content", "similarity", "quality", "invalid"), and that of "drift" on either side."""
+    clients: dict[str, float] = field(default_factory=dict)
+    """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
+    held_by: str = ""
+    """The client whose trials alone are evidence for an alert, which is held; "" if there is none."""
     blind: tuple[str, ...] = ()
     """Measures that could not even see a model that moved every variant as far as it can, because the resends
     move as well."""

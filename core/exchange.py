@@ -53,6 +53,8 @@ class Exchange:
     """From `x-evenkeel-prompt-version`."""
     session: str | None = None
     """From `x-evenkeel-session`."""
+    client: str = ""
+    """Names who sent it: a keyed hash of its key or address; "" if that is not known."""
 
     @property
     def size_bytes(self) -> int:

@@ -189,3 +189,15 @@ def duration(seconds: float) -> str:
 def plain(text: str) -> str:
     """The text with ordinary spaces and minus signs, for files."""
     return text.replace(_NARROW_SPACE, " ").replace("\u00a0", " ").replace(_MINUS, "-")
+
+
+def clients(trials: Mapping[str, int]) -> str:
+    """Whose trials these are: "38 of 40 trials come from client 3f9a, 2 from 1 other client"; "" for none."""
+    if not trials:
+        return ""
+    most = max(trials, key=lambda name: (trials[name], name))
+    total, others = sum(trials.values()), len(trials) - 1
+    if not others:
+        return f"All {total} trials come from client {most}"
+    rest = f"{total - trials[most]} from {count(others, 'other client')}"
+    return f"{trials[most]} of {total} trials come from client {most}, {rest}"

@@ -227,6 +227,8 @@ class Verdict:
     """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
     baseline_proven: int | None = None
     """`proven` of the identical resend of the same exchange."""
+    client: str = ""
+    """Names who sent the original request, as `Exchange.client`; "" if that is not known."""
 
     @property
     def proven(self) -> int | None:

@@ -12,6 +12,7 @@ from evenkeel.proxy.framing import ChunkReader, Framing
 from evenkeel.proxy.headers import selected, selector
 
 if TYPE_CHECKING:
+    from evenkeel.proxy.clients import ClientNames
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
@@ -73,10 +74,12 @@ class Capture:
     """
 
     __slots__ = (
+        "_address",
         "_answer",
         "_answer_chunked",
         "_chunked",
         "_head",
+        "_known_by_key",
         "_method",
         "_notes",
         "_received_at",
@@ -93,7 +96,15 @@ class Capture:
     )
 
     def __init__(
-        self, request_id: int, route: str, head: RequestHead, received_at: float, max_bytes: int
+        self,
+        request_id: int,
+        route: str,
+        head: RequestHead,
+        received_at: float,
+        max_bytes: int,
+        *,
+        address: str = "",
+        known_by_key: bool = True,
     ) -> None:
         """Begin with the head.
 
@@ -103,6 +114,8 @@ class Capture:
             head: The request as received.
             received_at: Unix time in seconds.
             max_bytes: How large both bodies together may be, their framing included.
+            address: Where the connection comes from; "" if that is not known.
+            known_by_key: As `ClientNames.name`.
         """
         self.route = route
         self.size_bytes = head.end
@@ -116,6 +129,8 @@ class Capture:
         self._head = head.raw[: head.end]
         self._received_at = received_at
         self._room = max_bytes
+        self._address = address
+        self._known_by_key = known_by_key
         self._request: list[bytes] = []
         self._response: list[bytes] = []
         self._answer = b""
@@ -151,8 +166,10 @@ class Capture:
         self._room -= len(payload)
         return self._room >= 0
 
-    def exchange(self) -> Exchange:
-        """Join the pieces and drop everything that is not on the allow-list."""
+    def exchange(self, names: ClientNames | None = None) -> Exchange:
+        """Join the pieces and drop everything that is not on the allow-list; names make one of the client."""
+        head, known_by_key = self._head, self._known_by_key
+        client = names.name(head, self._address, known_by_key=known_by_key) if names else ""
         notes = self._notes or _NO_NOTES
         return Exchange(
             id=f"{self._request_id:016x}",
@@ -170,6 +187,7 @@ class Capture:
             task=_text(notes.get(b"task")),
             prompt_version=_text(notes.get(b"prompt-version")),
             session=_text(notes.get(b"session")),
+            client=client,
         )
 
 

@@ -321,8 +321,15 @@ class ClientConnection(asyncio.Protocol):
         request_id = plane.next_id()
         if sampled(request_id, lane.bound):
             lane.counters.sampled += 1
+            peer = self.transport.get_extra_info("peername")
             self._capture = Capture(
-                request_id, lane.route.name, head, plane.clock(), plane.limits.max_exchange_bytes
+                request_id,
+                lane.route.name,
+                head,
+                plane.clock(),
+                plane.limits.max_exchange_bytes,
+                address=peer[0] if isinstance(peer, tuple) else "",
+                known_by_key=not lane.has_key or bool(lane.route.key_fingerprints),
             )
 
     def _read_body(self, data: bytes, position: int) -> None:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 from evenkeel.proxy.capture import Capture
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evenkeel.core.exchange import Exchange, ExchangeSink
+    from evenkeel.proxy.clients import ClientNames
     from evenkeel.proxy.counters import Counters
 
 _BATCH_BYTES = 4 << 20
 """A batch is copied while it is packed and stored: large bodies go a few at a time."""
+_SECONDS_PER_HOUR = 3600.0
 _BATCH_PAUSE_S = 0.02
 """Time for a batch to gather: fewer writes to storage, and fewer thread switches under load."""
 
@@ -30,7 +34,13 @@ class HandOff:
     """
 
     def __init__(
-        self, queue: ExchangeSink, counters: Counters, *, max_bytes: int, max_batch: int = 64
+        self,
+        queue: ExchangeSink,
+        counters: Counters,
+        *,
+        max_bytes: int,
+        max_batch: int = 64,
+        names: ClientNames | None = None,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -39,11 +49,18 @@ class HandOff:
             counters: Where queued and skipped exchanges are counted.
             max_bytes: How much may wait in memory, bodies and heads together.
             max_batch: Exchanges in one `put` at most.
+            names: Name the clients; None = they have no names.
         """
         self.counters = counters
         self._queue = queue
         self._max_bytes = max_bytes
         self._max_batch = max_batch
+        self._names = names
+        self.client_quota: int | None = None
+        """Exchanges of one client that are queued in an hour by the clock; None = any number."""
+        self._hour = -1.0
+        self._taken: dict[str, int] = {}
+        """By client, of the hour."""
         self._waiting: deque[Capture | Exchange] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
@@ -72,6 +89,24 @@ class HandOff:
             self._wake.set()
         return True
 
+    def _within_quota(self, exchanges: list[Exchange]) -> list[Exchange]:
+        """Those whose clients have not had as many in this hour as they may have; the others are counted."""
+        most = self.client_quota
+        if most is None:
+            return exchanges
+        found = []
+        for exchange in exchanges:
+            hour = exchange.received_at // _SECONDS_PER_HOUR
+            if hour != self._hour:
+                self._hour, self._taken = hour, {}
+            taken = self._taken.get(exchange.client, 0)
+            if exchange.client and taken >= most:
+                self.counters.of(exchange.route).skip("client_quota")
+                continue
+            self._taken[exchange.client] = taken + 1
+            found.append(exchange)
+        return found
+
     def close(self, timeout_s: float) -> None:
         """Refuse new exchanges, put what waits, and stop; give up after the timeout."""
         self._stop.set()
@@ -94,18 +129,20 @@ class HandOff:
             while self._waiting and len(batch) < self._max_batch and size < _BATCH_BYTES:
                 batch.append(self._waiting.popleft())
                 size += batch[-1].size_bytes
+            left: Sequence[Capture | Exchange] = batch
             try:
-                taken = self._queue.put(
-                    [item.exchange() if isinstance(item, Capture) else item for item in batch]
+                left = exchanges = self._within_quota(
+                    [item.exchange(self._names) if isinstance(item, Capture) else item for item in batch]
                 )
+                taken = self._queue.put(exchanges) if exchanges else 0
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
-                for item in batch:
+                for item in left:
                     self.counters.of(item.route).skip("store_error")
             else:
                 # Which ones a full queue did not take it does not say; it takes the first it is given.
-                for item in batch[:taken]:
+                for item in left[:taken]:
                     self.counters.of(item.route).queued += 1
-                for item in batch[taken:]:
+                for item in left[taken:]:
                     self.counters.of(item.route).skip("store_full")
             finally:
                 self._drained_bytes += size

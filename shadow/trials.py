@@ -309,6 +309,7 @@ class TrialMaker:
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
             settings=self._stamp.settings.get(original.exchange.route, ""),
             cluster=original.cluster,
+            client=original.exchange.client,
             baseline_worse=control.worse if control else None,
             audit_share=judgement.audit_share if judgement else 0.0,
             label_share=self._stamp.label_share if judgement and not failure else 0.0,

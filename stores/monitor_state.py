@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel.core.cells import ChangeMark
@@ -73,6 +73,9 @@ class AlertEvent:
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
     by: str = ""
     """Who decided; "" of what no person did."""
+    clients: dict[str, int] = field(default_factory=dict)
+    """How many of the `run_trials` are whose, by name of the client, as far as that is known; of a drift
+    as many as the client's share in the latest trials."""
 
     @property
     def is_more(self) -> bool:

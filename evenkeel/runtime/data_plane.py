@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.callers import Callers
+from evenkeel.proxy.clients import ClientNames
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.lanes import threshold
@@ -28,6 +29,7 @@ from evenkeel.runtime.stores import connect
 from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.stores.counters import Tally, merge
+from evenkeel.stores.salt import client_salt
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
@@ -271,7 +273,9 @@ async def serve(
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.redaction, spans.sink(queued), tally)
-    handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
+    names = ClientNames(partial(_salt, settings), settings.listen.proxies)
+    handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
+    handoff.client_quota = settings.shadow.client_exchanges_per_hour
     listen = settings.listen
     plane = DataPlane(
         route_table(settings.routes),
@@ -290,6 +294,7 @@ async def serve(
             encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
             tls = ssl.create_default_context() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
+            handoff.client_quota = settings.shadow.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
@@ -309,6 +314,11 @@ async def serve(
         await asyncio.to_thread(handoff.close, _DRAIN_S)
         await asyncio.to_thread(spans.finish, LAST_SPANS_S)
     return snapshot
+
+
+def _salt(settings: Settings) -> bytes:
+    with contextlib.closing(connect(settings)) as stores:
+        return client_salt(stores.documents)
 
 
 def _bodies(

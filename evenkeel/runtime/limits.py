@@ -48,6 +48,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         min_trials=alert.min_trials,
         drift_tolerance=alert.drift_tolerance,
         provisional_after=alert.provisional_after,
+        other_clients=alert.other_clients,
         trend_interval_s=settings.console.trend_interval_s,
         asks_references=settings.asks_references,
         reference_level=alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year),

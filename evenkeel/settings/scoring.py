@@ -135,6 +135,10 @@ class Alert(Section):
     """How far the share of shifted answers may move from the cell's baseline, up or down."""
     provisional_after: Annotated[int, Field(ge=30)] = 100
     """Trials from which on a cell is compared with its former ones, if no baseline is approved."""
+    other_clients: Rate = 0.5
+    """How much of an alert's evidence there must be without the trials of any one client, as a share that
+    grows with the others' trials, so that no client alone raises one; 0 = one is enough. With a single client
+    it changes nothing."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None

@@ -173,6 +173,9 @@ class Listen(Section):
     `localhost`, loopback and `host`; with a `host` of `0.0.0.0` every address."""
     origins: list[Origin] = []
     """Origins of the web pages that may use routes with `api_key_env`, like `https://app.example.com`."""
+    proxies: list[Network] = []
+    """Addresses, or networks, of load balancers whose `X-Forwarded-For` names the client's address. It tells
+    clients without a key apart, and decides nothing else."""
 
     @property
     def address(self) -> str:

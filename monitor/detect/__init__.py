@@ -6,6 +6,7 @@
 
 from evenkeel.core.cells import Limit
 from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Measure, blind_measures
+from evenkeel.monitor.detect.clients import Clients
 from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
 from evenkeel.monitor.detect.e_detector import Bets, EDetector, Run, Side, bets_against
 
@@ -15,6 +16,7 @@ __all__ = [
     "Baseline",
     "Bets",
     "Change",
+    "Clients",
     "DriftAlert",
     "DriftChange",
     "DriftRules",

@@ -16,6 +16,8 @@ The assumption is about *trials*: those of a burst of near-equal prompts are not
 to be thinned before they are observed (`Verdict.cluster`). A measure that is missing from a trial must be
 missing for a reason that has nothing to do with which side did better; where it may, the caller observes the
 value that speaks against an alarm.
+
+No client alone raises an alert while others are there: see `evenkeel.monitor.detect.clients`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from enum import StrEnum
 from math import log, log10
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from evenkeel.monitor.detect.e_detector import Watch, bets_against
+from evenkeel.monitor.detect.clients import TRAFFIC, Clients
+from evenkeel.monitor.detect.e_detector import EDetector, Watch, bets_against
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.cells import Limit
+    from evenkeel.monitor.detect.e_detector import Bets
 
 
 class Measure(StrEnum):
@@ -72,13 +76,28 @@ class AlertRules:
     """Of the measures that are watched, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
+    others: float = 0.0
+    """What evidence must have grown by without any one client, as a share of what raises the alert and of the
+    others' trials; in logarithms."""
     weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
     """Of each measure that is watched; they sum to 1."""
+    rest: float = field(init=False, repr=False, compare=False)
+    """Evidence after many trials in which nothing was observed; a level below it is its own."""
 
     def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
         weights = {measure: measure.weight / total for measure in self.limits}
         object.__setattr__(self, "weights", weights)
+        rest = sum(
+            weights[one] * _rest(bets_against(self.limits[one].value, "above", one.low)) for one in weights
+        )
+        object.__setattr__(self, "rest", min(rest, self.mean_trials_between_false_alarms))
+
+
+def _rest(bets: Bets) -> float:
+    """Wealth of all gamblers once what enters makes up for what an observation of 0 takes."""
+    kept = bets.factors(0)
+    return sum(factor / (1 - factor) for factor in kept) / len(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,14 @@ class Change:
     """Observations of the measure since the change seems to have begun (see `Run`)."""
     run_mean: float
     """Their mean, in the range of the measure."""
+    clients: Mapping[str, int] = field(default_factory=dict)
+    """How many of them are whose, as far as that is known."""
+
+
+_LET_GO: Final = 0.1
+"""Share of the level below which nobody holds an alert any more."""
+_HELD: Final = 0.999
+"""Share of the level at which evidence is held that is one client's alone."""
 
 
 class Alert:
@@ -104,7 +131,7 @@ class Alert:
     for an excess all the time, so that it isn't resolved while the trouble has only changed its form.
     """
 
-    __slots__ = ("_raised_at", "_watches", "_weights", "over", "rules")
+    __slots__ = ("_raised_at", "_watches", "_weights", "_without", "held_by", "over", "rules")
 
     def __init__(self, rules: AlertRules) -> None:
         self.rules = rules
@@ -114,6 +141,10 @@ class Alert:
         """Measures that are over their limits, the first one first."""
         self._watches: dict[Measure, Watch] = {}
         """Of the measures that were observed: most cells never see a quality or a format."""
+        self._without: dict[str, dict[Measure, EDetector]] = {}
+        """By client, the evidence of everybody else's trials; while the alert is up, of nobody."""
+        self.held_by = ""
+        """The client without whose trials there is too little evidence for an alert; "" if there is none."""
 
     def _watch(self, measure: Measure) -> Watch:
         watch = self._watches.get(measure)
@@ -154,12 +185,16 @@ class Alert:
         """log10 of the evidence that raises the alert."""
         return log10(self.rules.mean_trials_between_false_alarms)
 
-    def observe(self, observations: Mapping[Measure, float]) -> Change | None:
+    def observe(
+        self, observations: Mapping[Measure, float], client: str = "", clients: Clients | None = None
+    ) -> Change | None:
         """Take what was observed in one trial; says whether the alert changed with it.
 
         Args:
             observations: By measure. One that could not be measured is left out; one without a limit is
                 not watched.
+            client: Whose trial it is, as `clients` calls them; "" if that is not known.
+            clients: Those of the latest trials, this one included.
 
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
@@ -168,19 +203,69 @@ class Alert:
         for measure, observed in observations.items():
             if not 0 <= observed <= 1 and measure in watched and not measure.low <= observed <= 1:
                 raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
+        if client and clients is not None and not self.over:
+            self._leave_out(client, clients)
         for measure, observed in observations.items():
             if measure in watched:
                 watch = watches.get(measure)
                 if watch is None:
                     watch = watches[measure] = self._watch(measure)
-                watch.update(observed)
+                watch.update(observed, client)
+                for name, others in self._without.items():
+                    if name != client:
+                        self._observe_without(others, measure, observed)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
-        return self._raised() or (self._resolved() if self.over else None)
+        return self._raised(clients) or (self._resolved() if self.over else None)
 
-    def _raised(self) -> Change | None:
+    def _leave_out(self, client: str, clients: Clients) -> None:
+        """Gather evidence without a client's trials from now on, and drop that of clients who are gone."""
+        for name in [one for one in self._without if one not in clients]:
+            others = self._without.pop(name)
+            # Else it could come back later as somebody new, with its own evidence taken for that of others.
+            for measure, watch in self._watches.items():
+                left = others.get(measure) or self._watch_of(measure)
+                if left.evidence < watch.detector.evidence:
+                    watch.detector = left
+        if client not in self._without:
+            self._without[client] = {
+                measure: watch.detector.copy() for measure, watch in self._watches.items()
+            }
+
+    def _watch_of(self, measure: Measure) -> EDetector:
+        return Watch(self.rules.limits[measure].value, "above", measure.low, 1.0).detector
+
+    def _observe_without(self, others: dict[Measure, EDetector], measure: Measure, observed: float) -> None:
+        detector = others.get(measure)
+        if detector is None:
+            detector = others[measure] = self._watch_of(measure)
+        level = self.rules.mean_trials_between_false_alarms
+        if detector.update(observed) > level:
+            detector.scale(level / detector.evidence)
+
+    def _alone(self, clients: Clients | None) -> str:
+        """The client without whose trials there is too little evidence; "" if there is none."""
+        if clients is None or len(self._without) < _SEVERAL or not self.rules.others:
+            return ""
+        shares, rules = clients.shares, self.rules
+        gain = rules.mean_trials_between_false_alarms / rules.rest
+        for name, others in self._without.items():
+            gathered = sum(self._weights[measure] * detector.evidence for measure, detector in others.items())
+            share = shares.get(name, 0.0)
+            if share < TRAFFIC and gathered < rules.rest * gain ** (rules.others * (1 - share)):
+                return name
+        return ""
+
+    def _raised(self, clients: Clients | None) -> Change | None:
         """Let the measure with the most evidence be over if all of them together have enough."""
-        gathered = self._gathered()
-        if gathered < self.rules.mean_trials_between_false_alarms:
+        gathered, level = self._gathered(), self.rules.mean_trials_between_false_alarms
+        if gathered < level:
+            if gathered < _LET_GO * level:
+                self.held_by = ""
+            return None
+        if not self.over and (alone := self._alone(clients)):
+            self.held_by = alone
+            for watch in self._watches.values():
+                watch.detector.scale(_HELD * level / gathered)
             return None
         measure = max(
             (one for one in self._weights if one in self._watches and one not in self.over),
@@ -193,7 +278,7 @@ class Alert:
             del self._watches[measure]
             return None
         self._raised_at = gathered
-        self._watches = {}
+        self._watches, self._without, self.held_by = {}, {}, ""
         return change
 
     def _resolved(self) -> Change | None:
@@ -208,7 +293,8 @@ class Alert:
         return None
 
     def _change(self, kind: Literal["raised", "resolved"], measure: Measure, watch: Watch) -> Change:
-        return Change(kind, measure, self.rules.limits[measure], watch.run.trials, watch.run.mean)
+        limit, run = self.rules.limits[measure], watch.run
+        return Change(kind, measure, limit, run.trials, run.mean, dict(watch.clients))
 
     def restart(self) -> bool:
         """Forget all evidence, because what it was about is gone; whether the alert was up."""
@@ -223,6 +309,11 @@ class Alert:
             "watches": {
                 measure.value: [limit.value, self._watch(measure).to_json()]
                 for measure, limit in self.rules.limits.items()
+            },
+            "held_by": self.held_by,
+            "without": {
+                name: {measure.value: detector.wealth for measure, detector in others.items()}
+                for name, others in self._without.items()
             },
         }
 
@@ -243,10 +334,18 @@ class Alert:
             here = rules.limits.get(measure)
             if here is not None and here.value == limit and (measure in over) == (measure in alert.over):
                 alert._watches[measure] = alert._watch(measure).resume(watch)
+        alert.held_by = raw.get("held_by", "")
+        for name, others in raw.get("without", {}).items():
+            alert._without[name] = {
+                Measure(one): EDetector(watch.detector.bets, wealth)
+                for one, wealth in others.items()
+                if (watch := alert._watches.get(Measure(one))) and len(wealth) == len(watch.detector.wealth)
+            }
         alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
         return alert
 
 
+_SEVERAL: Final = 2
 MOST_TRIALS: Final = 2_000
 """Observations within which the largest possible change has to be found, or a measure is blind."""
 

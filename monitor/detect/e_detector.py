@@ -125,6 +125,15 @@ class EDetector:
         self.evidence = evidence = sum(wealths)
         return evidence
 
+    def scale(self, factor: float) -> None:
+        """Take wealth away from everybody alike, by a factor of at most 1: that makes no alarm likelier."""
+        self.wealth = [wealth * factor for wealth in self.wealth]
+        self.evidence *= factor
+
+    def copy(self) -> EDetector:
+        """One that has seen the same and goes on by itself."""
+        return EDetector(self.bets, self.wealth)  # an update makes another list
+
     @property
     def evidence_log10(self) -> float:
         """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
@@ -161,15 +170,17 @@ class Run:
 class Watch:
     """An e-detector of one side of a line, and the run of trials on that side."""
 
-    __slots__ = ("detector", "run", "side")
+    __slots__ = ("clients", "detector", "run", "side")
 
     def __init__(self, line: float, side: Side, low: float, high: float) -> None:
         self.side = side
         self.detector = EDetector(bets_against(line, side, low, high))
         self.run = Run()
+        self.clients: dict[str, int] = {}
+        """Trials of the run by client, as far as that is known."""
 
-    def update(self, observation: float) -> float:
-        """Take one observation; returns the evidence after it.
+    def update(self, observation: float, client: str = "") -> float:
+        """Take one observation, of a client or of nobody known; returns the evidence after it.
 
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.
@@ -178,16 +189,21 @@ class Watch:
         evidence = detector.update(observation)
         above = observation - detector.bets.line
         self.run.update(observation, above if self.side == "above" else -above)
+        if not self.run.trials:
+            self.clients = {}
+        elif client:
+            self.clients[client] = self.clients.get(client, 0) + 1
         return evidence
 
     def to_json(self) -> list[Any]:
         """The state as JSON values; floats survive exactly."""
-        return [self.detector.wealth, [self.run.trials, self.run.total, self.run.drift]]
+        return [self.detector.wealth, [self.run.trials, self.run.total, self.run.drift], self.clients]
 
     def resume(self, raw: list[Any]) -> Self:
         """Go on from what `to_json` wrote for the same line, unless the number of bets differs."""
-        wealth, run = raw
+        wealth, run, *clients = raw
         if len(wealth) == len(self.detector.wealth):
             self.detector = EDetector(self.detector.bets, wealth)
             self.run = Run(*run)
+            self.clients = clients[0] if clients else {}
         return self

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
-from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
+from evenkeel.monitor.detect import Alert, Clients, DriftAlert, Measure, blind_measures
 from evenkeel.monitor.estimate import Counts, Windows
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.fold.corrections import NO_INCREMENTS
@@ -47,6 +47,8 @@ class Cell:
         "_windowed_at",
         "alert",
         "changed",
+        "client",
+        "clients",
         "clusters",
         "corrected",
         "counts",
@@ -68,6 +70,9 @@ class Cell:
         self.key = key
         self.counts = counts
         self.clusters = Clusters()
+        self.clients = Clients()
+        self.client = ""
+        """What the client of the latest observation counts under."""
         self.windows = windows
         self.alert = alert
         """None for the identical resend: it is what the others are compared with."""
@@ -121,7 +126,10 @@ class Cell:
         # scoring has stopped.
         self.scored_at = verdict.scored_at
         self.windows.add(outcome.letter, verdict.scored_at, now, era)
-        return self.alert.observe(observations(verdict, outcome, increments)) if self.alert else None
+        self.client = self.clients.observe(verdict.client, now)
+        if self.alert is None:
+            return None
+        return self.alert.observe(observations(verdict, outcome, increments), self.client, self.clients)
 
     def touch(self) -> None:
         """Note that something was changed by what is no verdict of this cell."""
@@ -129,7 +137,9 @@ class Cell:
         self.changed = True
 
     def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
-        """Show a rated trial to the detector of drift."""
+        """Show a rated trial to the detector of drift, each client but the first against itself."""
+        if self.client and self.client != self.clients.first:
+            stratum = f"{stratum}|{self.client}"
         if self.drift.up:
             self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
         change = self.drift.observe(int(outcome.quality is not None), stratum, cluster)
@@ -216,6 +226,7 @@ class Cell:
         return {
             "counts": self.counts.to_json(),
             "clusters": self.clusters.to_json(),
+            "clients": self.clients.to_json(),
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
@@ -240,6 +251,7 @@ class Cell:
         )
         cell.drifted_in, cell.strayed = frozenset(raw["drifted_in"]), raw["strayed"]
         cell.clusters = Clusters.from_json(raw["clusters"])
+        cell.clients = Clients.from_json(raw.get("clients", []))
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
@@ -342,6 +354,8 @@ def cell_report(
         alert=alert.up if alert else False,
         over=tuple(measure.value for measure in alert.over) if alert else (),
         limits=_limits(settings, cell.key.route),
+        clients=cell.clients.shares,
+        held_by=alert.held_by if alert else "",
         blind=_blind(alert.rules, noise_floor, estimates) if alert else (),
         judge_noise=judged.noise,
         swap_consistency=judged.swap_consistency,

@@ -69,7 +69,9 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
     summary = _summary(cell.key, change, excess)
     event = _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
-    limit = change.limit
+    limit, clients = change.limit, dict(change.clients)
+    if len(clients) > 1:
+        summary += f" {figures.clients(clients)}."
     return replace(
         event,
         measure=change.measure.value,
@@ -77,6 +79,8 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
         limit_source=limit.source,
         value=change.run_mean,
         reason="recovered" if change.kind == "resolved" else "",
+        clients=clients,
+        summary=summary,
     )
 
 
@@ -90,6 +94,8 @@ def drift_event(
     kind = "resolved" if over else "raised"
     event = _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
     limit = settings.tolerance_of(cell.key.route)
+    trials = change.run_trials
+    clients = {name: count for name, share in cell.clients.shares.items() if (count := round(share * trials))}
     return replace(
         event,
         measure="drift",
@@ -97,6 +103,7 @@ def drift_event(
         limit_source=limit.source,
         value=change.run_mean,
         reason="recovered" if over else "",
+        clients=clients,
     )
 
 

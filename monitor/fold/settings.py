@@ -42,6 +42,8 @@ class MonitorSettings:
     """Evidence at which they show a change: see `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
     """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
+    other_clients: float = 0.5
+    """What an alert needs without any one client, see `evenkeel.monitor.detect.clients`; 0 = nothing."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)
     """The same for `drift_tolerance`."""
 
@@ -73,7 +75,7 @@ class MonitorSettings:
 
     def rules(self, route: str) -> AlertRules:
         """The part of the alerts of a route."""
-        return AlertRules(self.limits_of(route), self.level)
+        return AlertRules(self.limits_of(route), self.level, self.other_clients)
 
     def drift(self, route: str) -> DriftRules:
         """The part of the detectors of drift of a route."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import DeadLetter, Lag
@@ -15,7 +17,6 @@ from evenkeel.stores.payloads import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.exchange import Exchange, Lease
@@ -67,6 +68,11 @@ class SqliteExchangeQueue:
                  id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
                  payload BLOB NOT NULL)""",
         )
+        if "client" not in {row[1] for row in database.rows("PRAGMA table_info(exchanges)")}:
+            # Another process may be faster.
+            with contextlib.suppress(sqlite3.OperationalError), database.write() as connection:
+                connection.execute("ALTER TABLE exchanges ADD COLUMN client TEXT NOT NULL DEFAULT ''")
+        database.create("CREATE INDEX IF NOT EXISTS exchanges_turns ON exchanges (client, seq, lease_until)")
 
     @property
     def recreated(self) -> int:
@@ -79,29 +85,58 @@ class SqliteExchangeQueue:
         return self._database.reopened
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Store exchanges in one transaction; returns how many were new and found room."""
+        """Store exchanges in one transaction; returns how many were new and found room.
+
+        In a full queue the client with most of it makes room for others: what it sent last is dropped, and
+        taken off what is returned.
+        """
         self._forget_now_and_then()
         held, used = self._database.row("SELECT count(*), coalesce(sum(size), 0) FROM exchanges")
         now = self._clock()
         values: list[str | float | bytes] = []
-        rows = 0
-        for exchange in exchanges[: max(0, self._max_waiting - held)]:
-            if used >= self._max_bytes:
-                break
+        rows = dropped = 0
+        for exchange in exchanges:
+            if held + rows - dropped >= self._max_waiting or used >= self._max_bytes:
+                freed = self._make_room(exchange.client, now)
+                if not freed:
+                    continue
+                dropped += 1
+                used -= freed
             payload = sealed(exchange, self._database.seal)
-            values += (exchange.id, now, len(payload), payload)
+            values += (exchange.id, now, len(payload), payload, exchange.client)
             used += len(payload)
             rows += 1
         if not rows:
             return 0
-        places = ",".join(["(?, ?, ?, ?)"] * rows)
+        places = ",".join(["(?, ?, ?, ?, ?)"] * rows)
         # One statement for the batch: `executemany` steps through it row by row.
-        insert = f"INSERT OR IGNORE INTO exchanges (id, queued_at, size, payload) VALUES {places}"  # noqa: S608 - placeholders only
+        insert = f"INSERT OR IGNORE INTO exchanges (id, queued_at, size, payload, client) VALUES {places}"  # noqa: S608 - placeholders only
         with self._database.write() as connection:
-            return connection.execute(insert, values).rowcount
+            return max(0, connection.execute(insert, values).rowcount - dropped)
+
+    def _make_room(self, client: str, now: float) -> int:
+        """Drop the newest waiting exchange of the client with most of them; returns its size, 0 if none goes.
+
+        None goes for a client that would then have as many itself.
+        """
+        rows = self._database.rows(
+            "SELECT client, count(*) FROM exchanges WHERE lease_until <= ? GROUP BY client ORDER BY client",
+            (now,),
+        )
+        waiting = {name: int(count) for name, count in rows}
+        if not waiting or waiting.get(client, 0) + 1 >= (most := max(waiting.values())):
+            return 0
+        heaviest = next(name for name, count in waiting.items() if count == most)
+        newest = "SELECT max(seq) FROM exchanges WHERE client = ? AND lease_until <= ?"
+        with self._database.write() as connection:
+            (size,) = connection.execute(
+                f"DELETE FROM exchanges WHERE seq = ({newest}) RETURNING size",  # noqa: S608 - a constant
+                (heaviest, now),
+            ).fetchone()
+        return max(1, int(size))
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
-        """Lease up to `limit` exchanges, oldest first.
+        """Lease up to `limit` exchanges, the clients by turns, the oldest of each first.
 
         A lease that ends later than one taken now could was given while the clock was ahead: it counts as run
         out, or a clock set back by hours would hold up its exchange for as long.
@@ -109,6 +144,11 @@ class SqliteExchangeQueue:
         now = self._clock()
         self._forget_now_and_then()
         free = "SELECT seq FROM exchanges WHERE lease_until <= ?1 OR lease_until > ?2 ORDER BY seq LIMIT ?3"
+        if self._several:
+            free = (
+                "SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY client ORDER BY seq) AS turn"
+                " FROM exchanges WHERE lease_until <= ?1 OR lease_until > ?2) ORDER BY turn, seq LIMIT ?3"
+            )
         bounds = (now, now + _LEASES_AHEAD * lease_s)
         if self._database.row(free, (*bounds, 1)) is None:
             return []  # an idle worker must not take the write lock on every poll
@@ -120,6 +160,16 @@ class SqliteExchangeQueue:
             ).fetchall()
         seal, until = self._database.seal, now + lease_s
         return [lease_of(one, payload, seal, until, attempt) for _, one, attempt, payload in sorted(rows)]
+
+    @property
+    def _several(self) -> bool:
+        """Whether exchanges of more than one client are there: only then it matters whose turn it is."""
+        one, other = (
+            "SELECT client FROM exchanges ORDER BY client LIMIT 1",
+            "SELECT max(client) FROM exchanges",
+        )
+        row = self._database.row(f"SELECT ({one}) < ({other})")
+        return bool(row and row[0])
 
     def forget(self) -> None:
         """Drop the bodies that are older than they may be; done once a minute while the queue is in use.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from evenkeel.core.exchange import Exchange
+    from evenkeel.proxy.clients import ClientNames
 
 PATIENCE_S = 60.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
@@ -243,6 +244,7 @@ async def relay(
     fallbacks: Sequence[str] = (),
     rules: dict[str, Any] | None = None,
     others: Sequence[Route] = (),
+    names: ClientNames | None = None,
     **options: Any,
 ) -> AsyncIterator[Rig]:
     """A relay in front of an upstream that gives the answer: bytes, or a function of the wire.
@@ -261,7 +263,7 @@ async def relay(
             **(rules or {}),
         )
         queue = queue or MemoryQueue()
-        handoff = HandOff(queue, Counters(), max_bytes=max_bytes)
+        handoff = HandOff(queue, Counters(), max_bytes=max_bytes, names=names)
         handoff.start()
         table = RouteTable([route, *others])
         plane = DataPlane(table, handoff, limits=limits, rng=random.Random(7), **options)

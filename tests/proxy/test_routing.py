@@ -291,11 +291,11 @@ async def test_injected_fields_replace_the_clients(relay):
         host = b"Host: 127.0.0.1:%d\r\n" % rig.upstream.port
         client = await rig.client()
         client.send(
-            b"GET /a HTTP/1.1\r\nAUTHORIZATION: Bearer theirs\r\nHost: x\r\nX-A: 1\r\n"
+            b"GET /a HTTP/1.1\r\nAUTHORIZATION: Bearer theirs\r\nHost: localhost\r\nX-A: 1\r\n"
             b"Connection: keep-alive\r\nauthorization:again\r\nX-B: 2\r\n\r\n"
         )
         assert await client.answer() == OK
-        client.send(b"GET /b HTTP/1.0\r\n\r\n")
+        client.send(b"GET /b HTTP/1.0\r\nHost: localhost\r\n\r\n")
         await client.answer()
         ours = b"Authorization: Bearer ours\r\napi-key: k2\r\n\r\n"
         assert rig.upstream.received == (
@@ -309,7 +309,7 @@ async def test_injected_credentials_are_never_captured(relay, eventually):
     async with relay(OK, rules={"inject": ((b"authorization", b"Bearer ours"),)}) as rig:
         client = await rig.client()
         client.send(
-            b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer theirs\r\n"
+            b"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer theirs\r\n"
             b"Content-Length: 2\r\n\r\n{}"
         )
         assert await client.answer() == OK
@@ -333,7 +333,7 @@ async def test_requests_of_one_connection_take_their_own_routes(relay, fake_upst
                 (b"Authorization: Bearer other", b"ok"),
                 (b"X-Evenkeel-Route: canary", b"B!"),
             ):
-                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n")
+                client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n")
                 assert (await client.answer()).endswith(body)
             assert rig.counter("proxy_requests", route="by key", status_class="2xx") == 1
             assert rig.counter("proxy_requests", route="by header", status_class="2xx") == 1

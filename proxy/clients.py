@@ -1,0 +1,87 @@
+"""Names of clients: a keyed hash of the key that a request carries, else of the address it comes from.
+
+Quotas and evidence need to tell clients apart, and nothing else of them. The hash is made of sampled requests
+only, off the users' path; what it is made of is not kept. Its key is drawn once for an installation, so a
+name says nothing in another one and is the same in all processes and after a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from hashlib import blake2b
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.proxy.admission import counted_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+log = logging.getLogger("evenkeel.proxy")
+
+NAME_BYTES: Final = 6
+_KEY = re.compile(
+    rb"\r\n(?:authorization|(?:x-)?api-key|x-goog-api-key):[ \t]*+([^\r]*[^\r \t])", re.IGNORECASE
+)
+_FORWARDED = re.compile(rb"\r\nx-forwarded-for:[ \t]*+([^\r]*+)", re.IGNORECASE)
+
+
+class ClientNames:
+    """Names the clients of one installation. For the hand-off's thread: the first name reads the store."""
+
+    def __init__(self, salt: Callable[[], bytes], proxies: Iterable[str] = ()) -> None:
+        """Take what names depend on.
+
+        Args:
+            salt: The secret of the installation; read once. While it cannot be, clients have no names.
+            proxies: Networks of the proxies whose `X-Forwarded-For` is believed.
+        """
+        self._read_salt = salt
+        self._salt: bytes | None = None
+        self._proxies = tuple(ip_network(one) for one in proxies)
+
+    def name(self, head: bytes, address: str, *, known_by_key: bool) -> str:
+        """The name of a request's client, 12 hex digits; "" if there is nothing to tell it by.
+
+        Args:
+            head: The request's.
+            address: Where its connection comes from.
+            known_by_key: Whether somebody has looked at the key: the upstream, or a rule of the route. A key
+                that is replaced on the way could be any text.
+        """
+        found = _KEY.search(head) if known_by_key else None
+        if found is None and not address:
+            return ""
+        told = b"key " + found[1] if found else b"address " + self._address(head, address).encode()
+        salt = self._known_salt()
+        return "" if salt is None else blake2b(told, key=salt, digest_size=NAME_BYTES).hexdigest()
+
+    def _known_salt(self) -> bytes | None:
+        if self._salt is None:
+            try:
+                self._salt = self._read_salt()
+            except Exception as error:  # noqa: BLE001 - a store in trouble: exchanges then name no client
+                log.warning("clients cannot be named: %s", error)
+        return self._salt
+
+    def _address(self, head: bytes, address: str) -> str:
+        """The nearest address that is no proxy's."""
+        hops = [
+            one.decode("latin-1").strip() for line in _FORWARDED.findall(head) for one in line.split(b",")
+        ]
+        while hops and self._is_proxy(address) and _is_address(nearest := hops.pop()):
+            address = nearest
+        return counted_as((address,))
+
+    def _is_proxy(self, address: str) -> bool:
+        found = ip_address(address.partition("%")[0])
+        return any(found in network for network in self._proxies)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Clients are told apart by a keyed hash of their key or address; nothing of either is kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+
+from evenkeel.proxy.clients import ClientNames
+from evenkeel.stores import payloads
+from evenkeel.stores.payloads import pack_exchange, unpack_exchange
+from tests.proxy.plain import OK
+from tests.stores.examples import exchange
+
+
+def names(salt=b"s" * 64, proxies=()):
+    return ClientNames(lambda: salt, proxies)
+
+
+def head(*fields):
+    return "\r\n".join(("POST /v1/chat/completions HTTP/1.1", "Host: x", *fields, "", "")).encode()
+
+
+def name(*fields, address="10.0.0.1", by_key=True, **options):
+    return names(**options).name(head(*fields), address, known_by_key=by_key)
+
+
+def test_a_name_is_a_keyed_hash_that_says_nothing_elsewhere():
+    """12 hex digits, the same for the same key, another one in another installation."""
+    ours = name("Authorization: Bearer sk-1")
+    assert re.fullmatch("[0-9a-f]{12}", ours)
+    assert ours == name("authorization:   Bearer sk-1  ", address="10.9.9.9")
+    assert ours != name("Authorization: Bearer sk-2")
+    assert ours != name("Authorization: Bearer sk-1", salt=b"t" * 64)
+    assert name("x-api-key: k") == name("API-Key: k")
+
+
+def test_a_key_that_nobody_looks_at_names_nobody():
+    """Where evenkeel replaces it, a client could send another one with each request: its address counts."""
+    assert name("Authorization: Bearer 1", by_key=False) == name("Authorization: Bearer 2", by_key=False)
+    assert name("Authorization: Bearer 1", by_key=False) == name()
+
+
+def test_without_a_key_the_address_counts_and_in_ipv6_the_network():
+    """Who has one IPv6 address has 2^64 of them."""
+    assert name(address="10.0.0.1") != name(address="10.0.0.2")
+    assert name(address="2001:db8::1") == name(address="2001:db8::2")
+    assert name(address="2001:db8::1") != name(address="2001:db8:0:1::1")
+    assert name(address="::ffff:10.0.0.1") == name(address="10.0.0.1")
+    assert name(address="") == ""
+
+
+def test_a_forwarded_address_is_believed_from_listed_proxies_only():
+    """From the right, the first that is no proxy: what stands before it the client may have made up."""
+    forged = "X-Forwarded-For: 1.1.1.1, 8.8.8.8"
+    assert name(forged) == name()
+    behind = {"proxies": ["10.0.0.0/24"]}
+    assert name(forged, **behind) == name(address="8.8.8.8")
+    assert name(forged, "X-Forwarded-For: 10.0.0.7", **behind) == name(address="8.8.8.8")
+    assert name(**behind) == name()
+    assert name("X-Forwarded-For: <script>", **behind) == name("X-Forwarded-For: other", **behind)
+
+
+def test_without_a_salt_clients_have_no_names_and_nothing_else_is_lost():
+    """A store in trouble costs names; it is asked again."""
+    answers = [OSError("gone"), b"s" * 64]
+
+    def salt():
+        found = answers.pop(0)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    found = ClientNames(salt)
+    assert found.name(head(), "10.0.0.1", known_by_key=True) == ""
+    assert found.name(head(), "10.0.0.1", known_by_key=True) == name()
+
+
+async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address(relay, eventually):
+    """Of what tells it apart only the hash leaves the data plane."""
+    async with relay(OK, names=names()) as rig:
+        client = await rig.client()
+        client.send(head("Authorization: Bearer sk-secret"))
+        await client.answer()
+        await eventually(lambda: rig.queue.exchanges)
+        [one] = rig.queue.exchanges
+    assert one.client == name("Authorization: Bearer sk-secret")
+    assert "sk-secret" not in repr(asdict(one))
+    assert "127.0.0.1" not in repr(asdict(one))
+
+
+def test_what_an_older_release_has_queued_is_read(monkeypatch):
+    """It has no client; a newer one may have more fields than are known here."""
+    one = exchange(1)
+    monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
+    older = pack_exchange(replace(one, client="0123456789ab"))
+    monkeypatch.undo()
+    assert unpack_exchange(older) == one
+    newer = pack_exchange(replace(one, client="0123456789ab"))
+    monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
+    assert unpack_exchange(newer) == one

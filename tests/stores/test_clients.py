@@ -1,0 +1,80 @@
+"""What stores know of clients: their turns in the embedded queue, and the salt of their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.stores.salt import client_salt
+from tests.stores.examples import exchange, ids
+
+
+@pytest.fixture
+def build(on_sqlite):
+    return on_sqlite.queue
+
+
+def of(client, *numbers):
+    return [exchange(number, client=client) for number in numbers]
+
+
+def numbers(leases):
+    return [int(one, 16) for one in ids(leases)]
+
+
+def test_clients_take_turns(build):
+    """A flood waits for itself: whoever comes after it has the first turn too, the oldest of each first."""
+    queue = build()
+    queue.put([*of("flood", *range(1, 101)), *of("a", 101, 102), *of("b", 103)])
+    assert numbers(queue.reserve(3, 60)) == [1, 101, 103]
+    assert numbers(queue.reserve(3, 60)) == [2, 3, 102]
+
+
+def test_one_client_is_served_in_order(build):
+    """And so are exchanges whose clients are not known."""
+    queue = build()
+    queue.put(of("one", 3, 1, 2))
+    assert numbers(queue.reserve(3, 60)) == [3, 1, 2]
+    queue.put(of("", 6, 4, 5))
+    assert numbers(queue.reserve(3, 60)) == [6, 4, 5]
+
+
+def test_in_a_full_queue_the_flood_makes_room(build):
+    """What it sent last goes, until everybody has as many; nobody makes room for itself."""
+    queue = build(max_waiting=10)
+    assert queue.put(of("flood", *range(1, 12))) == 10
+    assert queue.put(of("flood", 20)) == 0
+    assert queue.put(of("a", 21)) == 0  # one more, one fewer
+    assert queue.lag().waiting == 10
+    for number in range(22, 40):
+        queue.put(of("a", number))
+    assert sorted(numbers(queue.reserve(20, 60))) == [*range(1, 6), *range(21, 26)]
+
+
+def test_what_is_worked_on_makes_no_room(build):
+    """A leased exchange stays."""
+    queue = build(max_waiting=3)
+    queue.put(of("flood", 1, 2, 3))
+    assert numbers(queue.reserve(3, 60)) == [1, 2, 3]
+    assert queue.put(of("a", 4)) == 0
+    assert queue.lag().leased == 3
+
+
+def test_a_queue_of_an_older_release_is_read(on_sqlite):
+    """Its table gets the column; what waits in it has no client."""
+    queue = on_sqlite.queue()
+    queue.put(of("a", 1))
+    database = on_sqlite.place
+    with database.write() as connection:
+        connection.execute("DROP INDEX exchanges_turns")
+        connection.execute("ALTER TABLE exchanges DROP COLUMN client")
+    again = on_sqlite.queue()
+    again.put(of("b", 2))
+    assert numbers(again.reserve(2, 60)) == [1, 2]
+
+
+def test_the_salt_is_drawn_once(backend):
+    """All processes of an installation name clients alike."""
+    documents = backend.documents()
+    salt = client_salt(documents)
+    assert len(salt) == 64
+    assert client_salt(backend.documents()) == salt
