@@ -232,6 +232,7 @@ def measured(estimate: Estimate | None) -> str:
 
 
 _FILTERS: Final = (
+    figures.clients,
     figures.count,
     figures.estimate_of,
     figures.estimate_text,

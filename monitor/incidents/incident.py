@@ -211,6 +211,7 @@ class Incident:
                     "limit": part.raised.limit,
                     "limit_source": part.raised.limit_source,
                     "trials": part.raised.run_trials,
+                    "clients": part.raised.clients,
                     "raised_at": part.raised.at,
                     "over_at": None if part.over is None else part.over.at,
                     "reason": "" if part.over is None else part.over.reason,

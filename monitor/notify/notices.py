@@ -200,7 +200,9 @@ class Writer:
             report.key.perturbation != BASELINE and (report.key.route, report.key.model) in cells
             for report in self._reports()
         )
-        return [f"{_measured(worst)}, {len(parts)} of {max(tried, len(parts))} rewordings"]
+        clients = worst.raised.clients
+        said = [figures.clients(clients)] if len(clients) > 1 else []
+        return [f"{_measured(worst)}, {len(parts)} of {max(tried, len(parts))} rewordings", *said]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
         said = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
