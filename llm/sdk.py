@@ -102,7 +102,11 @@ def bounded_sdk(base_url: str, api_key: str, timeout_s: float) -> openai.AsyncOp
     The SDK falls back to an environment variable for a key of None and insists on some value. It must not
     retry: nobody else would learn of a 429, and calls would not be paid for.
     """
-    client = openai.DefaultAsyncHttpxClient(base_url=base_url, timeout=timeout_s)
+    client = openai.DefaultAsyncHttpxClient(
+        base_url=base_url,
+        timeout=timeout_s,
+        follow_redirects=False,  # prompts are for the endpoint that the settings name
+    )
     # A transport that is handed in would make the client forget the proxies that the environment names.
     client._transport = BoundedTransport(client._transport)  # noqa: SLF001
     client._mounts = {  # noqa: SLF001

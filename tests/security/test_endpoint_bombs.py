@@ -135,3 +135,34 @@ def test_what_only_claims_to_be_compressed_is_no_answer():
     outcome, heads, _ = answered(judged, b"no gzip at all", "gzip")
     assert outcome.reason == "bad_schema"
     assert len(heads) == 1
+
+
+@CLIENTS
+def test_a_redirect_is_not_followed(ask):
+    """An endpoint that points elsewhere gets no prompt sent there: prompts and keys are for one origin."""
+    reached = []
+
+    async def main():
+        async def elsewhere(reader, writer):
+            reached.append(await reader.read(1))
+            writer.close()
+
+        async def redirect(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            port = other.sockets[0].getsockname()[1]
+            location = f"Location: http://127.0.0.1:{port}/v1/x\r\n"
+            writer.write(f"HTTP/1.1 307 x\r\n{location}Content-Length: 0\r\n\r\n".encode())
+            await writer.drain()
+            writer.close()
+
+        other = await asyncio.start_server(elsewhere, "127.0.0.1", 0)
+        server = await asyncio.start_server(redirect, "127.0.0.1", 0)
+        try:
+            return await ask(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        finally:
+            server.close()
+            other.close()
+
+    outcome = asyncio.run(main())
+    assert isinstance(outcome, (Fault, Failure))
+    assert reached == []
