@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
 from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.shadow import limits
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.clusters import Clusters
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
@@ -133,9 +134,12 @@ class Reader:
             body = decode_body(dict(exchange.request_headers), exchange.request_body)
             view = PromptView.parse(body, api=api)
             refused = refusal(view)
-            if refused is not None:
-                return Left(refused.reason, dead=False)
+            reason = refused.reason if refused else limits.beyond(view)
+            if reason is not None:
+                return Left(reason, dead=False)
             answer = read_answer(dict(exchange.response_headers), exchange.response_body, api=api)
+            if limits.is_too_long(answer):
+                return Left("answer_too_long", dead=False)
         except (UnreadablePrompt, UnreadableBody) as error:
             return Left(error.reason, dead=True)
         view, template = self._classified(exchange, view)

@@ -29,6 +29,7 @@ from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.shadow.limits import LONGEST_ANSWER_CHARS, is_too_long
 from evenkeel.shadow.protection.detectors import API_KEY, EMAIL, JWT, SECRET
 
 if TYPE_CHECKING:
@@ -402,7 +403,12 @@ class Replayer:
             own = about_request(response.status_code, map(error.get, _NAMES), str(error.get("message", "")))
             return _refused(response, said, own=own is not None)
         try:
-            return Replay(read_answer(headers, response.body, api=api), duration_s)
+            answer = read_answer(headers, response.body, api=api)
+            if is_too_long(answer):
+                return _failure(
+                    "answer_too_long", f"the answer has more than {LONGEST_ANSWER_CHARS} characters"
+                )
+            return Replay(answer, duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
 

@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
@@ -71,6 +72,10 @@ def _lettered(size: int) -> str:
     return "".join("".join(draw.choices("abcdefghij", k=7)).capitalize() + " " for _ in range(size // 8))
 
 
+def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+    return pairwise(words)
+
+
 def _noise(size: int) -> str:
     """Base64, which repeats nothing."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -105,6 +110,11 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
     "deep JSON": _repeated("["),
     "JSON fragments": _repeated('{"a": [1, '),
     "long JSON": lambda size: json.dumps([{"id": n, "name": f"n{n}"} for n in range(1 + size // 26)]),
+    "names": lambda size: "".join(
+        f"Then {one.title()} {other.title()} came. " for one, other in _pairs(_lettered(size).split())
+    ),
+    "dates": _counted('{{"on{n}": "2024-05-{m}", "by": "March {n}, 2023"}}\n'),
+    "sources": lambda size: "It is so [1].\nSources:\n" + _counted("A page on w{m}\n")(size),
     "repeated lines": _repeated("It is so\n"),
     "short lines": _repeated("a:\n"),
     "distinct lines": _counted("w{m} is so\n"),
@@ -184,6 +194,13 @@ def unlike_pair_of(text: str) -> Pair:
     """Two answers that share words in another order, and nothing else."""
     half = len(text) // 2
     return Pair(Answer(text), Answer(f"So {text[half:]}x{text[:half]}"), text)
+
+
+def scattered_pair_of(text: str) -> Pair:
+    """Two answers of the same words, each in another order than the prompt."""
+    said = text.split()
+    orders = [" ".join(random.Random(seed).sample(said, len(said))) for seed in (1, 2)]
+    return Pair(*map(Answer, orders), text)
 
 
 def calling_pair_of(text: str) -> Pair:
@@ -374,12 +391,13 @@ def _metrics() -> Iterator[Subject]:
     for one in heuristics():
         yield Subject(one.name, pair_of, one.score)
         yield Subject(f"{one.name}, unlike", unlike_pair_of, one.score)
+        yield Subject(f"{one.name}, scattered", scattered_pair_of, one.score)
         yield Subject(f"{one.name}, calls", calling_pair_of, one.score)
     known: dict[str, Any] = {}
     for bundle in BUNDLES.values():
         known |= {one.name: one for one in (*bundle.stand_ins, *bundle.by_rule)}
     for name, quality in known.items():
-        for kind, made in (("", pair_of), (", unlike", unlike_pair_of)):
+        for kind, made in (("", pair_of), (", unlike", unlike_pair_of), (", scattered", scattered_pair_of)):
             if hasattr(quality, "measure_now"):
                 yield Subject(f"{name}{kind}", made, quality.measure_now)
             elif not isinstance(quality, Agreement):
@@ -473,9 +491,19 @@ class Growth:
         return self.double_s / self.single_s
 
     @property
+    def microseconds(self) -> float:
+        """Of processor time for a character of the longer text."""
+        return self.double_s / (2 * self.size) * 1e6
+
+    @property
+    def tells(self) -> bool:
+        """Whether the work took long enough for a ratio to say something."""
+        return self.double_s >= _ENOUGH_S
+
+    @property
     def is_too_fast(self) -> bool:
         """Whether the work grew faster than the text, as far as can be seen."""
-        return self.double_s >= _ENOUGH_S and self.ratio > RATIO
+        return self.tells and self.ratio > RATIO
 
 
 def growth(subject: Subject, shape: str, largest: int) -> Growth:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.entity import Slot, read_schema, read_slots, slot_key
@@ -14,7 +15,7 @@ from evenkeel.metrics.similarity.statements import hard
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.entity import Schema
@@ -25,6 +26,10 @@ _PLACEHOLDERS = frozenset(
     ("unknown", "n/a", "na", "none", "null", "-", "\u2014", "not specified", "not mentioned", "not given")
 )
 """What models write into a slot that they leave empty."""
+
+
+_MOST_LOOKED_FOR: Final = 1_000
+"""Slots whose values are looked for in the prompt as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,10 @@ class SlotValues:
     source: Reading
     text: str
     """The prompt in lower case with single spaces."""
+    dates: frozenset[frozenset[str]]
+    """Year, month and day of each date in the prompt, as far as it names them."""
+    parts_of_dates: frozenset[frozenset[str]]
+    """Some of them, or all."""
 
     def supported(self, slot: Slot) -> bool | None:
         """Whether the prompt holds the value of a slot.
@@ -52,7 +61,8 @@ class SlotValues:
         details = hard(read_details(slot.value))
         if not details:
             return None
-        if " ".join(slot.value.lower().split()) in self.text:
+        few = len(self.reference) + len(self.candidate) <= _MOST_LOOKED_FOR
+        if few and " ".join(slot.value.lower().split()) in self.text:
             return True
         return all(self._mentions(detail) for detail in details)
 
@@ -62,11 +72,7 @@ class SlotValues:
         if detail.kind != "date":
             return False
         parts = _date_parts(detail.text)
-        return any(
-            parts <= known or known <= parts
-            for other in self.source.details
-            if other.kind == "date" and (known := _date_parts(other.text))
-        )
+        return parts in self.parts_of_dates or any(one in self.dates for one in _subsets(parts))
 
 
 def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure | None:
@@ -89,11 +95,19 @@ def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure |
     reference, candidate = sides
     text = " ".join(pair.context.lower().split())
     schema = {slot_key(key): choices for key, choices in read_schema(pair.context).items()}
-    return SlotValues(reference, candidate, schema, read_details(pair.context), text)
+    source = read_details(pair.context)
+    dates = frozenset(_date_parts(detail.text) for detail in source.details if detail.kind == "date")
+    parts = frozenset(some for date in dates for some in _subsets(date))
+    return SlotValues(reference, candidate, schema, source, text, dates - {frozenset()}, parts)
 
 
 def _date_parts(text: str) -> frozenset[str]:
     return frozenset(part for part in text.split("-") if part)
+
+
+def _subsets(parts: frozenset[str]) -> Iterator[frozenset[str]]:
+    some = (combinations(parts, count) for count in range(len(parts) + 1))
+    return map(frozenset, chain.from_iterable(some))
 
 
 class SlotCoverage:

@@ -283,6 +283,8 @@ def _entries(text: str) -> list[str]:
 
 _FEWEST_DOCUMENTS = 2
 _HALF = 0.5
+_MOST_ENTRIES = 1_000
+"""Entries of a list of sources that are looked for in the prompt."""
 
 
 class CitationsProxy:
@@ -327,7 +329,7 @@ class CitationsProxy:
             return Rating(3, "The answer declines.")
         cited = read_citations(claims(answer))
         plain = " ".join(context.lower().split())
-        entries = [_exists(entry, known, plain) for entry in cited.listed]
+        entries = [_exists(entry, known, plain) for entry in cited.listed[:_MOST_ENTRIES]]
         by_list = any(entries) and not any(cited.sentences)
         sentences = [by_list or (bool(labels) and labels <= known) for labels in cited.sentences]
         units = sentences + [False for exists in entries if not exists]

@@ -8,9 +8,10 @@ where capital letters mean something and are missed in texts all in capitals or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from evenkeel.core.verdict import Failure
@@ -55,6 +56,8 @@ class Reading:
     """Those of its words that carry content."""
     misspellable: tuple[str, ...]
     """Those of its words that may be mistyped, in order."""
+    places: Mapping[str, list[int]]
+    """Where each of its words stands in `vocabulary`."""
 
     def has(self, word: str) -> bool:
         """Whether a word occurs here, a typo aside."""
@@ -125,8 +128,16 @@ def read_details(text: str) -> Reading:
         found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf, language))
     vocabulary = tuple(words(text))
     distinct = dict.fromkeys(vocabulary)
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(vocabulary):
+        places.setdefault(word, []).append(place)
     return Reading(
-        found, vocabulary, frozenset(distinct), content_words(text), tuple(few(misspellable(distinct)))
+        found,
+        vocabulary,
+        frozenset(distinct),
+        content_words(text),
+        tuple(few(misspellable(distinct))),
+        places,
     )
 
 
@@ -320,14 +331,21 @@ def _is_styled(sentence: str) -> bool:
     return len(lettered) >= _STYLED_MIN_WORDS and capitals > _CAPITALISED_SHARE * len(lettered)
 
 
+_MOST_PLACES = 200
+"""Places of a phrase's words, the rarest word first, at which the phrase is looked for."""
+
+
 def _contains(reading: Reading, phrase: tuple[str, ...]) -> bool:
     """Whether the words of a phrase follow each other in the text, typos aside."""
     if not phrase or not all(map(reading.has, phrase)):
         return False
     if len(phrase) == 1:
         return True
-    text = reading.vocabulary
+    text, last = reading.vocabulary, len(reading.vocabulary) - len(phrase)
+    known = [word if word in reading.places else nearest(word, reading.misspellable) or "" for word in phrase]
+    by_rarity = sorted(range(len(phrase)), key=lambda offset: len(reading.places[known[offset]]))
+    starts = (at - offset for offset in by_rarity for at in reading.places[known[offset]])
     return any(
-        all(same_word(word, text[start + i]) for i, word in enumerate(phrase))
-        for start in range(len(text) - len(phrase) + 1)
+        0 <= start <= last and all(same_word(word, text[start + i]) for i, word in enumerate(phrase))
+        for start in islice(starts, _MOST_PLACES)
     )

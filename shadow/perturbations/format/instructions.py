@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.shadow.perturbations.format.readers import (
     json_at,
@@ -151,10 +152,19 @@ def named_format(text: str) -> Format | None:
 
 def named_formats(text: str) -> tuple[Format, ...]:
     """Every format that a text names as one to write in, in order, repeated ones included."""
+    return tuple(one.format for one in _mentions(_FENCES.sub("", text)) if not one.against)
+
+
+class _Mention(NamedTuple):
+    format: Format
+    against: bool
+
+
+@lru_cache(maxsize=16)  # every format asks about the same text
+def _mentions(text: str) -> tuple[_Mention, ...]:
     return tuple(
-        next(format_ for format_ in _NAMES if match[format_])
-        for match in _ANY.finditer(_FENCES.sub("", text))
-        if not match["against"]
+        _Mention(next(format_ for format_ in _NAMES if match[format_]), bool(match["against"]))
+        for match in _ANY.finditer(text)
     )
 
 
@@ -166,7 +176,7 @@ def asked_format(line: str) -> Format | None:
 
 def forbids(text: str, format_: Format) -> bool:
     """Whether a text says that an answer must not have a format."""
-    return any(match["against"] and match[format_] for match in _ANY.finditer(text) if format_ in _NAMES)
+    return any(one.against and one.format == format_ for one in _mentions(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""What is more than a worker works on is skipped, and counted by its reason."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.original import Left, Original, Reader
+from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
+from evenkeel.shadow.perturbations.gate import attempt
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import PromptView
+
+
+def read(messages, answer="Yes."):
+    request = {"model": "m", "messages": [{"role": "user", "content": one} for one in messages]}
+    response = {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": answer}}]}
+    exchange = Exchange(
+        id="1",
+        route="main",
+        received_at=0.0,
+        duration_s=0.1,
+        method="POST",
+        path="/v1/chat/completions",
+        request_headers=(("content-type", "application/json"),),
+        request_body=json.dumps(request).encode(),
+        status=200,
+        response_headers=(("content-type", "application/json"),),
+        response_body=json.dumps(response).encode(),
+    )
+    return Reader({"main": RoutePlan((), (), 0)}).read(exchange)
+
+
+@pytest.mark.parametrize(
+    ("messages", "answer", "reason"),
+    [
+        (["a " * 150_001], "Yes.", "prompt_too_long"),
+        (["a"] * 2_001, "Yes.", "too_many_messages"),
+        (["a"], "b " * 100_001, "answer_too_long"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_skipped(messages, answer, reason):
+    """A prompt of 300,002 characters, 2,001 messages and an answer of 200,002 characters are not tried."""
+    assert read(messages, answer) == Left(reason, dead=False)
+
+
+def test_what_is_within_the_limits_is_read():
+    """300,000 characters in 2,000 messages, answered in 200,000, are worked on."""
+    assert isinstance(read(["a" * 150] * 2_000, "b" * 200_000), Original)
+
+
+def test_a_prompt_in_too_many_parts_is_left_as_it_is():
+    """Of a prompt in 2,001 blocks no perturbation is made, but for the identical resend."""
+    body = json.dumps({"messages": [{"role": "user", "content": "x"}] * 2_001})
+    view = PromptView.parse(body.encode())
+    assert len(view.segments) == 2_001
+    control, *others = (attempt(kind, view, 0.5, random.Random(1)) for kind in BUILTIN)
+    assert control == view
+    assert {one.reason for one in others if isinstance(one, NotApplicable)} == {"too_many_parts"}
+    assert all(isinstance(one, NotApplicable) for one in others)
