@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 REST: Final = "others"
-"""All clients beyond those that are told apart, together."""
+"""All clients beyond the first eight, together."""
 MOST: Final = 8
 TRAFFIC: Final = 0.8
 """Share of the latest trials from which on a client's trials are the route's."""
