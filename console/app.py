@@ -134,7 +134,9 @@ def create_app(sources: ConsoleSources) -> Litestar:
         "/settings": "Settings" if settings else "",
         "/actions": "Audit log" if actions else "",
     }
-    renderer = Renderer(assets, sources.clock, pages, documents=documents is not None)
+    renderer = Renderer(
+        assets, sources.clock, pages, documents=documents is not None, signs_in=sources.signs_in
+    )
     plots = PlotReader(sources)
     return Litestar(
         route_handlers=[

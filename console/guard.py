@@ -65,7 +65,7 @@ class TokenGuard:
         self._app = app
         known = tuple(people)
         named = any(visitor.name and not visitor.program for _, visitor in known)
-        shared = Visitor(role="viewer") if named or login else Visitor()
+        shared = Visitor(role="viewer") if named or login or (sign_in and sign_in.elsewhere) else Visitor()
         scrapers = [one for one in known if one[1].role == "scraper"]
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))
@@ -116,7 +116,8 @@ class TokenGuard:
         secret = visitor is not None
         if visitor is None and self._login is not None:
             visitor = self._login.visitor(scope)
-        if visitor is None and not self._tokens and self._login is None:
+        asks = bool(self._tokens) or bool(self._scrapers) or self._sign_in is not None
+        if visitor is None and not asks and self._login is None:
             visitor = Visitor()
         # A page whose name was pointed here knows no token and has no cookie; what else lets a request in,
         # it could send.
@@ -139,7 +140,7 @@ class TokenGuard:
         return ASGIResponse(body=body, status_code=421)
 
     def _refusal(self, scope: Scope) -> ASGIResponse:
-        if not self._tokens:
+        if not self._tokens and self._sign_in is None:
             body = b"Nobody is named by the login proxy: sign in there, and ask through it.\n"
             return ASGIResponse(body=body, status_code=403)
         if self._sign_in is not None and wants_page(scope):

@@ -161,6 +161,7 @@ class Renderer:
         pages: Mapping[str, str],
         *,
         documents: bool = False,
+        signs_in: bool = False,
     ) -> None:
         """Load the templates.
 
@@ -169,11 +170,13 @@ class Renderer:
             clock: Unix time in seconds, for times of day and ages.
             pages: names of the navigation by address, in order; "" for one that is left out.
             documents: whether there are pages of documentation to link to.
+            signs_in: whether people sign in, and so can sign out.
         """
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["pages"] = {where: name for where, name in pages.items() if name}
         self._environment.globals["has_documents"] = documents
+        self._environment.globals["signs_in"] = signs_in
         self._environment.globals["bands"] = geometry.BANDS
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock

@@ -242,5 +242,7 @@ class ConsoleSources:
     """Limits that quiet traffic would allow, of routes that have none of their own."""
     settings: Callable[[], Sequence[SettingsSection]] | None = None
     """Settings in effect; None leaves their page out."""
+    signs_in: bool = False
+    """Whether people sign in, and so can sign out."""
     documents: Callable[[str], str | None] | None = None
     """A page of the documentation in Markdown, by its name ("settings", "runbooks/…"); None for none."""

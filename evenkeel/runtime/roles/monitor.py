@@ -142,6 +142,7 @@ class MonitorRole:
             trace_url=settings.telemetry.trace_url,
             thresholds=folding,
             proposals=proposals.proposals,
+            signs_in=not settings.admin.open_on_loopback,
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
