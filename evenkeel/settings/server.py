@@ -290,8 +290,8 @@ class Admin(Section):
     session_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
     """How long somebody who has signed in with a browser stays so."""
     session_key_env: Variable | None = None
-    """Variable with what encrypts their cookies, the same for all monitors behind one address. None = made at the
-    first start, in the file `session-key` of the data folder."""
+    """Variable with what encrypts their cookies, the same for all monitors behind one address. None = made at
+    the first start, in the file `session-key` of the data folder."""
     tokens: list[Token] = []
     """Tokens of programs, each with a name and a scope."""
     people: list[Person] = []
