@@ -86,7 +86,7 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
         fault, said = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
         fault, said = "undecryptable", str(error)
-    except (zlib.error, struct.error, ValueError, TypeError, KeyError) as error:
+    except (zlib.error, struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
         fault, said = "damaged", f"it cannot be unpacked ({error})"
     log.error("exchange %s goes to the dead letters: %s", exchange_id, said)
     nothing = Exchange(exchange_id, "", 0.0, 0.0, "", "", 0, (), b"", (), b"")
@@ -106,7 +106,7 @@ def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
         return None
     try:
         return _opened(exchange_id, payload, seal)
-    except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError):
+    except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
@@ -139,7 +139,7 @@ def open_part(text: str, place: str, seal: Seal) -> str:
     try:
         sealed = base64.b64decode(text.removeprefix(_SEALED))
         return seal.open(sealed, place).decode("utf-8", "surrogatepass")
-    except (SealError, ValueError) as error:
+    except (SealError, ValueError, RecursionError) as error:
         return f"({error})"
 
 

@@ -168,7 +168,7 @@ def prompts(data: bytes) -> None:
             view.text.encode()
             changed = view.with_texts(dict.fromkeys(range(len(view.segments)), "x�"))
             assert len(PromptView.parse(changed.body(), api=api).segments) <= len(view.segments)
-            json.loads(view.for_replay())
+            json.loads(view.for_replay(), parse_int=str)  # of as many digits as the client wrote
 
 
 def encodings(data: bytes) -> None:
@@ -188,8 +188,9 @@ def structures(data: bytes) -> None:
     ):
         with contextlib.suppress(UnreadableError):
             read(text)
-    found = find_json(text)
-    assert found is None or isinstance(found, tuple)
+    with contextlib.suppress(UnreadableError):
+        found = find_json(text)
+        assert found is None or isinstance(found, tuple)
     for wanted in (None, "json", "yaml", "xml", "html", "markdown"):
         read_structure(text, wanted)
 
