@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
 from evenkeel.core.exchange import Exchange
+from evenkeel.shadow import limits
 from evenkeel.shadow.original import Left, Original, Reader
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView
+
+PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
 def read(messages, answer="Yes."):
@@ -61,3 +65,20 @@ def test_a_prompt_in_too_many_parts_is_left_as_it_is():
     assert control == view
     assert {one.reason for one in others if isinstance(one, NotApplicable)} == {"too_many_parts"}
     assert all(isinstance(one, NotApplicable) for one in others)
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit"),
+    [
+        ("prompt_too_long", limits.LONGEST_PROMPT_CHARS),
+        ("too_many_messages", limits.MOST_MESSAGES),
+        ("answer_too_long", limits.LONGEST_ANSWER_CHARS),
+        ("too_many_parts", limits.MOST_SEGMENTS),
+    ],
+)
+def test_the_page_about_replays_names_every_limit(reason, limit):
+    """Each reason has its line, with the figure of the code."""
+    line = next(
+        one for one in PAGE.read_text(encoding="utf-8").splitlines() if one.startswith(f"| `{reason}` |")
+    )
+    assert f"{limit:,}" in line
