@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import pytest
 
-from evenkeel.runtime.launcher import DataFolder
-from evenkeel.settings import SettingsError
+from evenkeel.runtime.launcher import DataFolder, _banner
+from evenkeel.settings import SettingsError, load
+from evenkeel.stores.keys import LOGIN_CODE, kept
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 
 
@@ -81,3 +83,16 @@ def test_a_folder_that_somebody_took_meanwhile_is_left_to_them(folder, held):
     shutil.rmtree(folder)
     with DataFolder.taken(folder), pytest.raises(SettingsError, match="in use by another evenkeel"):
         held.counted()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_link_is_for_a_terminal_and_no_token_is_for_anything(tmp_path, monkeypatch, terminal):
+    """What else takes the output keeps it: it is given the place of the token instead."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    settings = load(None, {"data_dir": tmp_path}, {"upstream": "http://a"})
+    said = _banner("up", settings, admin=True)
+    code = kept(tmp_path, LOGIN_CODE)
+    assert (f"http://127.0.0.1:8101/login?code={code} " in said) is terminal
+    assert (code in said) is terminal
+    assert ("  console    http://127.0.0.1:8101/\n" in said) is not terminal
+    assert not any(file.read_text().strip() in said for file in tmp_path.iterdir() if file.name != LOGIN_CODE)
