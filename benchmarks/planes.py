@@ -44,7 +44,6 @@ _PIECES: Final = (
 )
 _PATHS: Final = ("/metrics", "/healthz", "/", "/trials")
 _EVERY_S: Final = 0.1
-_PATIENCE_S: Final = 3600.0
 _ENDLESS: Final = "THIS ONE NEVER ENDS"
 _PLANTED: Final = f"""
 import re, sys
@@ -67,6 +66,7 @@ def main() -> int:
     parser.add_argument("--good", type=int, default=20)
     parser.add_argument("--kilobytes", type=int, default=1300)
     parser.add_argument("--processor-s", type=float, default=20.0, help="Setting `shadow.processor_s`.")
+    parser.add_argument("--minutes", type=float, default=60.0, help="After so long the rest is left.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, _upstream() as url:
         (Path(folder) / "sitecustomize.py").write_text(_PLANTED)
@@ -76,6 +76,7 @@ def main() -> int:
             "EVENKEEL_SCORING__EMBEDDINGS": "false",
             "EVENKEEL_BUDGET__TOKENS_PER_DAY": "10000000000",
             "EVENKEEL_BUDGET__SPREAD": "false",
+            "EVENKEEL_PRICES": '{"*": {"input_usd": 0, "output_usd": 0}}',
         }
         arguments = ("--upstream", url, "--sampling-rate", "1")
         with running("up", Path(folder), *arguments, admin=True, environment=variables) as up:
@@ -92,7 +93,7 @@ def _measure(up: Running, options: argparse.Namespace) -> None:
     with ThreadPoolExecutor(len(_PATHS)) as pool:
         asking = {path: pool.submit(_latencies, up, path, stopping) for path in _PATHS}
         sent = _send(up.url, options)
-        while time.monotonic() - begun < _PATIENCE_S:
+        while time.monotonic() - begun < options.minutes * 60:
             time.sleep(1.0)
             pipeline = up.get("/api/pipeline")
             if pipeline["waiting"] + pipeline["leased"] == 0:
@@ -105,13 +106,15 @@ def _measure(up: Running, options: argparse.Namespace) -> None:
     head = ["ms", "idle p50", "p99", "most", "under load p50", "p99", "most", "asked"]
     print("\n".join(table(head, rows)))
     ended = {
-        f"{stage} {reason}".strip(): up.metric(f"evenkeel_exchanges_{stage}_total", **labels)
-        for stage, reason in (("scored", ""), ("skipped", ""), ("dead", ""), ("dead", "processor_time"))
-        for labels in [{"reason": reason} if reason else {}]
+        stage: up.metric(f"evenkeel_exchanges_{stage}_total", **labels)
+        for stage, labels in (("scored", {}), ("skipped", {}), ("dead", {"reason": "processor_time"}))
     }
-    said = up.log.read_text()
-    starts = said.count("worker started")
-    print(f"{sent} exchanges worked off in {took_s:.0f} s: {ended}; the worker was started {starts} times")
+    cells = {cell["perturbation"]: cell["trials"] for cell in up.get("/api/cells")["cells"]}
+    ended["controls in the log"] = cells.get("baseline.identical", 0)
+    left = pipeline["waiting"] + pipeline["leased"]
+    starts = up.log.read_text().count("worker started")
+    # Counters of a worker's last second are lost with it; verdicts are not.
+    print(f"{sent} exchanges in {took_s:.0f} s: {ended}, {left} left; the worker was started {starts} times")
 
 
 def _send(url: str, options: argparse.Namespace) -> int:
