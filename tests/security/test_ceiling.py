@@ -25,7 +25,7 @@ from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.llm.sdk import bounded_sdk
 from evenkeel.metrics.judge.client import Judge
-from evenkeel.metrics.scoring import judge_scorer
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.perturbations.control import Control
@@ -174,6 +174,7 @@ class World:
         self.chance = random.Random(seed)
         self.now = START
         self.clock_off_s = self.waited_s = 0.0
+        self.judged = seed % 3 == 0
         self.picky = self.chance.choice(("", "", "new", "short"))
         self.tokens, self.usd = Counter(), Counter()
 
@@ -213,7 +214,13 @@ class Process:
         self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
         self.replayer._clients[None] = httpx2.AsyncClient(transport=transport)
         self.trials = TrialMaker(
-            *(Nowhere(), judge_scorer(self.judge, votes=1), self.replayer, costs, PRICES),
+            *(
+                Nowhere(),
+                judge_scorer(self.judge) if world.judged else heuristic_scorer(),
+                self.replayer,
+                costs,
+                PRICES,
+            ),
             target=lambda one: Target("http://up" + one.path),
             tally=Tally(),
             clock=world.clock,
@@ -369,7 +376,7 @@ class Life:
         self.given = originals, count(), documents
         self.open_costs = open_costs
         chance = self.chance = self.world.chance
-        tokens = round(1_500 * 16 ** chance.random())
+        tokens = round(1_000 * (12 if self.world.judged else 4) ** chance.random())
         self.most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
         self.own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
         self.processes = [self.begun() for _ in range(chance.choice((1, 2)))]
@@ -381,7 +388,7 @@ class Life:
 
     async def run(self):
         events = (
-            *(self.work,) * 9,
+            *(self.work,) * 11,
             self.kill,
             self.restart,
             self.reload,
@@ -399,7 +406,8 @@ class Life:
             await one.finished()
 
     async def work(self, place):
-        self.processes[place].spawn()
+        for _ in range(self.chance.randint(1, 4)):
+            self.processes[place].spawn()
 
     async def kill(self, place):
         self.processes[place].kill()
