@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import asyncio
 import datetime as dt
 import threading
 from contextvars import ContextVar
@@ -174,6 +175,17 @@ class CallBudget(Protocol):
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release what was set aside and book what was spent."""
         ...
+
+
+async def set_aside(budget: CallBudget, estimate: Spend) -> bool:
+    """As `CallBudget.reserve`, in a thread. Who is cancelled meanwhile has set nothing aside."""
+    asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
+    try:
+        return await asyncio.shield(asked)
+    except asyncio.CancelledError:
+        if await asked:
+            await asyncio.to_thread(budget.settle, estimate, NOTHING)
+        raise
 
 
 class Allowance:

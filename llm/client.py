@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self
 
 from openai.types.chat import ChatCompletion
 
-from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.budget import NOTHING, Spend, set_aside
 from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
@@ -433,7 +433,7 @@ class Endpoint:
         if budget is None:
             return await send()
         estimate = estimated()
-        if not await asyncio.to_thread(budget.reserve, estimate):
+        if not await set_aside(budget, estimate):
             return Fault("budget", "The day's budget does not allow another call.")
         # Who gave up on a call (time, a lost connection, cancelled) may have to pay for it all the same.
         spent = estimate

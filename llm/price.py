@@ -237,15 +237,13 @@ class Quote:
         most = max(limits, default=_ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN)
         self.limit_tokens = None if limits else most
         """Bounds the answer; None where the request does."""
-        # Words of a prediction that the model does not use are paid for like an answer's.
-        answer = most + (len(body) if members.get("prediction") else 0)
         around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN
         self._prices = prices
         self._names = tuple(names)
         self._factor = 1.0
         if b'"cache_control"' in body:
             self._factor = _LONG_CACHE_WRITE if b'"1h"' in body else _CACHE_WRITE
-        self.estimate = self._spend(max(len(body), 2 * (prompt_tokens or 0)) + around, answer)
+        self.estimate = self._spend(max(len(body), 2 * (prompt_tokens or 0)) + around, most)
         """An upper bound."""
 
     def proven(self, answer: Answer) -> Spend:

@@ -105,7 +105,7 @@ def bounded_sdk(base_url: str, api_key: str, timeout_s: float) -> openai.AsyncOp
     client = openai.DefaultAsyncHttpxClient(
         base_url=base_url,
         timeout=timeout_s,
-        follow_redirects=False,  # prompts are for the endpoint that the settings name
+        follow_redirects=False,  # prompts are for the endpoint that is named, and a call is paid for once
     )
     # A transport that is handed in would make the client forget the proxies that the environment names.
     client._transport = BoundedTransport(client._transport)  # noqa: SLF001
@@ -133,6 +133,7 @@ _TOO_MANY: Final = 429
 _TIMED_OUT: Final = 408
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _PASSING_STATUS: Final = frozenset({_TIMED_OUT, 409, _TOO_MANY})
+_FIRST_ERROR: Final = 400
 _SERVER_ERROR: Final = 500
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
 """Parameters that can be left out: a complaint about one is not about the question."""
@@ -171,7 +172,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         passing,
         throttled=error.status_code == _TOO_MANY or (passing and asked is not None),
         asked_pause_s=asked,
-        unbilled=error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
+        unbilled=_FIRST_ERROR <= error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
         complaint=str(error) if rejected else "",
     )
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
-from evenkeel.core.budget import NOTHING
+from evenkeel.core.budget import NOTHING, set_aside
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
@@ -321,7 +321,7 @@ class Replayer:
             patience_s -= rested_s
             form = min(self._forms.get(target.url, 0), len(forms) - 1)
             try:
-                if budget and not await asyncio.to_thread(budget.reserve, estimate):
+                if budget and not await set_aside(budget, estimate):
                     return outcome or _failure("budget", "the day's budget does not allow the call")
                 with observed() as report:
                     started = self._clock()

@@ -67,6 +67,7 @@ FAULTS = {
     "throttles": (error(429, headers=("retry-after-ms: 1",)), "rate_limited"),
     "fails": (error(500), "server_error"),
     "is a broken gateway": (error(502), "server_error"),
+    "sends elsewhere": (error(307, headers=("location: /v1/chat/completions",)), "bad_request"),
     "cuts": (Canned(cut=True), "connection"),
     "is slow": (Canned(body=GOOD.body, hang=True), "timeout"),
     "drips": (Canned(body=GOOD.body, drip_s=0.05), "timeout"),
@@ -321,11 +322,12 @@ def silent(canned: Canned) -> Canned:
         (said(None, refusal="no"), Spend(120, 300)),
         (error(500), Spend(37 + 50, 37 + 500)),
         (error(401), Spend(0, 0)),
+        (error(307), Spend(37 + 50, 37 + 500)),
         (Canned(body=b"<html>", content_type="text/html"), Spend(37 + 50, 37 + 500)),
         (Canned(hang=True), Spend(37 + 50, 37 + 500)),
         (Canned(cut=True), Spend(37 + 50, 37 + 500)),
     ],
-    ids=["reported", "no usage", "refused", "500", "401", "no completion", "timeout", "cut"],
+    ids=["reported", "no usage", "refused", "500", "401", "307", "no completion", "timeout", "cut"],
 )
 def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
     """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""

@@ -68,15 +68,17 @@ FAULTS = (
 ODD = (-5, 10**15, "12", 1.5, float("nan"), None, True, [1], {}, 0)
 
 
-class Slow(httpx2.AsyncByteStream):
-    """A body of which the end is missing."""
+class Body(httpx2.AsyncByteStream):
+    """A body, the end of which may be missing."""
 
-    def __init__(self, body):
-        self.body = body
+    def __init__(self, body, *, cut=False):
+        self.body = body[: len(body) // 2] if cut else body
+        self.cut = cut
 
     async def __aiter__(self):
         yield self.body
-        raise httpx2.ReadError("cut")
+        if self.cut:
+            raise httpx2.ReadError("cut")
 
 
 class Upstream(httpx2.AsyncBaseTransport):
@@ -117,9 +119,8 @@ class Upstream(httpx2.AsyncBaseTransport):
         if isinstance(fault, float):
             return self.error(int(fault), "billed")
         body = self.body(asked, texts, prompt, said, fault)
-        if fault == "cut":
-            return httpx2.Response(200, headers=dict(JSON), stream=Slow(body[: len(body) // 2]))
-        return httpx2.Response(200, headers=dict(JSON), content=b"<html>" if fault == "html" else body)
+        body = Body(b"<html>" if fault == "html" else body, cut=fault == "cut")
+        return httpx2.Response(200, headers=dict(JSON), stream=body)
 
     def refusal(self, asked, limit, fault):
         """What is answered without any work; None if it is done."""
@@ -154,7 +155,8 @@ class Upstream(httpx2.AsyncBaseTransport):
         return json.dumps(answered if fault == "silent" else answered | {"usage": usage}).encode()
 
     def error(self, status, message, headers=None):
-        return httpx2.Response(status, headers=headers or {}, json={"error": {"message": message}})
+        body = json.dumps({"error": {"message": message}}).encode()
+        return httpx2.Response(status, headers=dict(JSON) | (headers or {}), stream=Body(body))
 
 
 class Nowhere:
@@ -165,6 +167,9 @@ class Nowhere:
 
     def note(self, sighting):
         pass
+
+    def latest(self, *_, **__):
+        return {}
 
 
 class World:
@@ -255,7 +260,7 @@ class Process:
 
     def spawn(self):
         chance = self.world.chance
-        work = chance.choice((self.trial, self.trial, self.trial, self.reference, self.check, self.embed))
+        work = chance.choice((*(self.trial,) * 4, self.reference, self.reference, self.check, self.embed))
         self.tasks.append(asyncio.create_task(work()))
 
     async def trial(self):
@@ -277,8 +282,12 @@ class Process:
         kept = tuple(KeptAnswer(answer, self.world.clock() - at, "m", "original") for at in (2, 1))
         store.add(
             Reference(
-                *(f"{next(self.names)}", "shop", "m", "p1", original.exchange.path),
-                original.exchange.request_body.decode(),
+                id=f"{next(self.names)}",
+                route="shop",
+                requested_model="m",
+                prompt_version="p1",
+                path=original.exchange.path,
+                request=original.exchange.request_body.decode(),
                 cluster="c",
                 taken_at=self.world.clock() - 2,
                 answers=kept,
@@ -304,7 +313,8 @@ class Process:
         await self.encoder.embed([self.world.chance.choice(SCRIPTS) for _ in range(3)])
 
     async def finished(self):
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        for found in await asyncio.gather(*self.tasks, return_exceptions=True):
+            assert found is None or isinstance(found, asyncio.CancelledError | SystemError), found
         self.tasks.clear()
 
     def kill(self):
@@ -376,7 +386,7 @@ class Life:
         self.given = originals, count(), documents
         self.open_costs = open_costs
         chance = self.chance = self.world.chance
-        tokens = round(1_000 * (12 if self.world.judged else 4) ** chance.random())
+        tokens = round((12_000 if self.world.judged else 1_500) * 6 ** chance.random())
         self.most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
         self.own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
         self.processes = [self.begun() for _ in range(chance.choice((1, 2)))]

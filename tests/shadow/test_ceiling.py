@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
 
+import httpx2
 import pytest
 
-from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.budget import Budget, Spend, set_aside
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer
 from evenkeel.llm.client import Endpoint
@@ -179,7 +181,6 @@ def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(tmp_p
         (b'{"max_tokens": true, "a": "b"}', 100, 200 + 256 + 3 * 6 + 1024, 3 * 6 + 1024),
         (b'{"a": 1}', None, 8 + 256 + 1042, 1042),
         (b'{"tools": [{}], "max_tokens": 1}', None, 32 + 1024 + 1, None),
-        (b'{"prediction": "abc", "max_tokens": 1}', None, 38 + 256 + 1 + 38, None),
     ],
 )
 def test_a_quote_is_a_bound(body, prompt, estimate, limit):
@@ -197,3 +198,86 @@ def test_what_is_written_to_a_cache_costs_more():
     ):
         quote = Quote(PRICES, ["m"], b"{%b}" % mark.encode(), None, 6)
         assert quote.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(usd)
+
+
+@pytest.mark.parametrize(
+    ("taken", "sent"),
+    [
+        ({"max_tokens"}, ["max_tokens", "max_tokens"]),
+        ({"max_completion_tokens"}, ["max_tokens", "max_completion_tokens", "max_completion_tokens"]),
+        (set(), ["max_tokens", "max_completion_tokens", None, None]),
+    ],
+)
+def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent):
+    """A 400 that names the limit costs nothing, and what works is remembered."""
+    seen = []
+
+    def answer(request):
+        asked = json.loads(request.content)
+        limits = set(asked) & {"max_tokens", "max_completion_tokens"}
+        seen.append(next(iter(limits), None))
+        assert not limits or asked[seen[-1]] == 1042
+        if limits - taken:
+            status, body = 400, {"error": {"message": f"Unsupported parameter: {seen[-1]}"}}
+        else:
+            choice = {"message": {"role": "assistant", "content": "Nine."}, "finish_reason": "stop"}
+            status, body = 200, {"choices": [choice], "usage": {"prompt_tokens": 9}}
+        return httpx2.Response(status, headers=dict(JSON), stream=Pieces(json.dumps(body).encode()))
+
+    async def twice():
+        replayer = Replayer(concurrency=1, timeout_s=5)
+        replayer._clients[None] = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+        budget = Noted()
+        for _ in range(2):
+            quote = Quote(PRICES, ["m"], b'{"messages": []}', None, 6)
+            got = await replayer.send(Target("http://up/v1"), b'{"messages": []}', budget=budget, quote=quote)
+            assert got.answer.text == "Nine."
+        return budget, quote.estimate
+
+    budget, estimate = asyncio.run(twice())
+    assert seen == sent
+    assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [estimate] * 2
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body that comes piece by piece."""
+
+    def __init__(self, body):
+        self.body = body
+
+    async def __aiter__(self):
+        yield self.body
+
+
+class Noted:
+    """A budget without a limit."""
+
+    def __init__(self):
+        self.spent = []
+        self.held = threading.Event()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+
+    def reserve(self, estimate):
+        self.held.set()
+        return self.goes_on.wait(5)
+
+    def settle(self, estimate, spent):
+        self.spent.append(spent)
+
+
+def test_who_is_cancelled_while_a_budget_is_asked_gives_back():
+    """Nobody is left who would."""
+
+    async def scene():
+        budget = Noted()
+        budget.goes_on.clear()
+        asking = asyncio.create_task(set_aside(budget, Spend(5, 1.0)))
+        await asyncio.to_thread(budget.held.wait, 5)
+        asking.cancel()
+        await asyncio.sleep(0)
+        budget.goes_on.set()
+        await asyncio.gather(asking, return_exceptions=True)
+        return asking.cancelled(), budget.spent
+
+    assert asyncio.run(scene()) == (True, [Spend(0, 0.0)])
