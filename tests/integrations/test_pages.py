@@ -9,6 +9,7 @@ import sys
 
 import httpx2
 import pytest
+import yaml
 
 from evenkeel.core.verdict import Failure
 from evenkeel.runtime.replays import reader, replay_target
@@ -62,9 +63,11 @@ def settings(rig, monkeypatch, tmp_path):
 
     def read(page):
         path = tmp_path / "evenkeel.yaml"
-        path.write_text(settings_text(page) or "{}", encoding="utf-8")
-        route = {"upstream": rig.upstreams[page], "name": page, "prefix": f"/{page}"}
-        return load(path, {}, route)
+        said = yaml.safe_load(settings_text(page) or "{}")
+        (route,) = said.setdefault("routes", [{}])
+        route |= {"upstream": rig.upstreams[page], "name": page, "prefix": f"/{page}"}
+        path.write_text(yaml.safe_dump(said), encoding="utf-8")
+        return load(path, {}, {})
 
     return read
 
