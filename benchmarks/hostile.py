@@ -1,9 +1,9 @@
 """How the work of the replay plane grows with hostile text, and what the longest texts cost.
 
-    python -m benchmarks.hostile [--chars 64000] [--longest 1300000] [--only WORD]
+    python -m benchmarks.hostile [--chars 64000] [--longest 1300000] [--only WORD] [--few]
 
-Every reader, perturbation, metric and redaction pattern gets every shape of text, and the same twice as
-long; then whole requests go through what a worker does before it sends anything. All times are processor time.
+Every reader, perturbation, metric and redaction pattern gets every shape of text, and one twice as
+long. Then whole requests go through what a worker does before it sends anything. Times are processor time.
 docs/security.md quotes the tables.
 """
 
@@ -15,7 +15,7 @@ import json
 import random
 import time
 from collections import defaultdict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.kit import table
 from evenkeel.core.exchange import Exchange
@@ -24,7 +24,10 @@ from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import BUILTIN, Draft
 from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.planner import RoutePlan
-from testing.hostile import SHAPES, Growth, Subject, forget, growth, in_many, in_one, subjects
+from testing.hostile import EVERYWHERE, SHAPES, Growth, Subject, forget, growth, in_many, in_one, subjects
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class Measured(NamedTuple):
@@ -35,13 +38,13 @@ class Measured(NamedTuple):
     growth: Growth
 
 
-def measured(only: str, largest: int) -> list[Measured]:
-    """The growth of everything with every shape."""
+def measured(only: str, largest: int, shapes: Collection[str]) -> list[Measured]:
+    """The growth of everything with these shapes."""
     found: list[Measured] = []
     for subject in subjects():
         if only in subject.name:
             found += (
-                Measured(subject, shape, growth(subject, shape, largest)) for shape in subject.shapes(SHAPES)
+                Measured(subject, shape, growth(subject, shape, largest)) for shape in subject.shapes(shapes)
             )
             gc.collect()
     return found
@@ -124,10 +127,13 @@ def main() -> None:
     parser.add_argument("--chars", type=int, default=64_000, help="Longest text whose growth is measured.")
     parser.add_argument("--longest", type=int, default=1_300_000, help="Characters of the largest requests.")
     parser.add_argument("--only", default="", help="Measure the growth of readers with this in their name.")
+    parser.add_argument(
+        "--few", action="store_true", help="Measure growth with the shapes of the tests only."
+    )
     given = parser.parse_args()
     language_of("This loads the model that identifies languages.")
     gc.disable()
-    found = measured(given.only, given.chars)
+    found = measured(given.only, given.chars, EVERYWHERE if given.few else SHAPES)
     print(by_area(found))
     for one in found:
         if one.growth.is_too_fast:

@@ -159,6 +159,25 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
 """By name: a text of so many characters, or nearly so."""
 
 
+EVERYWHERE: Final = (
+    "code fences",
+    "one long word",
+    "distinct words",
+    "blank lines",
+    "unclosed typographic quotes",
+    "escaped quotes",
+    "unclosed brackets",
+    "JSON fragments",
+    "short lines",
+    "pointing words",
+    "YAML",
+    "tables",
+    "unclosed tags",
+    "combining marks",
+)
+"""Shapes that tests give to everything; `python -m benchmarks.hostile` tries all."""
+
+
 def _body(*contents: str) -> bytes:
     said = [{"role": ("user", "assistant")[place % 2], "content": one} for place, one in enumerate(contents)]
     return json.dumps({"model": "m", "messages": said}).encode()
