@@ -168,7 +168,7 @@ def test_what_was_set_aside_days_ago_is_forgotten(open_tracker) -> None:
 
 
 def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker) -> None:
-    """70 of the day that was called tomorrow leave 30; what is booked meanwhile counts when it is tomorrow."""
+    """70 of the day that was called tomorrow leave 30; what is booked since counts when it is tomorrow."""
     now = [NOON + 86_400]
     costs = open_tracker(Budget(tokens_per_day=100), lambda: now[0], {"b": Budget(tokens_per_day=75)})
     costs.settle(Spend(0, 0.0), "b", {"replay": Spend(70, 0.0)})
