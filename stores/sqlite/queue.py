@@ -62,14 +62,14 @@ class SqliteExchangeQueue:
             """CREATE TABLE IF NOT EXISTS exchanges (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queued_at REAL NOT NULL,
                  lease_until REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
-                 size INTEGER NOT NULL, payload BLOB NOT NULL)""",
+                 size INTEGER NOT NULL, payload BLOB NOT NULL, client TEXT NOT NULL DEFAULT '')""",
             "CREATE INDEX IF NOT EXISTS exchanges_size ON exchanges (size)",
             """CREATE TABLE IF NOT EXISTS dead_exchanges (
                  id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
                  payload BLOB NOT NULL)""",
         )
         if "client" not in {row[1] for row in database.rows("PRAGMA table_info(exchanges)")}:
-            # Another process may be faster.
+            # Of a former version of the program. Another process may be faster.
             with contextlib.suppress(sqlite3.OperationalError), database.write() as connection:
                 connection.execute("ALTER TABLE exchanges ADD COLUMN client TEXT NOT NULL DEFAULT ''")
         database.create("CREATE INDEX IF NOT EXISTS exchanges_turns ON exchanges (client, seq, lease_until)")
