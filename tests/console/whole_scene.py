@@ -356,6 +356,7 @@ def _opened(now: float, key: Any, change: ChangeReport) -> AlertEvent:
     return replace(
         event,
         id="opens-c-7",
+        summary="Answers are fragile for general.spelling on case-summaries (swift-2026-08).",
         route=change.route,
         measure="content",
         value=0.42,

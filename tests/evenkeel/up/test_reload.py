@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from evenkeel.simulate import make_prompt
+from testing.relaying import token_in
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
@@ -121,6 +122,8 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         (tmp_path / "data").rename(tmp_path / "deleted")  # At once: some of it is made again within a second.
         shutil.rmtree(tmp_path / "deleted")
         wait_for(lambda: started() == 3)
+        # The token was kept there, too, and another one is made.
+        running.auth = "anyone", wait_for(lambda: token_in(running.data))
         wait_for(lambda: running.metric("evenkeel_store_recreated_total") == 1)
         wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
         assert "was deleted while in use" in running.log.read_text()
