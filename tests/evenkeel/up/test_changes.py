@@ -76,10 +76,10 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
     """Requests name another model, a worse one: cause, burst, replay, page, command line, gauges."""
     simulation.change("simulated-2", {"fragility": 0.9})
     with start("--config", config(tmp_path, upstream, sampling_rate=0.6)) as running:
-        ask(running, range(60))
+        ask(running, range(90))
         running.settle()
         data = ("--data-dir", str(tmp_path / "data"))
-        command("goldens", "approve", "--sample", "30", "--yes", "--by", "ann", *data)
+        command("goldens", "approve", "--sample", "45", "--yes", "--by", "ann", *data)
         ask(running, range(100, 132), model="simulated-2")
         running.settle()
         (report,) = noticed(running)
