@@ -20,8 +20,7 @@ from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.changes.markdown import finding_lines
-from evenkeel.monitor.fold import OTHER_MODEL
-from evenkeel.stores.verdict_log import Narrow
+from evenkeel.monitor.incidents import verdicts_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, DriftReport
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.monitor_state import AlertEvent
-    from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, VerdictLog
+    from evenkeel.stores.verdict_log import LoggedApproval
 
 
 EXPLAINS_S: Final = 7 * 86_400.0
@@ -347,42 +346,6 @@ def alerts_of(sources: ConsoleSources) -> Page:
 def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/alerts` and its live part."""
     return live_handlers("/alerts", "_alerts.html", lambda _: alerts_of(sources), renderer)
-
-
-MOST_VERDICTS: Final = 100
-"""Verdicts of an alert that are given at most, the newest."""
-_SCANNED: Final = 20_000
-"""Verdicts that are looked through at most."""
-_AT_ONCE: Final = 500
-
-
-def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
-    """The rated trials of an event's cell up to the deciding one, newest first.
-
-    Args:
-        log: where the verdicts are.
-        event: an alert that was raised or resolved.
-        most: verdicts to give at most.
-
-    Returns: as many as the event's run holds. Fewer once the log no longer has them. The run is chosen in
-    hindsight, so its mean errs towards the change.
-    """
-    if event.what == "change":
-        return []  # it rests on answers and references, which are in the report on the change
-    wanted = min(most, event.run_trials or most)
-    narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
-    found: list[LoggedVerdict] = []
-    at, looked_at = event.offset + 1, 0
-    while at > 0 and len(found) < wanted and looked_at < _SCANNED:
-        stretch = log.read_before(at, _AT_ONCE, narrow)
-        found += [one for one in stretch.verdicts if _counts(one, event)]
-        at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
-    return found[:wanted]
-
-
-def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
-    """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
-    return event.model in {logged.verdict.model, OTHER_MODEL}
 
 
 _EVIDENCE: Final = (

@@ -17,12 +17,11 @@ from evenkeel.console.access import (
     signed,
     visitor_of,
 )
-from evenkeel.console.alerts import verdicts_behind
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, PathText, QueryText, see_other
 from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
-from evenkeel.monitor.incidents import IncidentBoard
+from evenkeel.monitor.incidents import IncidentBoard, worst_trials
 from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -37,12 +36,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.notify import Writer
-    from evenkeel.stores.verdict_log import VerdictLog
 
 _SHOWN: Final = 60
-_WORST: Final = 3
-_LOOKED_INTO: Final = 4
-"""Alerts of an incident whose trials are looked at for the worst."""
 DECISIONS: Final = {
     "acknowledged": "Acknowledge: I am on it",
     "rolled_back": "Rolled back",
@@ -63,27 +58,6 @@ class IncidentLine(NamedTuple):
         """What happened, or that it is over."""
         said = over_line(incident) if incident.state == "resolved" else headline(incident)
         return cls(incident, said)
-
-
-def worst_trials(log: VerdictLog, incident: Incident, most: int = _WORST) -> list[Verdict]:
-    """The trials behind an incident that moved furthest while their control held, the worst first."""
-    found: dict[str, Verdict] = {}
-    parts = [part for part in incident.up or incident.parts.values() if part.raised.what != "change"]
-    for part in sorted(parts, key=lambda one: -(one.raised.value or 0.0))[:_LOOKED_INTO]:
-        for logged in verdicts_behind(log, part.raised):
-            verdict = logged.verdict
-            if verdict.shifted and not verdict.baseline_shifted:
-                found[verdict.id] = verdict
-    ranked = sorted(found.values(), key=_badness)
-    differing: dict[str, Verdict] = {}
-    for verdict in ranked:
-        differing.setdefault(verdict.exchange_id, verdict)
-    return list(differing.values())[:most]
-
-
-def _badness(verdict: Verdict) -> tuple[int, float, str]:
-    near = 1.0 if verdict.similarity is None else verdict.similarity
-    return verdict.rating or 3, near, verdict.id
 
 
 def _decide(

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
 
 
+OTHER_MODEL: Final = "other"
+"""Models that have no cells of their own share this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class CellKey:
     """A cell: the unit of every estimate, gauge and alert."""

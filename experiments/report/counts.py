@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core import rewordings
+from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, Occurrences, OpenExchange, OpenExchanges, outcome_of
 from evenkeel.monitor.estimate.counts import UNSURE
-from evenkeel.monitor.fold import OTHER_MODEL
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.noise import Judges
 

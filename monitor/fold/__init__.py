@@ -9,13 +9,11 @@ have cells of their own, `clusters` which trials are observations; `events` are 
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow
-from evenkeel.monitor.fold.models import OTHER_MODEL
 from evenkeel.monitor.fold.settings import MonitorSettings
 from evenkeel.monitor.fold.silent import SilentReport
 from evenkeel.monitor.fold.state import Checkpoint, CheckpointError, MonitorState
 
 __all__ = [
-    "OTHER_MODEL",
     "Applied",
     "Checkpoint",
     "CheckpointError",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-OTHER_MODEL: Final = "other"
-"""Models without a place share this name."""
+from evenkeel.core.cells import OTHER_MODEL
+
 NEEDED: Final = 8
 """Exchanges that are real traffic."""
 LATEST: Final = 200

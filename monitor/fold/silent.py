@@ -14,13 +14,14 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf, log10
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.sightings import AnswerSeen
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.monitor.detect.traits import TraitTest
 from evenkeel.monitor.fold.events import change_closed, change_raised
-from evenkeel.monitor.fold.models import OTHER_MODEL, RouteModels
+from evenkeel.monitor.fold.models import RouteModels
 
 if TYPE_CHECKING:
     from evenkeel.core.sightings import ReferenceAnswered

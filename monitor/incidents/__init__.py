@@ -1,9 +1,10 @@
 """Incidents: a change of a route that made its answers fragile, worse, invalid or different.
 
 The fold gives every alert event the incident that it belongs to (`book`). An `Incident` is what the events of
-one say together, so whoever reads the events has the incidents.
+one say together, so whoever reads the events has the incidents. `trials` finds what shows it best.
 """
 
 from evenkeel.monitor.incidents.incident import Incident, IncidentBoard, Part, incidents_of
+from evenkeel.monitor.incidents.trials import verdicts_behind, worst_trials
 
-__all__ = ["Incident", "IncidentBoard", "Part", "incidents_of"]
+__all__ = ["Incident", "IncidentBoard", "Part", "incidents_of", "verdicts_behind", "worst_trials"]

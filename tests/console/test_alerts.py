@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console.alerts import alerts_page, alerts_table, explanation, verdicts_behind
+from evenkeel.console.alerts import alerts_page, alerts_table, explanation
 from evenkeel.core.cells import ChangeMark, DriftReport
 from evenkeel.monitor.changes import ChangeRecord, kinds
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.silent_report import silent_side
+from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.stores.monitor_state import AlertEvent
 from tests.console.whole_scene import change_report
 from tests.monitor.changes.silent_evidence import suspected

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console.incidents import worst_trials
 from evenkeel.core.incidents import DECIDED
-from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.incidents import incidents_of, worst_trials
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, over

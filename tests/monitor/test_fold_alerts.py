@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.console.alerts import verdicts_behind
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
-from evenkeel.core.cells import CellKey
+from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export import CellText, MonitorReading
-from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog

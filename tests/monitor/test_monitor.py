@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import CellKey
+from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import paired_excess, proportion
-from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.monitor.planted_sightings import interleaved, sightings

@@ -6,11 +6,12 @@ import asyncio
 import json
 from dataclasses import replace
 
+from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.text import LONGEST_NAME
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export.prometheus import CellText, MonitorReading
-from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.stores.verdict_log import LoggedVerdict

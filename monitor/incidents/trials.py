@@ -1,0 +1,73 @@
+"""The trials behind an alert, and the worst of an incident."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.cells import OTHER_MODEL
+from evenkeel.stores.verdict_log import Narrow
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.incidents.incident import Incident
+    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
+
+WORST: Final = 3
+_LOOKED_INTO: Final = 4
+"""Alerts of an incident whose trials are looked at for the worst."""
+MOST_VERDICTS: Final = 100
+"""Verdicts of an alert that are given at most, the newest."""
+_SCANNED: Final = 20_000
+"""Verdicts that are looked through at most."""
+_AT_ONCE: Final = 500
+
+
+def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
+    """The rated trials of an event's cell up to the deciding one, newest first.
+
+    Args:
+        log: where the verdicts are.
+        event: an alert that was raised or resolved.
+        most: verdicts to give at most.
+
+    Returns: as many as the event's run holds. Fewer once the log no longer has them. The run is chosen in
+    hindsight, so its mean errs towards the change.
+    """
+    if event.what == "change":
+        return []  # it rests on answers and references, which are in the report on the change
+    wanted = min(most, event.run_trials or most)
+    narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
+    found: list[LoggedVerdict] = []
+    at, looked_at = event.offset + 1, 0
+    while at > 0 and len(found) < wanted and looked_at < _SCANNED:
+        stretch = log.read_before(at, _AT_ONCE, narrow)
+        found += [one for one in stretch.verdicts if _counts(one, event)]
+        at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
+    return found[:wanted]
+
+
+def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
+    """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
+    return event.model in {logged.verdict.model, OTHER_MODEL}
+
+
+def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
+    """The trials behind an incident that moved furthest while their control held, the worst first."""
+    found: dict[str, Verdict] = {}
+    parts = [part for part in incident.up or incident.parts.values() if part.raised.what != "change"]
+    for part in sorted(parts, key=lambda one: -(one.raised.value or 0.0))[:_LOOKED_INTO]:
+        for logged in verdicts_behind(log, part.raised):
+            verdict = logged.verdict
+            if verdict.shifted and not verdict.baseline_shifted:
+                found[verdict.id] = verdict
+    ranked = sorted(found.values(), key=_badness)
+    differing: dict[str, Verdict] = {}
+    for verdict in ranked:
+        differing.setdefault(verdict.exchange_id, verdict)
+    return list(differing.values())[:most]
+
+
+def _badness(verdict: Verdict) -> tuple[int, float, str]:
+    near = 1.0 if verdict.similarity is None else verdict.similarity
+    return verdict.rating or 3, near, verdict.id
