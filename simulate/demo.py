@@ -1,38 +1,41 @@
-"""The demo's phases: quiet traffic, a model swap, the alert; then planted against measured.
+"""The demo: quiet traffic, a model swap, the incident, its rollback; then planted against measured.
 
 Its processes are started by the commands that a person would type, on free ports. The application
-summarises support cases through the real openai SDK, half of them streamed.
+summarises support cases through the real openai SDK, half of them streamed. The messages about the incident
+go to a webhook of the demo's own, which prints them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import openai
 import yaml
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate.comparison import Comparison, compare, table
 from evenkeel.simulate.judge import JUDGE_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 
 _AT_ONCE = 6
@@ -78,9 +81,30 @@ class Application:
                 model=self._model, messages=[{"role": "user", "content": prompt}]
             )
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
+
+@contextlib.contextmanager
+def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Take the messages that are posted; gives the address and the messages so far."""
+    messages: list[dict[str, Any]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", messages
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 _START_S = 30.0
@@ -130,6 +154,7 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
         "admin": {"port": ports["admin"]},
         "data_dir": str(addresses.data),
         "simulated": True,
+        "alert": {**settings.get("alert", {}), "console_url": urls["admin"]},
         "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL, "concurrency": 16},
         "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
     }
@@ -194,91 +219,11 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path, banner: str)
         time.sleep(0.05)
 
 
-_TOLERATED_MISSES = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One estimate of one cell beside the truth."""
-
-    route: str
-    model: str
-    perturbation: str
-    quantity: str
-    planted: float
-    value: float
-    lower: float
-    upper: float
-    n: int
-
-    @property
-    def covered(self) -> bool:
-        """Whether the interval holds the planted value."""
-        return self.lower <= self.planted <= self.upper
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """All cells."""
-
-    rows: tuple[Row, ...]
-
-    @property
-    def cells(self) -> int:
-        """Cells with an estimate."""
-        return len({(row.route, row.model, row.perturbation) for row in self.rows})
-
-    @property
-    def missed(self) -> int:
-        """Cells with at least one interval that does not hold the planted value."""
-        return len({(row.route, row.model, row.perturbation) for row in self.rows if not row.covered})
-
-    @property
-    def good(self) -> bool:
-        """Whether at most one cell in ten was missed, and any was measured."""
-        return self.cells > 0 and self.missed <= _TOLERATED_MISSES * self.cells
-
-
-def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str, Any]]) -> Comparison:
-    """Hold cells against the truth.
-
-    Args:
-        cells: as `/api/cells` gives them.
-        truths: returned model name → as `/simulate/truth` gave it while that model answered.
-    """
-    rows = []
-    for cell in cells:
-        arm = "baseline" if cell["perturbation"] == BASELINE else "perturbed"
-        truth = truths[cell["model"]]
-        planted = {
-            "content_delta": truth[f"{arm}_content_delta"],
-            "quality_delta": truth[f"{arm}_quality_delta"],
-            "robustness": truth[f"{arm}_robustness"],
-            "excess": truth["excess"],
-        }
-        for quantity, value in planted.items():
-            estimate = cell[quantity]
-            if estimate is not None and value is not None:
-                rows.append(
-                    Row(
-                        cell["route"],
-                        cell["model"],
-                        cell["perturbation"],
-                        quantity,
-                        value,
-                        estimate["value"],
-                        estimate["lower"],
-                        estimate["upper"],
-                        estimate["n"],
-                    )
-                )
-    return Comparison(tuple(rows))
-
-
 _SWAPPED, _STEADY = "support", "triage"
 _MODELS = ("helpdesk-1", "triage-1")
 _STEADY_STATE = {"fragility": 0.02, "noise": 0.03, "worse_share": 0.5, "latency_s": 0.01}
 _FRAGILE_STATE = {"fragility": 0.3, "noise": 0.03, "returned_name": "helpdesk-2"}
+_ROLLED_BACK_STATE = {"fragility": 0.02, "noise": 0.03, "returned_name": "helpdesk-1"}
 
 _KINDS = ["general.whitespace", "general.punctuation", "general.casing", "general.spelling"]
 _TRIED = {
@@ -288,7 +233,10 @@ _TRIED = {
     "trials_per_exchange": len(_KINDS),
 }
 _SETTINGS: dict[str, Any] = {
-    "routes": [{"name": _SWAPPED, **_TRIED}, {"name": _STEADY, "prefix": "/triage", **_TRIED}],
+    "routes": [
+        {"name": _SWAPPED, **_TRIED, "owner": "@support-ml", "rollback": "set the model back to helpdesk-1"},
+        {"name": _STEADY, "prefix": "/triage", **_TRIED},
+    ],
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "shadow": {"concurrency": 16},
     "scoring": {"embeddings": False},
@@ -298,6 +246,8 @@ _SETTINGS: dict[str, Any] = {
 _BATCH = 20
 _LONGEST_BACKLOG = 60
 _WAIT_S = 60.0
+_NOTIFY_AFTER_S = 6.0
+"""Alerts of one incident that are raised within that time are one message."""
 _RESTART_S = 20.0
 _TABLE_WIDTH = 118
 
@@ -306,8 +256,10 @@ _TABLE_WIDTH = 118
 class Plan:
     """How long the phases are, in requests to each route."""
 
-    quiet: int = 180
-    fragile: int = 120
+    quiet: int = 130
+    fragile: int = 90
+    rolled_back: tuple[int, ...] = (45, 25, 25)
+    """To the swapped route only, one after the other until the incident is resolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,10 +272,12 @@ class Outcome:
     failed_requests: int
     scored: int
     """Exchanges with a verdict of their identical resend."""
-    early_alerts: int
-    """Alerts before the swap, and on the route that was not touched."""
-    alerts: tuple[dict[str, Any], ...]
-    """Alerts on the swapped route."""
+    early_incidents: int
+    """Incidents before the swap, and on the route that was not touched."""
+    incidents: tuple[dict[str, Any], ...]
+    """Incidents after the swap on the swapped route, as the API has them at the end."""
+    messages: tuple[dict[str, Any], ...]
+    """What was posted about them."""
     swapped_at: float
     """Unix time in seconds."""
 
@@ -340,10 +294,20 @@ class Outcome:
                 f"the planted truth lies outside the interval in {self.comparison.missed} of "
                 f"{self.comparison.cells} cells"
             )
-        if self.early_alerts:
-            found.append(f"{self.early_alerts} alerts where nothing had changed")
-        if not self.alerts:
-            found.append("no alert after the swap")
+        if self.early_incidents:
+            found.append(f"{self.early_incidents} incidents where nothing had changed")
+        if not self.incidents:
+            found.append("no incident after the swap")
+        if len(self.incidents) > 1:
+            found.append(f"{len(self.incidents)} incidents for one swap")
+        found += [
+            f"the incident is {one['state']} ({one['ending'] or 'not over'}) after the rollback"
+            for one in self.incidents
+            if one["ending"] != "reversed"
+        ]
+        phases = [message["phase"] for message in self.messages]
+        if self.incidents and (phases[:1], phases[-1:]) != (["opened"], ["resolved"]):
+            found.append(f"the messages were {', '.join(phases) or 'none'}")
         return found
 
 
@@ -354,8 +318,11 @@ def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
     out.width = max(out.width, _TABLE_WIDTH)
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
-            with running(Path(folder), _SETTINGS, _MODELS) as addresses:
-                return asyncio.run(_Story(addresses, plan or Plan(), out).tell(headless=headless))
+            with webhook() as (url, messages):
+                settings = {**_SETTINGS, "alert": {"webhook": url, "notify_window_s": _NOTIFY_AFTER_S}}
+                with running(Path(folder), settings, _MODELS) as addresses:
+                    story = _Story(addresses, plan or Plan(), out, messages)
+                    return asyncio.run(story.tell(headless=headless))
         except DemoError as error:
             out.print(f"demo: {error}", markup=False)
             return 1
@@ -369,8 +336,11 @@ def _secret(addresses: Addresses, name: str) -> str:
 
 
 class _Story:
-    def __init__(self, addresses: Addresses, plan: Plan, out: Console) -> None:
+    def __init__(
+        self, addresses: Addresses, plan: Plan, out: Console, messages: list[dict[str, Any]]
+    ) -> None:
         self._addresses = addresses
+        self._messages = messages
         self._plan = plan
         self._out = out
         token = {"authorization": f"Bearer {_secret(addresses, 'admin-token')}"}
@@ -393,24 +363,33 @@ class _Story:
         truths = {model: await self._truth(model) for model in _MODELS}
         await self._phase("1. quiet traffic on two routes", self._plan.quiet)
         await self._settled()
-        before = await self._raised()
+        before = await self._incidents()
 
         swapped_at = time.time()
         await self._set("helpdesk-1", _FRAGILE_STATE)
         truths["helpdesk-2"] = await self._truth("helpdesk-1")
-        out.print(f"   model swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile")
+        out.print(
+            f"   SIMULATED swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile"
+        )
         await self._phase("2. the same traffic, fragile model", self._plan.fragile)
         await self._settled()
-        after = await self._raised()
+        await self._acknowledged()
 
+        await self._set("helpdesk-1", _ROLLED_BACK_STATE)
+        out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
+        await self._resolved()
+        early = [one for one in await self._incidents() if _SWAPPED not in one["routes"]]
         cells = (await self._get(self._admin, "/api/cells"))["cells"]
         outcome = Outcome(
             compare(cells, truths),
             sent=sum(application.sent for application in self._applications),
             failed_requests=sum(application.failed for application in self._applications),
             scored=sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE),
-            early_alerts=len(before) + sum(event["route"] != _SWAPPED for event in after[len(before) :]),
-            alerts=tuple(event for event in after[len(before) :] if event["route"] == _SWAPPED),
+            early_incidents=len(before) + len(early),
+            incidents=tuple(one for one in await self._incidents() if _SWAPPED in one["routes"])[
+                len(before) :
+            ],
+            messages=tuple(self._messages),
             swapped_at=swapped_at,
         )
         self._close(outcome)
@@ -418,7 +397,46 @@ class _Story:
             await self._go_on()
         return 1 if outcome.problems else 0
 
-    async def _phase(self, title: str, count: int) -> None:
+    async def _acknowledged(self) -> None:
+        """Show the incident with its message, and acknowledge it."""
+        opened = await self._incidents()
+        await self._posted(1 if opened else 0)
+        self._print_messages(0)
+        for incident in opened:
+            answer = await self._admin.post(
+                f"/api/incidents/{incident['id']}", json={"decided": "acknowledged", "by": "demo"}
+            )
+            answer.raise_for_status()
+            self._out.print('   acknowledged by "demo"')
+
+    async def _resolved(self) -> None:
+        """Send traffic to the swapped route until its incident is over, and show what was posted since."""
+        shown, swapped = len(self._messages), self._applications[:1]
+        for count in self._plan.rolled_back:
+            await self._phase("3. the same traffic, first model again", count, swapped)
+            await self._settled()
+            incidents = await self._incidents()
+            if all(one["state"] == "resolved" for one in incidents):
+                await self._posted(shown + len(incidents))
+                break
+        self._print_messages(shown)
+
+    async def _posted(self, count: int) -> None:
+        """Wait until so many messages were posted, but not for ever."""
+        for _ in range(20):
+            if len(self._messages) >= count:
+                return
+            await asyncio.sleep(_NOTIFY_AFTER_S / 5)
+
+    def _print_messages(self, first: int) -> None:
+        for message in self._messages[first:]:
+            said = f"message {message['number']} ({message['phase']}), as it was posted to a webhook:"
+            self._out.print(f"   SIMULATED incident; {said}")
+            for line in message["text"].splitlines():
+                self._out.print(f"   │ {line}", markup=False, highlight=False, soft_wrap=True)
+
+    async def _phase(self, title: str, count: int, applications: Sequence[Application] = ()) -> None:
+        senders = applications or self._applications
         with Progress(
             TextColumn("{task.description:<36}"),
             BarColumn(),
@@ -429,15 +447,15 @@ class _Story:
             disable=not self._out.is_terminal,
         ) as progress:
             if not self._out.is_terminal:
-                self._out.print(f"{title}: {count * len(self._applications)} requests …")
-            bar = progress.add_task(title, total=count * len(self._applications))
+                self._out.print(f"{title}: {count * len(senders)} requests …")
+            bar = progress.add_task(title, total=count * len(senders))
 
             async def send(application: Application) -> None:
                 for start in range(0, count, _BATCH):
                     await self._backlog_below(_LONGEST_BACKLOG)
                     await application.send(min(_BATCH, count - start), progress=lambda: progress.advance(bar))
 
-            await asyncio.gather(*(send(application) for application in self._applications))
+            await asyncio.gather(*(send(application) for application in senders))
 
     async def _go_on(self) -> None:
         self._out.print("\nserving on, with a little traffic; stop with Ctrl-C")
@@ -453,10 +471,10 @@ class _Story:
     async def _truth(self, model: str) -> dict[str, Any]:
         return await self._get(self._simulation, f"/simulate/truth?model={model}")
 
-    async def _raised(self) -> list[dict[str, Any]]:
-        """All alerts raised so far, oldest first."""
-        events = (await self._get(self._admin, "/api/alerts"))["events"]
-        return [event for event in reversed(events) if event["kind"] == "raised"]
+    async def _incidents(self) -> list[dict[str, Any]]:
+        """All incidents so far, oldest first."""
+        found = (await self._get(self._admin, "/api/incidents"))["incidents"]
+        return list(reversed(found))
 
     async def _backlog_below(self, limit: int) -> None:
         """Wait for the worker, so that both phases are scored soon after they happened."""
@@ -498,18 +516,21 @@ class _Story:
     def _close(self, outcome: Outcome) -> None:
         out = self._out
         out.print()
-        out.print(_table(outcome.comparison))
-        first = min(outcome.alerts, key=lambda event: event["at"], default=None)
+        out.print(table(outcome.comparison))
         out.print(
             f"requests forwarded: {outcome.sent}, failed: {outcome.failed_requests}; "
             f"sampled and scored: {outcome.scored}"
         )
-        out.print(f"alerts where nothing had changed: {outcome.early_alerts} (must be 0)")
-        if first:
+        out.print(f"incidents where nothing had changed: {outcome.early_incidents} (must be 0)")
+        for incident in outcome.incidents:
+            alerts = len(incident["alerts"])
             out.print(
-                f"alerts after the swap: {len(outcome.alerts)} of 4 cells; the first on "
-                f"{first['perturbation']} after {first['trials']} trials, "
-                f"{first['at'] - outcome.swapped_at:.1f} s after the swap"
+                f"incidents after the swap: {len(outcome.incidents)}, opened "
+                f"{incident['opened_at'] - outcome.swapped_at:.1f} s after it with {alerts} alerts, "
+                f"{incident['state']} by itself ({incident['ending']}); messages: {len(outcome.messages)}"
+            )
+            out.print(
+                f"  {self._addresses.admin}/incidents/{incident['id']}", soft_wrap=True, highlight=False
             )
         for problem in outcome.problems:
             out.print(f"[red]NOT AS PLANTED:[/] {problem}")
@@ -524,34 +545,3 @@ def _unrated(cell: dict[str, Any]) -> int:
     """Trials of a cell without a rating; those that lack only quality scores have one."""
     reasons: dict[str, int] = cell["failures"]
     return sum(count for reason, count in reasons.items() if not reason.startswith("quality_"))
-
-
-def _table(comparison: Comparison) -> Table:
-    """Planted and measured values in per cent, one row a cell."""
-    title = "planted | measured \\[95 % interval], in %"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    quantities = ("content_delta", "quality_delta", "robustness", "excess")
-    for heading in ("route", "model", "perturbation"):
-        table.add_column(heading)
-    table.add_column("n", justify="right")
-    for quantity in quantities:
-        table.add_column(quantity.replace("_", " "), no_wrap=True)
-    cells: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in comparison.rows:
-        cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row
-    previous: tuple[str, str] | None = None
-    for (route, model, perturbation), found in sorted(cells.items()):
-        place = (route, model) if (route, model) != previous else ("", "")
-        previous = (route, model)
-        trials = str(found["content_delta"].n) if "content_delta" in found else ""
-        entries = [_entry(found.get(quantity)) for quantity in quantities]
-        table.add_row(*place, perturbation.partition(".")[2], trials, *entries)
-    return table
-
-
-def _entry(row: Row | None) -> str:
-    if row is None:
-        return "-"
-    mark = "" if row.covered else " [red]✗[/]"
-    interval = f"\\[{row.lower * 100:.0f}, {row.upper * 100:.0f}]"
-    return f"{row.planted * 100:.0f} | {row.value * 100:.0f} {interval}{mark}"

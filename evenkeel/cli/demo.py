@@ -12,7 +12,7 @@ from evenkeel.simulate.demo import run_demo
 @click.command()
 @click.option("--headless", is_flag=True, help="Exit at the end: 0 if all was measured as planted, else 1.")
 def demo(*, headless: bool) -> None:
-    """Watch the whole product work against a simulated model that is swapped for a fragile one.
+    """Watch an incident from the swap of a simulated model to its rollback.
 
     Takes about a minute, needs no key and no network, then goes on serving until Ctrl-C.
     """

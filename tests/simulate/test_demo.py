@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, serving
-from evenkeel.simulate.demo import Comparison, DemoError, Outcome, Row, compare, wait_for
+from evenkeel.simulate.comparison import Comparison, Row, compare, table
+from evenkeel.simulate.demo import DemoError, Outcome, wait_for
 
 TRUTH = {
     "baseline_content_delta": 0.05,
@@ -65,14 +66,18 @@ def test_one_cell_in_ten_may_miss(cells, missed, good):
     assert Comparison(rows).good is good
 
 
+OVER = {"state": "resolved", "ending": "reversed"}
+
+
 def outcome(**changes):
     good = {
         "comparison": Comparison(tuple(row(number, covered=True) for number in range(10))),
         "sent": 100,
         "failed_requests": 0,
         "scored": 100,
-        "early_alerts": 0,
-        "alerts": ({"at": 2.0},),
+        "early_incidents": 0,
+        "incidents": (OVER,),
+        "messages": ({"phase": "opened"}, {"phase": "resolved"}),
         "swapped_at": 1.0,
     }
     return Outcome(**{**good, **changes})
@@ -89,13 +94,19 @@ def test_a_good_outcome_has_no_problem():
         ({"failed_requests": 2}, "2 forwarded requests failed"),
         ({"scored": 99}, "100 requests were sampled, but 99 were scored"),
         ({"scored": 101}, "100 requests were sampled, but 101 were scored"),
-        ({"early_alerts": 1}, "1 alerts where nothing had changed"),
-        ({"alerts": ()}, "no alert after the swap"),
+        ({"early_incidents": 1}, "1 incidents where nothing had changed"),
+        ({"incidents": (), "messages": ()}, "no incident after the swap"),
+        ({"incidents": (OVER, OVER)}, "2 incidents for one swap"),
+        (
+            {"incidents": ({"state": "acknowledged", "ending": ""},)},
+            "the incident is acknowledged (not over) after the rollback",
+        ),
+        ({"messages": ({"phase": "opened"},)}, "the messages were opened"),
         ({"comparison": Comparison(())}, "outside the interval in 0 of 0 cells"),
     ],
 )
 def test_every_fault_fails_the_demo(changes, problem):
-    """Failed requests, lost or doubled exchanges, early or missing alerts, a missed truth: each counts."""
+    """Failed requests, lost exchanges, early, missing or lasting incidents, a missed truth: each counts."""
     assert [problem in found for found in outcome(**changes).problems] == [True]
 
 
@@ -112,3 +123,9 @@ def test_an_answer_of_somebody_else_does_not_count(tmp_path):
             wait_for(f"{url}/healthz", ended, log, f"{url}/v1")
         log.write_text(f"listening on {url}/v1", encoding="utf-8")
         wait_for(f"{url}/healthz", ended, log, f"{url}/v1")
+
+
+def test_the_table_names_the_measure_as_everything_else_does():
+    """The paired difference is called points above noise."""
+    found = table(Comparison((row(1, covered=True),)))
+    assert [column.header for column in found.columns][-1] == "points above noise"
