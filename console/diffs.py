@@ -12,15 +12,18 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Kind = Literal["same", "removed", "added", "gap"]
 
 MAX_WORDS = 2500
 """Words a side that are compared; what follows is shown unmarked."""
 
-MAX_CHARS = 400_000
-"""Characters a side that are looked at; a prompt may carry a whole file."""
+MAX_CHARS = 40_000
+"""Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
+
+_WORD_CHARS = 64
+"""So many characters hold a word and its space, as far as the words around a change are looked for."""
 
 _GAP_WORDS = 3
 """A gap that would hide no more words than this is not worth its dots."""
@@ -68,7 +71,10 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
     """
     if before == after:
         return _cut([Run("same", before)], max_chars)
-    a, b = _words(before), _words(after)
+    head, tail = _shared_ends(before, after)
+    room = context_words * _WORD_CHARS
+    start, end = max(0, head - room), max(0, tail - room)
+    a, b = (_words(text[start : len(text) - end], head - start) for text in (before, after))
     runs: list[Run] = []
     blocks = list(_opcodes(a, b, spaces=True))
     for place, (tag, old, new) in enumerate(blocks):
@@ -77,6 +83,10 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
             runs.extend(_shortened(old, context_words if place else 0, before_change))
         else:
             runs.extend(_replaced(old, new))
+    if start and runs[0].kind != "gap":
+        runs.insert(0, Run("gap", "… "))
+    if end and runs[-1].kind != "gap":
+        runs.append(Run("gap", " …"))
     return _cut(_merged(runs), max_chars)
 
 
@@ -95,8 +105,36 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     return SideBySide(_cut(_merged(left_runs), max_chars), _cut(_merged(right_runs), max_chars))
 
 
-def _words(text: str) -> list[_Word]:
-    return [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:MAX_CHARS])]
+def _words(text: str, before: int = 0) -> list[_Word]:
+    """The words of `before` characters and of `MAX_CHARS` more; the rest is one word."""
+    most = before + MAX_CHARS
+    words = [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:most])]
+    return [*words, _Word(text[most:], "")] if len(text) > most else words
+
+
+def _shared_ends(a: str, b: str) -> tuple[int, int]:
+    """How many characters at the start and at the end are the same, in whole words with their space."""
+    shorter = min(len(a), len(b))
+    head = _shared(shorter, lambda low, high: a[low:high] == b[low:high])
+    # The last word that is shared may go on, or its space may differ.
+    head = len(a[:head].rstrip())
+    head = max(
+        (place + 1 for place in range(max(0, head - _WORD_CHARS), head) if a[place].isspace()), default=0
+    )
+    left = shorter - head
+    tail = _shared(left, lambda low, high: a[len(a) - high : len(a) - low] == b[len(b) - high : len(b) - low])
+    rest = a[len(a) - tail :]
+    begin = next((place for place, sign in enumerate(rest[:_WORD_CHARS]) if sign.isspace()), len(rest))
+    return head, len(rest[begin:].lstrip())
+
+
+def _shared(most: int, same: Callable[[int, int], bool]) -> int:
+    """The greatest length up to `most` for which everything is the same, found by halves."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if same(low, middle) else (low, middle - 1)
+    return low
 
 
 def _opcodes(

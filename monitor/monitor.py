@@ -29,7 +29,9 @@ Report = TypeVar("Report")
 
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
-_SCRAPE_PATIENCE_S = 0.25
+_SCRAPE_PATIENCE_S = 0.02
+"""A scrape reads several reports, each of which may wait so long; `benchmarks.planes` measures the sum."""
+_REFRESH_EVERY_S = 5.0
 _NAMED_ROUTES = 5
 
 
@@ -134,8 +136,8 @@ class Monitor:
     def reports(self) -> list[CellReport]:
         """Every cell's report, as of the last commit. May be called from any thread.
 
-        While a commit waits for the store, the reports of the previous call are given after a
-        quarter of a second, so that a scrape does not hang with it.
+        While a batch is folded or a commit waits for the store, the reports of the previous call
+        are given at once, so that a scrape does not hang with it.
         """
         return self._committed(MonitorState.reports)
 
@@ -170,17 +172,21 @@ class Monitor:
     ) -> None:
         """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
 
-        Then `refresh` is called if anything was folded, to prepare what is shown to others.
+        Then `refresh` is called if anything was folded, to prepare what is shown to others; every five
+        seconds while a long log is caught up with.
 
         A failing log or store is counted, reported once for each new message, and tried again.
         """
         reported = ""
+        refreshed_at = self._clock()
         while not stop.is_set():
             folded = 0
             try:
                 folded = self.step()
-                if refresh is not None and 0 < folded < self._batch:
+                due = folded < self._batch or self._clock() - refreshed_at >= _REFRESH_EVERY_S
+                if refresh is not None and folded and due:
                     refresh()
+                    refreshed_at = self._clock()
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1

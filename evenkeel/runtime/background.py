@@ -23,6 +23,7 @@ from evenkeel.runtime.process import (
     served,
     step_aside,
     stop_on_signal,
+    take_short_turns,
     threads,
 )
 from evenkeel.runtime.stores import RedisStores, SqliteStores
@@ -64,6 +65,8 @@ def run(briefing: Briefing) -> None:
     """Run a role until SIGTERM or the end of the supervisor."""
     if briefing.role == "worker":
         step_aside()
+    else:
+        take_short_turns()
 
     async def supervised() -> None:
         stop = stop_on_signal(supervised=True)

@@ -73,8 +73,9 @@ def stay_responsive() -> None:
 def take_short_turns() -> None:
     """Have a thread that computes let the event loop's thread go on after half a millisecond, not five.
 
-    For a data plane whose hand-off computes, as it does to redact: an event that arrives meanwhile waits for
-    its turn. `python -m benchmarks.protection` measures how long.
+    For a data plane whose hand-off computes, as it does to redact, and a monitor whose pages and fold do: an
+    event that arrives meanwhile waits for its turn. `python -m benchmarks.protection` and
+    `python -m benchmarks.planes` measure how long.
     """
     sys.setswitchinterval(_TURN_S)
 

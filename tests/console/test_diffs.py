@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.console import diffs
@@ -118,3 +118,24 @@ def test_a_prompt_that_carries_a_file_is_not_read_to_its_end():
     runs = diffs.inline(f"old {tail}", f"new {tail}", context_words=3, max_chars=500)
     assert runs[:2] == (Run("removed", "old"), Run("added", "new"))
     assert sum(len(run.text) for run in runs) < 600
+
+
+_LONG = st.text(alphabet="ab .,\n'é", min_size=0, max_size=40).map(lambda text: text * 400)
+
+
+@settings(deadline=None, max_examples=40)
+@given(head=_LONG, tail=_LONG, old=_TEXTS, new=_TEXTS)
+def test_a_change_within_long_texts_is_marked_as_it_is_without_them(head, tail, old, new):
+    """What is shared around a change is not split into words, and yet no difference is lost or made up."""
+    before, after = f"{head} {old} {tail}", f"{head} {new} {tail}"
+    runs = diffs.inline(before, after, context_words=3, max_chars=10**6)
+    marked = [run for run in runs if run.kind in {"removed", "added"}]
+    assert bool(marked) == (before != after)
+
+
+def test_two_texts_of_many_short_words_are_split_no_further_than_shown():
+    """Half a million words that all differ cost no more than forty thousand characters do."""
+    before, after = "1," * 250_000, "2." * 250_000
+    runs = diffs.inline(before, after, context_words=3, max_chars=500)
+    assert runs[-1].kind == "gap"
+    assert len(diffs._words(before)) == diffs.MAX_CHARS + 1
