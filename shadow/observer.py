@@ -20,6 +20,11 @@ ExchangeOutcome = Literal["scored", "skipped", "dead"]
 class ExchangeReport(Protocol):
     """One delivery of an exchange under observation."""
 
+    @property
+    def trace_id(self) -> str:
+        """The trace of what is made of the exchange, 32 hex digits; "" without one."""
+        ...
+
     def read(self, original: Original) -> None:
         """The exchange could be read."""
         ...
@@ -63,6 +68,8 @@ class ShadowObserver(CallObserver, Protocol):
 
 class _NoExchangeReport:
     """An exchange that nobody observes."""
+
+    trace_id = ""
 
     def read(self, original: Original) -> None:
         del original

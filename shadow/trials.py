@@ -343,6 +343,7 @@ class TrialMaker:
             model,
             "is not replayed" if self._prices.required else assumed.said,
             model,
+            extra={"route": original.exchange.route},
         )
 
     def _scoring(self, original: Original, free: Answer | None) -> Spend:

@@ -189,19 +189,24 @@ class Worker:
                 self._tally.add("worker_errors", where="extend")
 
     async def _work(self, lease: Lease) -> None:
-        exchange = lease.exchange
+        exchange, trace_id = lease.exchange, ""
         try:
             if lease.fault:
                 await self._give_up(exchange, lease.fault)
                 return
             with self._observer.exchange(exchange, lease.attempt) as report:
+                trace_id = report.trace_id
                 try:
                     with self._bounded(exchange.id):
                         await self._try(lease, report)
                 except ProcessorTimeError:
                     await self._bury(exchange, _PROCESSOR_TIME, report)
         except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
-            log.exception("exchange %s failed; it will be tried again", exchange.id)
+            log.exception(
+                "exchange %s failed; it will be tried again",
+                exchange.id,
+                extra={**_about(exchange), "trace_id": trace_id},
+            )
             self._tally.add("worker_errors", where="exchange")
         finally:
             self._held.pop(exchange.id, None)
@@ -236,7 +241,8 @@ class Worker:
         try:
             self._verdicts.note(seen(original))
         except Exception:  # the boundary of the notes: they are a convenience, scoring is the purpose
-            log.exception("the answer of exchange %s cannot be noted", original.exchange.id)
+            exchange = original.exchange
+            log.exception("the answer of exchange %s cannot be noted", exchange.id, extra=_about(exchange))
             self._tally.add("worker_errors", where="traits")
 
     async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
@@ -326,6 +332,11 @@ async def _wait(stop: asyncio.Event, timeout_s: float) -> None:
         return
 
 
+def _about(exchange: Exchange) -> dict[str, str]:
+    """What an event of the log is about."""
+    return {"route": exchange.route, "exchange": exchange.id}
+
+
 class Archivist:
     """Puts exchanges that could be read into the archive."""
 
@@ -359,7 +370,7 @@ class Archivist:
                 )
             )
         except Exception:  # the boundary of the archive: it is a convenience, scoring is the purpose
-            log.exception("exchange %s cannot be archived", exchange.id)
+            log.exception("exchange %s cannot be archived", exchange.id, extra=_about(exchange))
             self._tally.add("worker_errors", where="archive")
             return
         if kept:

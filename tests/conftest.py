@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import pytest
 hypothesis.settings.register_profile("default", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
+
+# What is started here is read by tests, as a person would: the banner, and events as text.
+os.environ.setdefault("EVENKEEL_LOG__FORMAT", "text")
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 

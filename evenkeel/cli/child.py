@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from evenkeel import logs
 from evenkeel.runtime.supervisor import receive
 
 
@@ -11,8 +12,8 @@ from evenkeel.runtime.supervisor import receive
 @click.argument("name")
 def child(name: str) -> None:
     """Run one part under the supervisor, which writes the briefing to standard input."""
-    del name  # shows the part in process lists
     briefing = receive()
+    logs.configure(briefing.settings.log.level, briefing.settings.log.format, process=name)
     # Loaded on demand: the data plane stays small.
     if briefing.role == "proxy":
         from evenkeel.runtime import data_plane

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -11,8 +10,9 @@ from typing import Any, Final, TextIO
 
 import click
 
+from evenkeel import logs
 from evenkeel.core.errors import UserError
-from evenkeel.core.text import UNWRITABLE, visible
+from evenkeel.core.text import visible
 from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
@@ -47,23 +47,6 @@ of the program would otherwise have to load every command, which takes seconds.
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
-_NOISY: Final = ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers")
-
-
-class _Lines(logging.Formatter):
-    """One line a record: nothing that clients or endpoints say begins another one or steers a terminal."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        """The line, with escapes for line ends and controls."""
-        return _escaped(super().formatMessage(record))
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
-        """The traceback, set in."""
-        return "\n".join("  " + _escaped(line) for line in super().formatException(ei).split("\n"))
-
-
-def _escaped(text: str) -> str:
-    return UNWRITABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class _Commands(click.Group):
@@ -87,8 +70,16 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except UserError as error:
-            click.echo(f"evenkeel: {error}", err=True)
+            if logs.is_json():
+                logs.log.error("%s", error)
+            else:
+                click.echo(f"evenkeel: {error}", err=True)
             ctx.exit(2)
+        except Exception:
+            if not logs.is_json():
+                raise
+            logs.log.critical("evenkeel ended with an error of its own", exc_info=True)
+            ctx.exit(1)
 
 
 class TerminalGuard:
@@ -138,9 +129,6 @@ def main() -> None:
       evenkeel up --upstream https://api.openai.com/v1
       evenkeel demo
     """
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines("%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
     _guard()
-    for noisy in _NOISY:
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    click.get_current_context().with_resource(logs.collected())
+    logs.from_environment(serving=False)

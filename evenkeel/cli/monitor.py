@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.cli.options import announce, settings_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def monitor(config: Path | None, name: str | None, **given: Any) -> None:
     Needs redis.url in the settings. Two monitors with names of their own watch the same and notify once.
     """
     more = {"monitor": {"name": name}} if name else {}
-    launch("monitor", settings_source(config, given, more), say=click.echo)
+    launch("monitor", settings_source(config, given, more), say=announce)

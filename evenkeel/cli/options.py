@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
+from evenkeel import logs
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Settings, SettingsError, load, route_table
 
@@ -160,6 +161,36 @@ store_options = together(
 )
 """Options of a command that reads the stores: where they are."""
 
+
+def announce(text: str) -> None:
+    """Print a line or more on standard output; one event where logs are JSON."""
+    if logs.is_json():
+        logs.log.info("%s", text)
+    else:
+        click.echo(text)
+
+
+def _logging(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Take effect at once: what is wrong with the other options is an event, too."""
+    assert parameter.name is not None
+    chosen = context.meta.setdefault("evenkeel.log", {})
+    chosen[parameter.name] = value
+    logs.configure(chosen.get("log_level") or "info", chosen.get("log_format") or "auto")
+    return value
+
+
+log_options = together(
+    click.option(
+        "--log-level", type=click.Choice(logs.LEVELS), envvar=logs.LEVEL_VARIABLE, is_eager=True,
+        callback=_logging, help="Least severe events to log.  [info]",
+    ),
+    click.option(
+        "--log-format", type=click.Choice(logs.FORMATS), envvar=logs.FORMAT_VARIABLE, is_eager=True,
+        callback=_logging, help="One line per event on standard error.  [text at a terminal, else json]",
+    ),
+)  # fmt: skip
+"""Options of a command that runs until it is stopped."""
+
 settings_options = together(
     click.option("--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to."),
     file_option("--config", "Settings file (YAML); the options below win over it."),
@@ -177,6 +208,7 @@ settings_options = together(
     click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
     model_options("judge", "Model that rates answers; without one, heuristics do."),
     click.option("--webhook", metavar="URL", help="Gets each incident as a JSON POST."),
+    log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
 """Options that stand for settings."""
@@ -230,6 +262,8 @@ def settings_of(
         "judge_key_env": ("judge", "api_key_env"),
         "webhook": ("alert", "webhook"),
         "redis_url": ("redis", "url"),
+        "log_level": ("log", "level"),
+        "log_format": ("log", "format"),
         "simulated": ("simulated",),
     }
     overrides: dict[str, Any] = {**more} if more else {}

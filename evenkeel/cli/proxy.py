@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.cli.options import announce, settings_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def proxy(config: Path | None, **given: Any) -> None:
     """
     # What the settings name is not looked up: that takes memory which a proxy has no other use for.
     source = settings_source(config, given, injecting=True, checked=False)
-    launch("proxy", source, admin=given["admin_port"] is not None, say=click.echo)
+    launch("proxy", source, admin=given["admin_port"] is not None, say=announce)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from evenkeel.cli.options import announce, log_options
 from evenkeel.runtime.supervisor import ListenError
 from evenkeel.settings import SettingsError
 
@@ -74,6 +75,7 @@ _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
     default="error",
     help="What an unknown prompt gets: status 404, or the answer to the nearest recorded prompt.",
 )
+@log_options
 @click.pass_context
 def simulate(context: click.Context, /, host: str, port: int, **options: Any) -> None:
     """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly, or RECORDED answers.
@@ -125,7 +127,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
     except ValueError as error:
         raise SettingsError(str(error)) from error
     try:
-        run(simulation, host, port, on_listening=lambda url: click.echo(f"{said}: {url}/v1"))
+        run(simulation, host, port, on_listening=lambda url: announce(f"{said}: {url}/v1"))
     except OSError as error:
         raise ListenError(
             f"cannot listen on {host}:{port}: {_reason(error)}; choose another with --port"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.cli.options import announce, settings_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -24,4 +24,4 @@ def up(config: Path | None, **given: Any) -> None:
 
     Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
     """
-    launch("up", settings_source(config, given, injecting=True), say=click.echo)
+    launch("up", settings_source(config, given, injecting=True), say=announce)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.cli.options import announce, settings_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -21,4 +21,4 @@ def worker(config: Path | None, **given: Any) -> None:
     Needs redis.url in the settings. Metrics and health are served only with --admin-port.
     """
     source = settings_source(config, given)
-    launch("worker", source, admin=given["admin_port"] is not None, say=click.echo)
+    launch("worker", source, admin=given["admin_port"] is not None, say=announce)

@@ -148,7 +148,8 @@ class Responder:
             return
         until = now + settings.burst_minutes * _MINUTE_S
         self._bursts.put(Override(record.route, settings.burst_rate, until, record.id))
-        log.info("change %s on %s: sampling more for a while", record.id, record.route)
+        about = {"route": record.route, "change": record.id}
+        log.info("change %s on %s: sampling more for a while", record.id, record.route, extra=about)
 
     def _end_bursts(self, records: Sequence[ChangeRecord], now: float) -> None:
         since = {record.id: record.since for record in records}

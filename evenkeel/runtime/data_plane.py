@@ -15,6 +15,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel import logs
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.clients import ClientNames
@@ -228,10 +229,11 @@ def run(briefing: Briefing) -> None:
         loop.add_signal_handler(signal.SIGTERM, stop.set)
 
         def started(running: Running) -> None:
-            when_orphaned(
-                lambda: loop.call_soon_threadsafe(stop.set),
-                told=lambda briefed: running.follow(briefed.settings),
-            )
+            def told(briefed: Briefing) -> None:
+                logs.configure(briefed.settings.log.level, briefed.settings.log.format)
+                running.follow(briefed.settings)
+
+            when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
 
         shared = Shared(briefing.source, os.getppid())
         await serve(briefing.settings, briefing.open_sockets(), stop, started=started, shared=shared)

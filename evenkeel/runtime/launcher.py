@@ -21,6 +21,7 @@ from contextlib import nullcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
 
+from evenkeel import logs
 from evenkeel.core.version import VERSION
 from evenkeel.runtime import data_plane
 from evenkeel.runtime.process import new_event_loop, probes, publish_counters, served, stop_on_signal, threads
@@ -71,6 +72,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
         StoreError: the data folder cannot be written or read, or the Redis not be used.
     """
     written = source.read()
+    logs.configure(written.log.level, written.log.format)
     if role in {"worker", "monitor"}:
         _redis_of(written, role)
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)

@@ -112,7 +112,13 @@ class LimitProposals:
             f"evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml --route {route}"
         )
         self._found[route] = LimitProposal(route, values, placed.limits[0].source, command)
-        log.warning("enough quiet traffic for limits of route %s (%s): %s", route, values, command)
+        log.warning(
+            "enough quiet traffic for limits of route %s (%s): %s",
+            route,
+            values,
+            command,
+            extra={"route": route},
+        )
 
     def _quiet(self, route: str, changes: RouteChanges | None) -> Iterator[Verdict]:
         """The route's verdicts since its last change and its last alert."""

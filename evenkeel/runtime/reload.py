@@ -19,6 +19,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel import logs
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _LIVE: Final = frozenset(
         "alert",
         "changes",
         "console",
+        "log",
         "reload",
         "storage.verdicts",
         "storage.evidence",
@@ -287,6 +289,7 @@ class Reloader:
         self._written, self._contents = found, contents
         kept = {name: getattr(self.running, name) for name in _AS_STARTED}
         self.running = found.model_copy(update=kept)
+        logs.configure(found.log.level, found.log.format)
         return self.running
 
     def snapshot(self) -> Snapshot:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from evenkeel.logs import Format, Level
 from evenkeel.settings.types import HttpUrl, Port, Seconds, Section, Variable
 from evenkeel.stores.audit_log import is_name
 
@@ -410,6 +411,15 @@ class Admin(Section):
         if self.metrics_token_env is not None and not (self.asks or self.makes_tokens):
             raise ValueError("metrics_token_env is set, but everything else is open: set token_env too")
         return self
+
+
+class Log(Section):
+    """What evenkeel logs to standard error. Both take effect while it runs."""
+
+    level: Level = "info"
+    """Least severe events that are logged."""
+    format: Format = "auto"
+    """One line for each event: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
 
 
 class Telemetry(Section):

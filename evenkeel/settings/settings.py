@@ -19,7 +19,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
-from evenkeel.settings.server import Admin, Console, Listen, Reload, Telemetry
+from evenkeel.settings.server import Admin, Console, Listen, Log, Reload, Telemetry
 from evenkeel.settings.storage import Monitor, Payloads, Redaction, Redis, Storage
 from evenkeel.settings.types import Section, Tag
 
@@ -69,6 +69,7 @@ class Settings(BaseSettings):
     changes: Changes = Changes()
     references: References = References()
     console: Console = Console()
+    log: Log = Log()
     telemetry: Telemetry = Telemetry()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""

@@ -302,11 +302,20 @@ def _current(span: Span) -> Iterator[None]:
             span.end()
 
 
+def _trace_id(span: Span) -> str:
+    return f"{span.get_span_context().trace_id:032x}" if span.is_recording() else ""
+
+
 class _ExchangeSpan:
     """As `ExchangeReport`."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
+
+    @property
+    def trace_id(self) -> str:
+        """As `ExchangeReport.trace_id`."""
+        return _trace_id(self._span)
 
     def read(self, original: Original) -> None:
         """As `ExchangeReport.read`."""
@@ -334,7 +343,7 @@ class _TrialSpan:
     @property
     def trace_id(self) -> str:
         """As `TrialReport.trace_id`."""
-        return f"{self._span.get_span_context().trace_id:032x}" if self._span.is_recording() else ""
+        return _trace_id(self._span)
 
     def skipped(self, reason: str) -> None:
         """As `TrialReport.skipped`."""

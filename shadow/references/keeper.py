@@ -98,7 +98,9 @@ class ReferenceKeeper:
             with self._lock:
                 self._consider(original, control.scored_at, resend)
         except Exception:  # the boundary of the keeper: scoring does not wait for it
-            log.exception("exchange %s cannot be kept as a reference", original.exchange.id)
+            exchange = original.exchange
+            about = {"route": exchange.route, "exchange": exchange.id}
+            log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
             self._tally.add("worker_errors", where="references")
 
     def _consider(self, original: Original, resent_at: float, resend: Callable[[], Answer | None]) -> None:

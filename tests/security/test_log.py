@@ -7,9 +7,8 @@ import json
 import logging
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
+from evenkeel import logs
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -29,18 +28,14 @@ FORGED = (
 @pytest.fixture
 def logged(monkeypatch):
     """Writes one record as a command does, and returns what stands in the log."""
-    root = logging.getLogger()
-    monkeypatch.setattr(root, "handlers", [])
-    monkeypatch.setattr(root, "level", root.level)
-    CliRunner().invoke(main, ["fingerprint", "--help"])
-    CliRunner().invoke(main, ["feedback", "list", "--no-such-option"])
-    (handler,) = root.handlers
     stream = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace", newline="")
-    handler.setStream(stream)
 
-    def logged(*arguments, **more):
-        root.handlers[:] = [handler]  # what the runner keeps of a log must be text that it can send
-        logging.getLogger("evenkeel").error(*arguments, **more)
+    def logged(*arguments, form="text", **more):
+        monkeypatch.setattr("sys.stderr", stream)
+        monkeypatch.setattr(logging.getLogger(), "handlers", [])
+        with logs.collected():
+            logs.configure(form=form)
+            logging.getLogger("evenkeel").error(*arguments, **more)
         stream.flush()
         return stream.buffer.getvalue().decode()
 
@@ -54,6 +49,18 @@ def test_a_record_is_one_line_that_steers_no_terminal(logged, forged):
     assert written.count("forged") in (0, 2)
     assert len(written.splitlines()) == 1
     assert written.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=ascii)
+def test_an_event_as_json_is_one_line_with_its_traceback(logged, forged):
+    """What somebody says stays within its string."""
+    written = logged("exchange %s failed", forged, form="json", exc_info=ValueError(forged))
+    assert len(written.splitlines()) == 1
+    assert written.rstrip("\n").isprintable()
+    event = json.loads(written)
+    assert (event["level"], event["logger"]) == ("error", "evenkeel")
+    assert event["message"] == f"exchange {forged} failed"
+    assert "ValueError" in event["exception"]
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=ascii)

@@ -1,0 +1,1 @@
+../../evenkeel/logs.py
