@@ -60,7 +60,12 @@ class Process:
         self._ready = ready
         self._popen: subprocess.Popen[bytes] | None = None
         self._mark = 0
-        self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", "EVENKEEL_LOG__FORMAT": "text", **(environment or {})}
+        self._environment = {
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "EVENKEEL_LOG__FORMAT": "text",
+            **(environment or {}),
+        }
         self.deaths = 0
         """How often it ended after it had served, without being told to."""
         self._served = False
