@@ -106,6 +106,8 @@ class Sent:
     """On how many routes it said that the incident shows."""
     receipt: str = ""
     """What the service called the first one; "" if it gives no name."""
+    state: str = ""
+    """Of the incident as the service was last shown it, with a message or without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import (
     AppriseSink,
     Channel,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 _LOOK_EVERY_S = 5.0
 _QUEUE_STALLED_S = 900.0
@@ -65,6 +68,11 @@ class LateSink:
         """As `Sink`."""
         sink = self._opened()
         return None if sink is None else sink.send(notice, receipt)
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """As `Sink`."""
+        del notice, receipt
+        return True
 
     def tell(self, message: Message) -> bool:
         """As `Sink`."""
@@ -123,12 +131,12 @@ class Troubles:
         return found
 
 
-def writer(settings: Settings, monitor: Monitor) -> Writer:
+def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
     """Writes what is said about incidents: whose routes they are about, and where the console is."""
     contacts = {
         route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
     }
-    return Writer(contacts, settings.alert.console_url or "", monitor.reports)
+    return Writer(contacts, settings.alert.console_url or "", monitor.reports, partial(worst_trials, log))
 
 
 def channels(

@@ -16,24 +16,33 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 State = Literal["open", "acknowledged", "resolved"]
-Effect = Literal["worse", "fragile", "invalid", "different", "suspected", "steadier"]
+Effect = Literal["worse", "fragile", "invalid", "different", "unsteady", "suspected", "steadier"]
 """What happened to the answers, the gravest first."""
 
 _EFFECTS: Final[dict[str, Effect]] = {
     "quality": "worse",
     "content": "fragile",
     "similarity": "fragile",
-    "drift": "fragile",
+    "drift": "unsteady",
     "invalid": "invalid",
     "references": "different",
     "traits": "suspected",
 }
-_GRAVEST: Final[tuple[Effect, ...]] = ("worse", "fragile", "invalid", "different", "suspected", "steadier")
+GRAVEST: Final[tuple[Effect, ...]] = (
+    "worse",
+    "fragile",
+    "invalid",
+    "different",
+    "unsteady",
+    "suspected",
+    "steadier",
+)
 SEVERITY: Final[dict[Effect, str]] = {
     "worse": "critical",
     "fragile": "critical",
     "invalid": "critical",
     "different": "critical",
+    "unsteady": "warning",
     "suspected": "warning",
     "steadier": "info",
 }
@@ -92,6 +101,8 @@ class Incident:
     note: str = ""
     """Of the last decision."""
     closed_at: float | None = None
+    calm_at: float | None = None
+    """When it was over for the first time, whether or not it went on later."""
     ending: str = ""
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
     reopened: int = 0
@@ -122,7 +133,7 @@ class Incident:
         if key in self.parts:
             self.parts[key].over = event
         if not self.up and self.closed_at is None:
-            self.closed_at, self.ending = event.at, event.reason or "recovered"
+            self._close(event.at, event.reason or "recovered")
 
     def _decide(self, event: AlertEvent) -> None:
         self.note = event.summary
@@ -131,8 +142,13 @@ class Incident:
         elif event.kind == "reopened":
             self._reopen()
         else:
-            self.closed_at, self.ending, self.decided_by = event.at, event.reason, event.by
+            self._close(event.at, event.reason)
+            self.decided_by = event.by
             self.decided = next((one for one in _CLOSING if one == event.reason), None)
+
+    def _close(self, at: float, ending: str) -> None:
+        self.closed_at, self.ending = at, ending
+        self.calm_at = at if self.calm_at is None else self.calm_at
 
     def _reopen(self) -> None:
         self.closed_at, self.ending, self.decided, self.decided_by = None, "", None, ""
@@ -160,7 +176,7 @@ class Incident:
     def effect(self) -> Effect:
         """The gravest of what its alerts say: of those that are up, or of all once it is over."""
         said = {part.effect for part in self.up or self.parts.values()}
-        return next((effect for effect in _GRAVEST if effect in said), "fragile")
+        return next((effect for effect in GRAVEST if effect in said), "fragile")
 
     @property
     def severity(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import OTHER_MODEL
+from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.verdict_log import Narrow
 
 if TYPE_CHECKING:
@@ -53,19 +54,28 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
-    """The trials behind an incident that moved furthest while their control held, the worst first."""
+    """The trials behind an incident that moved furthest while their control held, the worst first.
+
+    Each is of another exchange; among trials that are rated the same, of other routes and rewordings first.
+    """
     found: dict[str, Verdict] = {}
-    parts = [part for part in incident.up or incident.parts.values() if part.raised.what != "change"]
+    parts = [part for part in incident.up or incident.parts.values() if part.raised.perturbation != BASELINE]
     for part in sorted(parts, key=lambda one: -(one.raised.value or 0.0))[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
             if verdict.shifted and not verdict.baseline_shifted:
                 found[verdict.id] = verdict
-    ranked = sorted(found.values(), key=_badness)
-    differing: dict[str, Verdict] = {}
-    for verdict in ranked:
-        differing.setdefault(verdict.exchange_id, verdict)
-    return list(differing.values())[:most]
+    chosen: list[Verdict] = []
+    left = sorted(found.values(), key=_badness)
+    while left and len(chosen) < most:
+        named = [(one.route, one.perturbation) for one in chosen]
+        best = min(
+            left,
+            key=lambda one: (one.rating or 3, named.count((one.route, one.perturbation)), *_badness(one)),
+        )
+        chosen.append(best)
+        left = [one for one in left if one.exchange_id != best.exchange_id]
+    return chosen
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.monitor.notify.notices import Message, next_phase
 from evenkeel.stores.monitor_state import Sent
@@ -11,12 +11,20 @@ from evenkeel.stores.monitor_state import Sent
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.monitor.incidents import Incident
-    from evenkeel.monitor.notify.notices import Notice, Writer
+    from evenkeel.monitor.incidents import Case, Incident
+    from evenkeel.monitor.notify.notices import Notice, Phase, Writer
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
-_FIRST_S = 1.0
-_LONGEST_S = 300.0
+_FIRST_S: Final = 1.0
+_LONGEST_S: Final = 300.0
+_TROUBLE: Final = "not measured"
+"""What the store calls the message about a trouble."""
+
+
+_HELD: Final = (
+    "Incidents that need a judge wait until this is over, and are sent then if they are still open."
+)
+_RESUMED: Final = "What held incidents back is over. Those that are still open follow."
 
 
 class Sink(Protocol):
@@ -35,6 +43,17 @@ class Sink(Protocol):
             receipt: what the service called the first message about it; "" if this is that one.
 
         Returns: what the service calls the first message, "" if it has no name; None if it was not taken.
+        """
+        ...
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Show where an incident stands, without a message to anybody, where the service can.
+
+        Args:
+            notice: what a message would say.
+            receipt: what the service called the first message.
+
+        Returns: whether it was taken, or there is nothing to be done.
         """
         ...
 
@@ -81,10 +100,11 @@ class Pace:
 
 @dataclass(slots=True)
 class _Waiting:
-    """Events of one incident that have not been settled yet."""
+    """Events of one case that have not been settled yet."""
 
     since: float
-    events: set[str] = field(default_factory=set)
+    attempts: int = 0
+    events: list[AlertEvent] = field(default_factory=list)
 
 
 class Channel:
@@ -126,72 +146,100 @@ class Channel:
         self._backoff = Backoff(clock)
         self._waiting: dict[str, _Waiting] = {}
         self._trouble_since: float | None = None
-        self._trouble_told = False
+        self._told: bool | None = None
+        """Whether the latest message about the monitor was of a trouble; None before the store was asked."""
 
-    def take(self, events: Sequence[AlertEvent], incidents: Mapping[str, Incident]) -> set[str]:
+    def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
         """Send what is due; returns the ids of the events that are settled.
 
         Call it often, with everything that is not settled yet, also when there is nothing.
 
         Args:
             events: oldest first.
-            incidents: by id, those of the events.
+            cases: by the id of an incident, those of the events.
         """
         now = self._clock()
+        known = {event.id for one in self._waiting.values() for event in one.events}
         for event in events:
-            waiting = self._waiting.setdefault(event.incident or event.id, _Waiting(now))
-            waiting.events.add(event.id)
+            if event.id not in known:
+                case = cases.get(event.incident)
+                name = case.id if case else event.incident or event.id
+                self._waiting.setdefault(name, _Waiting(now)).events.append(event)
         held = self._hold(now)
         settled: set[str] = set()
         due = [name for name, one in self._waiting.items() if now - one.since >= self._pace.window_s]
-        for name in sorted(due, key=lambda one: self._waiting[one].since):
-            incident = incidents.get(name)
-            if incident is not None:
-                if held and _needs_a_judge(incident):
+        # Whatever a service refuses must not keep it from what came later.
+        for name in sorted(due, key=lambda one: (self._waiting[one].attempts, self._waiting[one].since)):
+            waiting = self._waiting[name]
+            case = cases.get(waiting.events[0].incident)
+            if case is not None:
+                if held and _needs_a_judge(case.whole):
                     continue
-                if not self._say(incident):
+                if not self._backoff.due:
                     break
-            settled |= self._waiting.pop(name).events
+                if not self._say(case):
+                    waiting.attempts += 1
+                    break
+            settled |= {event.id for event in self._waiting.pop(name).events}
         return settled
 
-    def _say(self, incident: Incident) -> bool:
-        """Send what there is to say about an incident; False if it has to be tried again."""
-        sent = self._store.sent(incident.id, self._sink.name)
+    def _say(self, case: Case) -> bool:
+        """Send or show what there is to say about a case; False if it has to be tried again."""
+        incident = case.whole
+        sent = self._store.sent(case.id, self._sink.name)
         phase = next_phase(incident, sent)
         if phase is None:
-            return True
+            return sent is None or sent.state == incident.state or self._show(case, sent)
         number = 1 if sent is None else sent.messages + 1
-        notice = self._writer.notice(incident, phase, number)
-        if not self._backoff.due:
-            return False
+        notice = self._writer.message(case, phase, number, sent)
         receipt = self._sink.send(notice, sent.receipt if sent else "")
         self._paced(taken=receipt is not None)
         if receipt is None:
             return False
         first = sent.receipt if sent and sent.receipt else receipt
-        said = Sent(number, phase, incident.effect, len(incident.routes), first)
-        self._store.put_sent(incident.id, self._sink.name, said)
+        said = Sent(number, phase, incident.effect, len(incident.routes), first, incident.state)
+        self._store.put_sent(case.id, self._sink.name, said)
         return True
 
+    def _show(self, case: Case, sent: Sent) -> bool:
+        incident = case.whole
+        phase: Phase = "resolved" if incident.state == "resolved" else "updated"
+        taken = self._sink.show(self._writer.message(case, phase, sent.messages, None), sent.receipt)
+        self._paced(taken=taken)
+        if taken:
+            self._store.put_sent(case.id, self._sink.name, replace(sent, state=incident.state))
+        return taken
+
     def _hold(self, now: float) -> bool:
-        """Whether incidents have to wait; tells people about it."""
+        """Whether incidents have to wait; tells people about it.
+
+        What was sent is in the store: a monitor that was started again says that it is over.
+        """
         troubles = self._troubles()
         if troubles:
             if self._trouble_since is None:
                 self._trouble_since = now
-            lasting = now - self._trouble_since >= self._pace.trouble_after_s
-            if lasting and not self._trouble_told:
-                text = "\n\n".join(troubles)
-                title = "[evenkeel] incidents on robustness are held back"
-                self._trouble_told = self._tell(Message(title, text, good=False))
+            if now - self._trouble_since >= self._pace.trouble_after_s and not self._trouble_told():
+                text = "\n\n".join((*troubles, _HELD, *self._writer.home))
+                message = Message("[evenkeel] robustness is not being measured", text, good=False)
+                self._note_trouble("opened", told=self._tell(message))
             return True
         self._trouble_since = None
-        if self._trouble_told:
-            over = Message(
-                "[evenkeel] robustness is measured again", "What held incidents back is over.", good=True
-            )
-            self._trouble_told = not self._tell(over)
+        if self._trouble_told():
+            message = Message("[evenkeel] robustness is measured again", _RESUMED, good=True)
+            self._note_trouble("resolved", told=self._tell(message))
         return False
+
+    def _trouble_told(self) -> bool:
+        if self._told is None:
+            sent = self._store.sent(_TROUBLE, self._sink.name)
+            self._told = sent is not None and sent.phase == "opened"
+        return self._told
+
+    def _note_trouble(self, phase: Phase, *, told: bool) -> None:
+        if told:
+            self._store.put_sent(_TROUBLE, self._sink.name, Sent(1, phase, "", 0))
+            self._told = phase == "opened"
 
     def _tell(self, message: Message) -> bool:
         if not self._backoff.due:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from urllib.parse import quote
 
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.incidents.incident import GRAVEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.cells import CellReport
-    from evenkeel.monitor.incidents import Incident, Part
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.incidents import Case, Incident, Part
+    from evenkeel.monitor.incidents.incident import Effect
     from evenkeel.stores.monitor_state import Sent
 
 Phase = Literal["opened", "updated", "resolved"]
@@ -22,29 +26,45 @@ MOST_MESSAGES: Final = 3
 SCHEMA: Final = "evenkeel.incident/1"
 """Of the JSON: fields may be added under this name, none is removed or changed."""
 
-_BECAME: Final = {
-    "worse": "answers got worse",
-    "fragile": "answers became fragile",
-    "invalid": "answers ignore the format or language asked for",
-    "different": "answers are different",
-    "suspected": "answers may be different",
-    "steadier": "answers are steadier than they were",
+_BECAME: Final[dict[Effect, str]] = {
+    "worse": "answers got worse at",
+    "fragile": "answers became fragile at",
+    "invalid": "answers ignore the format or language asked for since",
+    "different": "answers are different since",
+    "unsteady": "answers are less steady since",
+    "suspected": "answers may be different since",
+    "steadier": "answers are steadier since",
 }
-_GRAVER: Final = ("worse", "fragile", "invalid", "different", "suspected", "steadier")
+"""Before a time."""
+_HAD: Final[dict[Effect, str]] = {
+    "worse": "answers had got worse",
+    "fragile": "answers had become fragile",
+    "invalid": "answers had ignored the format or language asked for",
+    "different": "answers had been different",
+    "unsteady": "answers had been less steady",
+    "suspected": "answers may have been different",
+    "steadier": "answers had been steadier",
+}
+_RATED: Final = {1: "a different message", 2: "some details differ"}
+EXAMPLES: Final = "Trials whose control held:"
 _ENDED: Final = {
     "recovered": "answers are as they should be again",
     "reversed": "the change was reversed",
-    "retired": "the model no longer answers",
+    "retired": "{model} no longer answers",
     "approved": "its level was approved as the new baseline",
     "settled": "answers have been as they are now for a day",
     "replaced": "answers have changed once more",
     "not_confirmed": "reference prompts are answered as before",
     "undecided": "too few reference prompts could be asked to confirm it",
     "accepted": "accepted as the new baseline",
-    "rolled_back": "rolled back",
-    "false_alarm": "a false alarm",
+    "rolled_back": "closed as rolled back",
+    "false_alarm": "closed as a false alarm",
 }
 """After "is over: "."""
+
+
+def _none(_: Incident) -> Sequence[Verdict]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +88,36 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A trial that shows what happened."""
+
+    trial: str
+    """Its id."""
+    perturbation: str
+    rating: int | None
+    url: str = ""
+    """In the console; "" if that is not known."""
+
+    @property
+    def said(self) -> str:
+        """The rewording and what became of the answer; no text of anybody's."""
+        return f"{rewordings.label(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
+
+
+class Member(NamedTuple):
+    """One of several incidents with one cause."""
+
+    incident: str
+    route: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
-    """One message about an incident."""
+    """One message about an incident, or about incidents with one cause."""
 
     incident: Incident
+    """Of several, all of them as one."""
     phase: Phase
     number: int
     """1 for the first about this incident on this channel, at most 3."""
@@ -81,6 +127,9 @@ class Notice:
     contact: Contact
     url: str
     """Of the incident in the console; "" if that is not known."""
+    examples: tuple[Example, ...] = ()
+    members: tuple[Member, ...] = ()
+    """The incidents, if there are several."""
 
     @property
     def good(self) -> bool:
@@ -89,22 +138,41 @@ class Notice:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Whom to call and what to do, a line each."""
-        contact = self.contact
+        """How grave it is, whom to call and what to do, a line each."""
+        contact, going = self.contact, not self.good
         return tuple(
             f"{name}: {value}"
             for name, value in (
+                ("Severity", self.incident.severity if going else ""),
                 ("Owner", contact.owner),
-                ("Roll back", "" if self.good else contact.rollback),
-                ("Runbook", "" if self.good else contact.runbook_url),
+                ("Roll back", contact.rollback if going else ""),
+                ("Runbook", contact.runbook_url if going else ""),
             )
             if value
         )
 
     @property
+    def shown(self) -> tuple[Example, ...]:
+        """The examples that can be opened."""
+        return tuple(one for one in self.examples if one.url)
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """What to open, with its address: the incident, or that of each route."""
+        if not self.url:
+            return ()
+        return tuple((f"Open {one.route}", one.url) for one in self.members) or (("Open", self.url),)
+
+    @property
     def body(self) -> str:
         """All below the headline, as text."""
-        paragraphs = [" ".join(self.facts), "\n".join(self.advice), self.url]
+        shown = [f"- {one.said}: {one.url}" for one in self.shown]
+        paragraphs = [
+            " ".join(self.facts),
+            "\n".join(self.advice),
+            "\n".join([EXAMPLES, *shown]) if shown else "",
+            "\n".join(f"{name}: {url}" for name, url in self.links),
+        ]
         return "\n\n".join(one for one in paragraphs if one)
 
     @property
@@ -126,6 +194,8 @@ class Notice:
             "owner": contact.owner,
             "runbook_url": contact.runbook_url,
             "rollback": contact.rollback,
+            "examples": [asdict(one) for one in self.examples],
+            "incidents": [one.incident for one in self.members] or [self.incident.id],
             "incident": self.incident.to_json(),
         }
 
@@ -150,7 +220,7 @@ def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
         return None if sent.phase == "resolved" else "resolved"
     if sent.phase == "resolved":
         return "updated"
-    graver = _GRAVER.index(incident.effect) < _GRAVER.index(sent.effect)
+    graver = GRAVEST.index(incident.effect) < GRAVEST.index(cast("Effect", sent.effect))
     more = len(incident.routes) > sent.routes
     return "updated" if (graver or more) and sent.messages < MOST_MESSAGES - 1 else None
 
@@ -163,70 +233,200 @@ class Writer:
         contacts: Mapping[str, Contact] | None = None,
         console_url: str = "",
         reports: Callable[[], Sequence[CellReport]] = list,
+        trials: Callable[[Incident], Sequence[Verdict]] = _none,
     ) -> None:
         """Say what is known beside the incident.
 
         Args:
             contacts: by route.
             console_url: where people reach the console, "" if that is not known.
-            reports: of all cells, to say how many rewordings are affected.
+            reports: of all cells, to say how far above noise answers are, and under how many rewordings.
+            trials: behind an incident, the worst first; blocks on storage.
         """
         self._contacts = dict(contacts or {})
         self._console_url = console_url.rstrip("/")
         self._reports = reports
+        self._trials = trials
+
+    @property
+    def home(self) -> tuple[str, ...]:
+        """Where the console is, as far as that is known."""
+        return (self._console_url,) if self._console_url else ()
 
     def notice(self, incident: Incident, phase: Phase, number: int) -> Notice:
-        """The message about an incident as it is."""
-        url = f"{self._console_url}/incidents/{incident.id}" if self._console_url else ""
-        contact = next(
-            (self._contacts[route] for route in incident.routes if route in self._contacts), Contact()
-        )
+        """What there is to say about an incident as it is, without examples."""
+        contact, url = self._contact(incident), self._url("incidents", incident.id)
         if phase == "resolved":
             return Notice(incident, phase, number, over_line(incident), self._last(incident), contact, url)
         return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
 
+    def message(self, case: Case, phase: Phase, number: int, sent: Sent | None) -> Notice:
+        """The message about incidents with one cause as they are. Blocks on storage.
+
+        Args:
+            case: the incidents.
+            phase: what it says.
+            number: 1 for the first about them.
+            sent: what was said before; None if nothing.
+        """
+        notice = self.notice(case.whole, phase, number)
+        members = tuple(
+            Member(one.id, figures.listing(one.routes), self._url("incidents", one.id))
+            for one in case.members
+            if len(case.members) > 1
+        )
+        if phase == "resolved":
+            return replace(notice, members=members)
+        examples = tuple(
+            Example(one.id, one.perturbation, one.rating, self._url("verdicts", one.id))
+            for one in self._trials(notice.incident)
+        )
+        facts = (*_news(notice.incident, sent), *notice.facts)
+        return replace(notice, facts=facts, examples=examples, members=members)
+
+    def _url(self, folder: str, name: str) -> str:
+        return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
+
+    def _contact(self, incident: Incident) -> Contact:
+        """Of its routes; where they differ, with the routes."""
+        known = {route: self._contacts[route] for route in incident.routes if route in self._contacts}
+        said = (
+            _by_route({route: getattr(one, name) for route, one in known.items()})
+            for name in ("owner", "runbook_url", "rollback")
+        )
+        return Contact(*said)
+
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """How far the answers moved, under how many rewordings, and what reference prompts say."""
-        found = [*self._rewordings(incident), *_drifted(incident), *_referenced(incident)]
+        found = [
+            *self._rewordings(incident),
+            *self._drifted(incident),
+            *_referenced(incident),
+            *_context(incident),
+        ]
         return tuple(f"{one[0].upper()}{one[1:]}." for one in found)
 
     def _rewordings(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.up if part.raised.what == "excess"]
         if not parts:
             return []
-        worst = max(parts, key=lambda part: part.raised.value or 0.0)
+        gravest = [part for part in parts if part.effect == incident.effect]
+        worst = max(gravest or parts, key=lambda part: part.raised.value or 0.0)
+        clients = worst.raised.clients
+        said = [figures.clients(clients)] if len(clients) > 1 else []
+        measured = _measured(worst, self._report(worst)) if incident.stated else _lately(worst)
+        return [f"{measured}, {self._affected(parts)}", *said]
+
+    def _affected(self, parts: Sequence[Part]) -> str:
+        """How many of the rewordings that are tried have these alerts."""
         cells = {(part.raised.route, part.raised.model) for part in parts}
         tried = sum(
             report.key.perturbation != BASELINE and (report.key.route, report.key.model) in cells
             for report in self._reports()
         )
-        clients = worst.raised.clients
-        said = [figures.clients(clients)] if len(clients) > 1 else []
-        return [f"{_measured(worst)}, {len(parts)} of {max(tried, len(parts))} rewordings", *said]
+        routes = {route for route, _ in cells}
+        on = f" on {len(routes)} routes" if len(routes) > 1 else ""
+        return f"{len(parts)} of {max(tried, len(parts))} rewordings{on}"
+
+    def _report(self, part: Part) -> CellReport | None:
+        event = part.raised
+        key = (event.route, event.model, event.perturbation)
+        return next((one for one in self._reports() if one.key.parts == key), None)
+
+    def _drifted(self, incident: Incident) -> list[str]:
+        parts = [part for part in incident.up if part.raised.what == "drift"]
+        if not parts:
+            return []
+        return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
+
+    def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
+        """How many answers changed where most did, under rewordings or in identical resends."""
+        those = [part for part in parts if (part.raised.perturbation == BASELINE) == (of == "resends")]
+        if not those:
+            return []
+        worst = max(those, key=lambda part: part.raised.value or 0.0)
+        event, report = worst.raised, self._report(worst)
+        drift = report.drift if report else None
+        before = f", {drift.baseline:.0%} before" if drift else ""
+        share = f"{event.value or 0.0:.0%} of the last {event.run_trials}"
+        if of == "resends":
+            return [f"answers to identical resends changed in {share}{before}"]
+        name = rewordings.label(event.perturbation)
+        return [f"answers changed in {share} trials of {name}{before}, {self._affected(those)}"]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
         said = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
+        if incident.acknowledged_by:
+            said.append(f"acknowledged by {incident.acknowledged_by}")
         if incident.decided_by:
             said.append(f"closed by {incident.decided_by}")
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
-        return tuple(f"{one}." for one in (", ".join(said), *note))
+        had = _HAD[incident.effect]
+        return tuple(f"{one}." for one in (", ".join(said), f"{had[0].upper()}{had[1:]}", *note))
+
+
+def _by_route(values: Mapping[str, str]) -> str:
+    """One value if the routes agree, else each with its routes."""
+    routes: dict[str, list[str]] = {}
+    for route, value in values.items():
+        if value:
+            routes.setdefault(value, []).append(route)
+    if len(routes) < 2:  # noqa: PLR2004 - nothing to tell apart
+        return "".join(routes)
+    return "; ".join(f"{value} ({figures.listing(those)})" for value, those in routes.items())
+
+
+def _news(incident: Incident, sent: Sent | None) -> list[str]:
+    """What is new since the last message."""
+    if sent is None:
+        return []
+    if sent.phase == "resolved":
+        return ["It goes on, after it was reported as over."]
+    found = []
+    if incident.effect != sent.effect:
+        found.append(f"The last message said that {_HAD[cast('Effect', sent.effect)]}.")
+    if len(incident.routes) > sent.routes:
+        found.append(f"Now on {len(incident.routes)} routes, before on {sent.routes}.")
+    return found
+
+
+def _context(incident: Incident) -> list[str]:
+    """What came before it, and who is at it."""
+    found = []
+    if not incident.stated:
+        found.append("no change of model, prompt, parameters or judge was noticed before it")
+    if len(incident.routes) > _MOST_ROUTES:
+        found.append(f"routes: {figures.listing(incident.routes)}")
+    if incident.acknowledged_by:
+        found.append(f"acknowledged by {incident.acknowledged_by}")
+    return found
 
 
 def headline(incident: Incident) -> str:
     """What happened, where, when and after what, in one sentence."""
-    where = figures.listing(incident.routes)
     begin = min(part.raised.since or part.raised.at for part in incident.parts.values())
     after = f", after {_said(incident)}" if incident.stated else ""
-    return f"{where}: {_BECAME[incident.effect]} at {figures.date_and_time(begin)}{after}."
+    return f"{_where(incident)}: {_BECAME[incident.effect]} {figures.date_and_time(begin)}{after}."
 
 
 def over_line(incident: Incident) -> str:
     """That it is over, after how long and why, in one sentence."""
     lasted = figures.duration(max(0.0, (incident.closed_at or incident.updated_at) - incident.opened_at))
-    why = _ENDED.get(incident.ending, "it ended")
+    why = _ENDED.get(incident.ending, "it ended").format(model=incident.model or "the model")
     what = _said(incident)
     reversed_ = f" ({what})" if incident.ending == "reversed" and what else ""
-    return f"{figures.listing(incident.routes)}: over after {lasted}, {why}{reversed_}."
+    return f"{_where(incident)}: over after {lasted}, {why}{reversed_}."
+
+
+def _where(incident: Incident) -> str:
+    routes = incident.routes
+    if len(routes) <= _MOST_ROUTES:
+        return figures.listing(routes)
+    return f"{', '.join(routes[: _MOST_ROUTES - 1])} and {len(routes) - _MOST_ROUTES + 1} more routes"
+
+
+_MOST_ROUTES: Final = 4
+"""Named in a headline."""
 
 
 def _said(incident: Incident) -> str:
@@ -245,28 +445,40 @@ _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))
 _MOST_SAID: Final = 3
 
 
-def _measured(part: Part) -> str:
+def _measured(part: Part, report: CellReport | None) -> str:
+    """How far the answers moved: the cell's estimate since the change if there is one, else the alert's."""
     event = part.raised
-    points = 100 * (event.value or 0.0)
-    limit = "" if event.limit is None else f" (limit {100 * event.limit:g})"
+    above = report.current.excess if report else None
+    if above is None:
+        return _alerted(part, ())
+    ends = f"[{100 * above.lower:.0f}, {100 * above.upper:.0f}]"
+    noise = f"{100 * above.value:.0f} points above noise {ends}"
+    behind = (rewordings.label(event.perturbation), figures.count(above.n, "trial"))
+    if event.measure != "content":
+        return f"{_alerted(part, ())}; {noise} ({', '.join(behind)})"
+    return f"{noise} ({', '.join((*_limit(part), *behind))})"
+
+
+def _lately(part: Part) -> str:
+    """How far they moved in the trials that raised the alert; the estimate is of before it, too."""
+    return _alerted(part, (f"the last {figures.count(part.raised.run_trials, 'trial')}",))
+
+
+def _limit(part: Part) -> tuple[str, ...]:
+    limit = part.raised.limit
+    return () if limit is None else (f"limit {100 * limit:g}",)
+
+
+def _alerted(part: Part, more: tuple[str, ...]) -> str:
+    points = 100 * (part.raised.value or 0.0)
     said = {
-        "content": f"{points:.0f} points above noise{limit}",
-        "similarity": f"similarity {points:.0f} points below that of resends{limit}",
-        "quality": f"quality worse in {points:.0f} points more answers than in resends{limit}",
-        "invalid": f"{points:.0f}% of the answers are invalid{limit}",
+        "content": f"{points:.0f} points above noise",
+        "similarity": f"similarity {points:.0f} points below that of resends",
+        "quality": f"quality worse in {points:.0f} points more answers than in resends",
+        "invalid": f"{points:.0f}% of the answers are invalid",
     }
-    return said.get(event.measure, f"{points:.0f} points{limit}")
-
-
-def _drifted(incident: Incident) -> list[str]:
-    drifting = [part for part in incident.up if part.raised.what == "drift"]
-    if not drifting:
-        return []
-    worst = max(drifting, key=lambda part: part.raised.value or 0.0)
-    share = worst.raised.value or 0.0
-    return [
-        f"{figures.count(len(drifting), 'rewording')} drifted from the baseline, up to {share:.0%} shifted"
-    ]
+    bounds = ", ".join((*_limit(part), *more))
+    return said.get(part.raised.measure, f"{points:.0f} points") + (f" ({bounds})" if bounds else "")
 
 
 def _referenced(incident: Incident) -> list[str]:

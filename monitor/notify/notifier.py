@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.monitor.incidents import IncidentBoard
+from evenkeel.monitor.incidents import IncidentBoard, cases_of
 
 if TYPE_CHECKING:
     import threading
@@ -59,9 +59,9 @@ class Notifier:
                 self._announce(line(event))
                 self._announced.add(event.id)
         known = self._incidents.all() if waiting and self._channels else ()
-        incidents = {incident.id: incident for incident in known}
+        cases = cases_of(known)
         for channel, settled in zip(self._channels, self._settled, strict=True):
-            settled.update(channel.take([one for one in waiting if one.id not in settled], incidents))
+            settled.update(channel.take([one for one in waiting if one.id not in settled], cases))
         delivered = 0
         for event in waiting:
             if all(event.id in settled for settled in self._settled):

@@ -16,6 +16,7 @@ import httpx2
 
 from evenkeel.core.figures import iso
 from evenkeel.core.text import visible
+from evenkeel.monitor.notify.notices import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
+_MOST_ACTIONS: Final = 6
+"""Buttons of a card that Teams shows."""
 _MOST_TEXT: Final = 2_900
 """Characters of one text of Slack's, which takes 3,000; Teams and PagerDuty take more."""
 
@@ -97,6 +100,11 @@ class Webhook(_Poster):
         name = f"{notice.incident.id}-{notice.number}"
         return "" if self._signed(name, {"id": name, **notice.to_json()}) else None
 
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Do nothing: every post is a message."""
+        del notice, receipt
+        return True
+
     def tell(self, message: Message) -> bool:
         """Post a message about the monitor itself."""
         told = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
@@ -134,16 +142,28 @@ class Slack(_Poster):
         self._token = token
         self._channel = channel
         self._base_url = base_url.rstrip("/")
+        self._refused = False
+        """Whether the last call failed because of the message that it is about."""
         self.name = f"Slack {channel}"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
-        """Post the first notice; of later ones, update the first and say it in its thread."""
+        """Post the first notice; of later ones, update the first and say it in its thread.
+
+        Where Slack refuses the one or the other, as of a message that somebody deleted, it is posted anew.
+        """
+        shown = self._shown(notice)
         if not receipt:
-            return self._call("chat.postMessage", {**self._shown(notice)})
-        if self._call("chat.update", {"ts": receipt, **self._shown(notice)}) is None:
+            return self._call("chat.postMessage", shown)
+        if not self.show(notice, receipt):
             return None
-        answer = self._call("chat.postMessage", {"thread_ts": receipt, **self._shown(notice)})
-        return None if answer is None else receipt
+        if self._call("chat.postMessage", {"thread_ts": receipt, **shown}) is not None:
+            return receipt
+        return self._call("chat.postMessage", shown) if self._refused else None
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Update the first message; one that may not be edited any more stays as it is."""
+        taken = not receipt or self._call("chat.update", {"ts": receipt, **self._shown(notice)}) is not None
+        return taken or self._refused
 
     def tell(self, message: Message) -> bool:
         """Post a message about the monitor itself."""
@@ -151,14 +171,17 @@ class Slack(_Poster):
         return self._call("chat.postMessage", said) is not None
 
     def _shown(self, notice: Notice) -> dict[str, Any]:
-        mark = ":large_green_circle:" if notice.good else ":red_circle:"
+        mark = ":large_green_circle:" if notice.good else _MARKS[notice.incident.severity]
         parts = [f"{mark} *{_escaped(notice.headline)}*"]
         if notice.facts:
             parts.append(_escaped(" ".join(notice.facts)))
         if notice.advice:
             parts.append("\n".join(_escaped(line) for line in notice.advice))
-        if notice.url:
-            parts.append(f"<{notice.url}|Open>")
+        if notice.shown:
+            listed = (f"• <{one.url}|{_escaped(one.said)}>" for one in notice.shown)
+            parts.append("\n".join([EXAMPLES, *listed]))
+        if notice.links:
+            parts.append(" · ".join(f"<{url}|{_escaped(name)}>" for name, url in notice.links))
         blocks = [
             {"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}} for part in parts
         ]
@@ -167,6 +190,7 @@ class Slack(_Poster):
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
         """Call the API; the time stamp that names the message, None if it was not taken."""
         headers = {"authorization": f"Bearer {self._token}"}
+        self._refused = False
         response = self._posted(f"{self._base_url}/{method}", json.dumps(body).encode(), headers)
         if response is None:
             return None
@@ -177,8 +201,20 @@ class Slack(_Poster):
         if not isinstance(said, dict) or said.get("ok") is not True:
             error = said.get("error") if isinstance(said, dict) else None
             self.problem = f"Slack says {error}" if isinstance(error, str) else "no answer of Slack's"
+            self._refused = error in _OF_THE_FIRST
             return None
         return str(said.get("ts", ""))
+
+
+_MARKS: Final = {
+    "critical": ":red_circle:",
+    "warning": ":large_orange_circle:",
+    "info": ":large_blue_circle:",
+}
+_OF_THE_FIRST: Final = frozenset(
+    ("message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found")
+)
+"""Errors that no further attempt would mend: the first message is gone, or may not be edited."""
 
 
 def _escaped(text: str) -> str:
@@ -198,13 +234,16 @@ class Teams(_Poster):
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Post a notice as a card."""
         del receipt
+        color = (
+            "Good" if notice.good else "Attention" if notice.incident.severity == "critical" else "Warning"
+        )
         body: list[dict[str, Any]] = [
             {
                 "type": "TextBlock",
                 "text": notice.headline,
                 "weight": "Bolder",
                 "wrap": True,
-                "color": "Good" if notice.good else "Attention",
+                "color": color,
             }
         ]
         if notice.facts:
@@ -215,8 +254,19 @@ class Teams(_Poster):
                 for name, _, value in (line.partition(": ") for line in notice.advice)
             ]
             body.append({"type": "FactSet", "facts": facts})
-        actions = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.url}] if notice.url else []
+        if notice.shown:
+            listed = (f"- [{one.said}]({one.url})" for one in notice.shown)
+            body.append({"type": "TextBlock", "text": "\n".join([EXAMPLES, "", *listed]), "wrap": True})
+        actions = [
+            {"type": "Action.OpenUrl", "title": name, "url": url}
+            for name, url in notice.links[:_MOST_ACTIONS]
+        ]
         return "" if self._card(body, actions) else None
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Do nothing: every card is a message."""
+        del notice, receipt
+        return True
 
     def tell(self, message: Message) -> bool:
         """Post a message about the monitor itself."""
@@ -234,6 +284,9 @@ class Teams(_Poster):
         kind = "application/vnd.microsoft.card.adaptive"
         attachment = {"contentType": kind, "contentUrl": None, "content": card}
         return self._post(self._url, {"type": "message", "attachments": [attachment]})
+
+
+_QUIET: Final = {"acknowledged": "acknowledge", "resolved": "resolve"}
 
 
 class PagerDuty(_Poster):
@@ -255,13 +308,23 @@ class PagerDuty(_Poster):
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Trigger the incident, again if it became graver, or resolve it."""
         del receipt
+        return "" if self._event(notice, "resolve" if notice.good else "trigger") else None
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Acknowledge or resolve the incident, which calls nobody."""
+        del receipt
+        action = _QUIET.get(notice.incident.state)
+        return action is None or self._event(notice, action)
+
+    def _event(self, notice: Notice, action: str) -> bool:
         incident = notice.incident
         body: dict[str, Any] = {
             "routing_key": self._key,
-            "event_action": "resolve" if notice.good else "trigger",
+            "event_action": action,
             "dedup_key": f"evenkeel-{incident.id}",
         }
-        if not notice.good:
+        if action == "trigger":
+            body["client"] = "evenkeel"
             body["payload"] = {
                 "summary": notice.headline[:1024],
                 "source": ", ".join(incident.routes),
@@ -272,8 +335,9 @@ class PagerDuty(_Poster):
                 "custom_details": notice.to_json(),
             }
             if notice.url:
-                body["links"] = [{"href": notice.url, "text": "Open in evenkeel"}]
-        return "" if self._post(self._url, body) else None
+                body["client_url"] = notice.url
+                body["links"] = [{"href": url, "text": f"{name} in evenkeel"} for name, url in notice.links]
+        return self._post(self._url, body)
 
     def tell(self, message: Message) -> bool:
         """Trigger or resolve the incident that robustness is not measured."""
@@ -328,6 +392,11 @@ class AppriseSink:
         del receipt
         kind = self._good if notice.good else self._more if notice.phase == "updated" else self._bad
         return "" if self._notify(f"[evenkeel] {notice.headline}", notice.body, kind) else None
+
+    def show(self, notice: Notice, receipt: str) -> bool:
+        """Do nothing: everything sent is a message."""
+        del notice, receipt
+        return True
 
     def tell(self, message: Message) -> bool:
         """Send a message about the monitor itself."""

@@ -38,7 +38,7 @@ def test_the_list_has_what_is_open_and_what_is_over(served):
     assert HEADLINE in page
     assert page.count("/incidents/cafe") == 1
     assert "3 alerts" in page
-    assert "billing: over after 16 min, the model no longer answers." in page
+    assert "billing: over after 16 min, helpdesk-2 no longer answers." in page
 
 
 def test_nothing_open_says_when_something_would_be(served):

@@ -106,7 +106,7 @@ class MonitorRole:
         )
         notifying = stores.lease("notify")
         troubles = Troubles(health, stores.queue, monitor, time.time)
-        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor)
+        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.watched)
         opened = await asyncio.to_thread(channels, settings, told, words, troubles, announce, time.monotonic)
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)

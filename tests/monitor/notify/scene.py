@@ -109,6 +109,7 @@ class Sink:
         self.failures = failures
         self.attempts = 0
         self.sent = []
+        self.shown = []
         self.messages = []
 
     def send(self, notice, receipt):
@@ -120,6 +121,12 @@ class Sink:
             return None
         self.sent.append(notice)
         return ""
+
+    def show(self, notice, receipt):
+        """Take where the incident stands."""
+        del receipt
+        self.shown.append(notice.incident.state)
+        return True
 
     def tell(self, message):
         """Take the message."""

@@ -128,7 +128,7 @@ def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
     desk = Desk(troubles=lambda: troubles)
     assert desk.after(59, SPELLING, BILLING) == []
     assert desk.after(31, over(BILLING)) == []
-    assert [one.title for one in desk.sink.messages] == ["[evenkeel] incidents on robustness are held back"]
+    assert [one.title for one in desk.sink.messages] == ["[evenkeel] robustness is not being measured"]
     troubles.clear()
     assert desk.after(30) == [("opened", 1)]
     assert desk.sink.messages[1].good
@@ -223,10 +223,54 @@ def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
 
 
 @pytest.mark.parametrize("count", [1, 8])
-def test_eight_routes_at_once_are_a_message_each(count):
-    """Each has an owner of its own."""
+def test_eight_routes_at_once_are_one_message(count):
+    """They have one cause; a route that follows is the second, the end of all of them the last."""
     events = [
         replace(SPELLING, id=f"r{number}", route=f"r{number}", incident=f"i{number}")
         for number in range(count)
     ]
-    assert Desk().after(30, *events) == [("opened", 1)] * count
+    desk = Desk()
+    assert desk.after(30, *events) == [("opened", 1)]
+    late = replace(SPELLING, id="late", route="late", incident="late", at=1200.0)
+    assert desk.after(30, late) == [("updated", 2)]
+    assert f"Now on {count + 1} routes, before on {count}." in desk.sink.sent[-1].facts
+    assert desk.after(30, *[over(event, 1300.0) for event in events]) == []
+    assert desk.after(30, over(late, 1400.0)) == [("resolved", 3)]
+
+
+def test_what_needs_no_message_is_shown():
+    """Acknowledged, and over after three messages: PagerDuty stops calling, Slack's first one is right."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    assert desk.after(30, decided("acknowledged", 1100.0)) == []
+    assert desk.after(30, over(SPELLING, 1200.0)) == [("resolved", 2)]
+    assert desk.after(30, replace(SPELLING, id="again", at=1300.0)) == [("updated", 3)]
+    assert desk.after(30, over(replace(SPELLING, id="again"), 1400.0)) == []
+    assert desk.sink.shown == ["acknowledged", "resolved"]
+
+
+def test_one_message_that_is_refused_does_not_hold_up_the_others():
+    """The service takes every other incident; the refused one is tried again behind them."""
+
+    class Picky(Sink):
+        def send(self, notice, receipt):
+            return None if notice.incident.id == "cafe" else super().send(notice, receipt)
+
+    desk = Desk(sink=Picky())
+    desk.after(30, SPELLING, BILLING)
+    desk.after(30)
+    assert [one.incident.id for one in desk.sink.sent] == ["beef"]
+    assert desk.store.waiting == [SPELLING]
+
+
+def test_a_monitor_that_is_started_again_says_that_a_trouble_is_over():
+    """What the one before said is in the store: said once, and taken back."""
+    troubles = ["The judge fails."]
+    desk = Desk(troubles=lambda: troubles)
+    desk.after(0)
+    desk.after(90)
+    again = Desk(store=desk.store, sink=desk.sink, clock=desk.clock, troubles=lambda: troubles)
+    again.after(90)
+    troubles.clear()
+    Desk(store=desk.store, sink=desk.sink, clock=desk.clock).after(1)
+    assert [one.good for one in desk.sink.messages] == [False, True]

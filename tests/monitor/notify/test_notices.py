@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.cells import ChangeMark
-from evenkeel.monitor.incidents import incidents_of
+from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate, WindowEstimates
+from evenkeel.core.rewordings import label
+from evenkeel.monitor.incidents import cases_of, incidents_of
+from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
 from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, over
+from tests.monitor.planted_verdicts import VERDICT
 
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback support")
 
@@ -31,6 +34,7 @@ def test_the_first_message_says_it_all():
         "Reference prompts: 30% different, 2% before.",
     )
     assert notice.advice == (
+        "Severity: critical",
         "Owner: @support-ml",
         "Roll back: helm rollback support",
         "Runbook: https://wiki.example/support",
@@ -57,7 +61,11 @@ def test_a_decision_is_quoted():
     """By whom, and what was noted."""
     notice = written(SPELLING, decided("closed", 1600.0, "accepted"), phase="resolved")
     assert "accepted as the new baseline" in notice.headline
-    assert notice.facts == ("It was opened at 1 Jan 1970 00:16 UTC, closed by ana.", "Known.")
+    assert notice.facts == (
+        "It was opened at 1 Jan 1970 00:16 UTC, closed by ana.",
+        "Answers had become fragile.",
+        "Known.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +82,107 @@ def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
     assert written(replace(SPELLING, marks=marks)).headline.endswith(said)
 
 
+def test_an_estimate_since_the_change_is_said_with_its_interval():
+    """Of the worst rewording; how many were tried."""
+    since = WindowEstimates(60, None, None, Estimate(0.42, 0.29, 0.57, 60))
+    cell = CellReport(
+        CellKey("support", "helpdesk-2", "general.spelling"),
+        scorer="judge",
+        trials=90,
+        windows={"since_change": since},
+    )
+    others = [replace(cell, key=replace(cell.key, perturbation=f"other.{n}")) for n in range(3)]
+    (incident,) = incidents_of([SPELLING, TONE])
+    assert Writer(reports=lambda: [cell, *others]).facts(incident) == (
+        (
+            f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
+            "2 of 4 rewordings."
+        ),
+    )
+
+
+def test_where_no_change_was_noticed_that_is_said():
+    """And the trials that raised the alert are what counts."""
+    assert written(replace(SPELLING, marks=())).facts == (
+        "42 points above noise (limit 10, the last 20 trials), 1 of 1 rewordings.",
+        "No change of model, prompt, parameters or judge was noticed before it.",
+    )
+
+
 def test_a_name_is_said_once():
     """Requested and returned model changed together."""
     marks = tuple(ChangeMark(kind, "a", "b", 1.0, 1) for kind in ("requested_model", "model"))
     assert written(replace(SPELLING, marks=marks)).headline.count("a → b") == 1
+
+
+def cases(*events):
+    """The cases of these events."""
+    return {case.id: case for case in cases_of(incidents_of(events)).values()}
+
+
+def on(route, at=1000.0, **changes):
+    """The alert of the same swap on another route."""
+    own = {"id": f"e-{route}", "route": route, "incident": f"i-{route}", "change": f"i-{route}", "at": at}
+    return replace(SPELLING, **own | changes)
+
+
+def test_one_cause_on_several_routes_is_one_message():
+    """With every owner, and a link to the incident of each route."""
+    events = (on("support"), on("billing", 1300.0))
+    (case,) = cases(*events).values()
+    contacts = {"support": CONTACT, "billing": Contact("@billing", "", "call us")}
+    notice = Writer(contacts, "https://keel.example").message(case, "opened", 1, None)
+    assert notice.headline.startswith("support and billing: answers became fragile at ")
+    assert "Owner: @support-ml (support); @billing (billing)" in notice.advice
+    assert notice.links == (
+        ("Open support", "https://keel.example/incidents/i-support"),
+        ("Open billing", "https://keel.example/incidents/i-billing"),
+    )
+    assert notice.to_json()["incidents"] == ["i-support", "i-billing"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (on("support"), on("billing", marks=(ChangeMark("model", "helpdesk-1", "other", 990.0, 5),))),
+        (on("support"), on("billing", 1000.0 + TOGETHER_S + 1)),
+        (on("support"), over(on("support"), 1200.0), on("billing", 1300.0)),
+        (on("support", marks=()), on("billing", marks=())),
+        (on("support"), on("support", 1100.0, id="e-2", incident="i-2")),
+    ],
+)
+def test_what_has_another_cause_is_a_message_of_its_own(events):
+    """Another change, much later, after the first was over, no change at all, the same route again."""
+    assert [len(case.members) for case in cases(*events).values()] == [1, 1]
+
+
+def test_a_prompt_version_is_no_common_cause():
+    """Every application counts its own."""
+    marks = (ChangeMark("prompt_version", "v1", "v2", 990.0, 5),)
+    assert len(cases(on("support", marks=marks), on("billing", marks=marks))) == 2
+
+
+def test_a_case_is_over_with_its_last_incident():
+    """Until then it is about what goes on; acknowledged if all of that is."""
+    first, second = on("support"), on("billing", 1300.0)
+    seen = decided("acknowledged", 1400.0, incident="i-billing")
+    (case,) = cases(first, second, over(first), replace(seen, route="billing")).values()
+    assert (case.id, case.whole.routes, case.whole.state) == ("i-support", ["billing"], "acknowledged")
+    (case,) = cases(first, second, over(first), over(second, 2100.0)).values()
+    assert (case.whole.routes, case.whole.state) == (["support", "billing"], "resolved")
+    assert case.whole.closed_at == 2100.0
+
+
+def test_examples_name_rewordings_and_quote_nobody():
+    """A link each; without the console's address there is nothing to open."""
+    (case,) = cases(SPELLING).values()
+    verdicts = [replace(VERDICT, id="v 7", rating=1), replace(VERDICT, id="v8", rating=2)]
+    notice = Writer(console_url="https://keel.example", trials=lambda _: verdicts).message(
+        case, "opened", 1, None
+    )
+    name = label(VERDICT.perturbation)
+    assert f"- {name}, a different message: https://keel.example/verdicts/v%207\n" in notice.text
+    assert f"- {name}, some details differ: " in notice.text
+    bare = Writer(trials=lambda _: verdicts).message(case, "opened", 1, None)
+    assert "control held" not in bare.text
+    assert [one["trial"] for one in bare.to_json()["examples"]] == ["v 7", "v8"]

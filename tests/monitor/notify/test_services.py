@@ -24,7 +24,7 @@ from evenkeel.monitor.notify import (
     Webhook,
     Writer,
 )
-from tests.monitor.notify.scene import SPELLING, TONE, over
+from tests.monitor.notify.scene import SPELLING, TONE, decided, over
 
 with_apprise = pytest.mark.skipif(not find_spec("apprise"), reason='pip install "evenkeel-proxy[notify]"')
 
@@ -122,6 +122,38 @@ def test_slack_updates_the_first_message_and_answers_in_its_thread():
     assert texts[-1] == "<https://keel.example/incidents/cafe|Open>"
     assert "helm rollback &lt;support&gt;" in texts[2]
     assert "over after" in updated["text"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "methods", "receipt"),
+    [
+        (({"ok": False, "error": "message_not_found"}, {"ok": True, "ts": "2"}), 2, "11.5"),
+        (({"ok": True}, {"ok": False, "error": "thread_not_found"}, {"ok": True, "ts": "3"}), 3, "3"),
+        (({"ok": False, "error": "ratelimited"},), 1, None),
+        (({"ok": True}, {"ok": False, "error": "is_archived"}), 2, None),
+    ],
+)
+def test_a_first_message_that_is_gone_holds_up_nothing(answers, methods, receipt):
+    """Somebody deleted it, or it may not be edited any more; anything else is tried again."""
+    service = Service(*answers)
+    resolved = notice(SPELLING, over(SPELLING), phase="resolved", number=2)
+    assert Slack("xoxb-secret", "#llm", service.client).send(resolved, "11.5") == receipt
+    assert len(service.got) == methods
+
+
+@pytest.mark.parametrize(
+    ("events", "action"),
+    [
+        ((SPELLING, decided("acknowledged")), ["acknowledge"]),
+        ((SPELLING, over(SPELLING)), ["resolve"]),
+        ((SPELLING,), []),
+    ],
+)
+def test_pagerduty_stops_calling_once_somebody_is_at_it(events, action):
+    """Acknowledged or over; what goes on calls nobody a fourth time."""
+    service = Service()
+    assert PagerDuty("R0UTINGKEY", service.client).show(notice(*events), "")
+    assert [body["event_action"] for body in service.bodies] == action
 
 
 @pytest.mark.parametrize(

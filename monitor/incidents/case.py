@@ -1,0 +1,104 @@
+"""Incidents with one cause, which people hear of together.
+
+A provider that changes a model changes it for every route that asks for it. Each route has an incident of its
+own, which is acknowledged and closed by itself; whoever is on call gets one message about all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.monitor.changes import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.monitor.incidents.incident import Incident
+
+TOGETHER_S: Final = 3_600.0
+"""An incident belongs to the case of an earlier one with its cause that was opened at most so long before."""
+_CAUSES: Final = (
+    frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
+    frozenset((kinds.FINGERPRINT,)),
+    frozenset((kinds.JUDGE,)),
+)
+"""What routes have in common, the first that there is. A name of a prompt version means nothing elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Incidents with one cause, mostly a single one."""
+
+    members: tuple[Incident, ...]
+    """In the order in which they were opened."""
+
+    @property
+    def id(self) -> str:
+        """That of the first incident."""
+        return self.members[0].id
+
+    @property
+    def going(self) -> tuple[Incident, ...]:
+        """Those that are not over."""
+        return tuple(one for one in self.members if one.state != "resolved")
+
+    @property
+    def whole(self) -> Incident:
+        """As one incident: those that are not over, or all of them once they are."""
+        if len(self.members) == 1:
+            return self.members[0]
+        shown = self.going or self.members
+        first = self.members[0]
+        last = max(shown, key=lambda one: one.closed_at or 0.0)
+        noted = [one for one in shown if one.acknowledged_at is not None]
+        acknowledged = noted[-1] if len(noted) == len(shown) else None
+        return replace(
+            last,
+            id=first.id,
+            opened_at=first.opened_at,
+            change=first.change,
+            marks=tuple({(m.kind, m.before, m.after): m for one in shown for m in one.marks}.values()),
+            routes=list(dict.fromkeys(route for one in shown for route in one.routes)),
+            parts={key: part for one in shown for key, part in one.parts.items()},
+            updated_at=max(one.updated_at for one in shown),
+            acknowledged_by=acknowledged.acknowledged_by if acknowledged else "",
+            acknowledged_at=acknowledged.acknowledged_at if acknowledged else None,
+            reopened=sum(one.reopened for one in shown),
+            events=sum(one.events for one in shown),
+        )
+
+
+def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
+    """What changed, where other routes may have changed in the same way; empty if nothing did."""
+    for those in _CAUSES:
+        found = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
+        if found:
+            return found
+    return frozenset()
+
+
+def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
+    """The case of every incident, by the incident's id.
+
+    An incident joins the case of an earlier one with the same cause unless one of that case was over before.
+    """
+    grouped: list[list[Incident]] = []
+    latest: dict[frozenset[tuple[str, str]], list[Incident]] = {}
+    for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
+        cause = cause_of(incident)
+        group = latest.get(cause) if cause else None
+        if group is None or not _joins(incident, group):
+            group = []
+            grouped.append(group)
+            latest[cause] = group
+        group.append(incident)
+    cases = [Case(tuple(group)) for group in grouped]
+    return {incident.id: case for case in cases for incident in case.members}
+
+
+def _joins(incident: Incident, group: list[Incident]) -> bool:
+    begun = incident.opened_at
+    over = any(one.calm_at is not None and one.calm_at < begun for one in group)
+    elsewhere = not any(set(one.routes) & set(incident.routes) for one in group)
+    return elsewhere and not over and begun - group[0].opened_at <= TOGETHER_S

@@ -1,0 +1,301 @@
+"""What every channel says in each scenario, as files to be read: `python -m tests.monitor.notify.messages`.
+
+A scenario is a verdict log in the making; its fold, the notifier and the channels are the real ones, and the
+services behind them refuse what does not follow their schemas.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from evenkeel.core.incidents import Decision
+from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.incidents import incidents_of, worst_trials
+from evenkeel.monitor.notify import (
+    Channel,
+    Contact,
+    Notifier,
+    Pace,
+    PagerDuty,
+    Slack,
+    Teams,
+    Webhook,
+    Writer,
+)
+from evenkeel.shadow.perturbations import catalogue  # noqa: F401 - publishes what rewordings are called
+from evenkeel.stores.verdict_log import LoggedVerdict, Stretch, logged
+from tests.monitor.notify.scene import Store
+from tests.monitor.notify.services import KEY, SECRET, TOKEN, Services
+from tests.monitor.planted_sightings import answered
+from tests.monitor.planted_verdicts import VERDICT
+
+FOLDER = Path(__file__).with_name("messages")
+SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=500, min_trials=10)
+KINDS = ("general.spelling", "general.casing", "general.tone", "format.yaml")
+NOON = 1_795_435_200.0
+"""23 November 2026, 12:00 UTC."""
+STEP_S = 2.0
+WORSE = (QualityScore("faithfulness", 1, 3, 1),)
+CONTACTS = {
+    "support": Contact("@support-ml", "https://wiki.example/support", "helm rollback support"),
+    "billing": Contact("@billing", "", "https://deploy.example/billing/rollback"),
+}
+
+
+class Play:
+    """A deployment with four channels, and its traffic."""
+
+    def __init__(self):
+        self.services = Services()
+        self.store = Store()
+        self.state = MonitorState(SETTINGS)
+        self.verdicts = []
+        self.troubles = []
+        self.place = 0
+        self.at = NOON
+        self.notifier = self._started()
+
+    def _started(self):
+        client = self.services.client
+        sinks = (
+            Slack(TOKEN, "#llm", client, "https://slack.example/api"),
+            Teams("https://teams.example/workflow", client),
+            PagerDuty(KEY, client, "https://pagerduty.example/v2/enqueue"),
+            Webhook("https://webhook.example/evenkeel", SECRET, client, lambda: self.at),
+        )
+        writer = Writer(CONTACTS, "https://keel.example", self.state.reports, partial(worst_trials, self))
+        said = []
+        channels = [
+            Channel(sink, self.store, writer, said.append, lambda: self.at, Pace(), lambda: self.troubles)
+            for sink in sinks
+        ]
+        return Notifier(self.store, said.append, channels)
+
+    def restart(self):
+        """Stop the monitor and start it again from its checkpoint."""
+        self.state = MonitorState.from_bytes(self.state.to_bytes(), SETTINGS)
+        self.notifier = self._started()
+
+    def read_before(self, offset, limit, narrow):
+        """As a verdict log."""
+        found = [one for one in self.verdicts[::-1] if one.offset < offset and narrow.admits(one.verdict)]
+        return Stretch(found[:limit], 0, len(found))
+
+    def add(self, entry):
+        """One more entry of the log, which takes two seconds; the notifier looks every time."""
+        self.place += 1
+        self.at += STEP_S
+        if isinstance(entry, Verdict):
+            entry = replace(entry, id=f"v{self.place}", scored_at=self.at)
+        one = logged(self.place, entry)
+        if isinstance(one, LoggedVerdict):
+            self.verdicts.append(one)
+        self.store.add(*self.state.apply(one).events)
+        self.notifier.deliver()
+
+    def wait(self, seconds):
+        """Time in which nothing happens."""
+        for _ in range(round(seconds)):
+            self.at += 1
+            self.notifier.deliver()
+
+    def answers(self, count, model, broken=(), routes=("support",), *, rating=1, noise=0, worse=(), **said):
+        """So many exchanges of each route; `noise` in ten shift under the resend as well."""
+        for number in range(count):
+            noisy = 7 * number % 10 < noise
+            for route in routes:
+                own = {"model": model, "route": route, "exchange_id": f"{route}-{self.place}", **said}
+                resend = 2 if noisy else 3
+                self.add(replace(VERDICT, perturbation=BASELINE, rating=resend, baseline_rating=None, **own))
+                for kind in KINDS:
+                    moved = rating if kind in broken else resend
+                    own["quality"] = WORSE if kind in worse else ()
+                    own["baseline_worse"] = False
+                    self.add(replace(VERDICT, perturbation=kind, rating=moved, baseline_rating=resend, **own))
+
+    def decide(self, decided, note=""):
+        """What ana says of the latest incident."""
+        incident = incidents_of(self.store.all)[0]
+        by = Decision.of(incident.id, decided, route=incident.routes[0], by="ana", at=self.at, note=note)
+        self.add(by)
+
+
+def swap_and_rollback(play):
+    """A model is swapped, and rolled back."""
+    play.answers(60, "helpdesk-1")
+    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(45, "helpdesk-1")
+
+
+def swap_accepted(play):
+    """A model is swapped, acknowledged, and accepted as the new baseline; its answers stay as they are."""
+    play.answers(60, "helpdesk-1")
+    play.answers(30, "helpdesk-2", KINDS[:2], rating=2)
+    play.decide("acknowledged")
+    play.answers(10, "helpdesk-2", KINDS[:2], rating=2)
+    play.decide("accepted", "The new tone is wanted.")
+    play.answers(60, "helpdesk-2", KINDS[:2], rating=2)
+
+
+def graver_while_acknowledged(play):
+    """An incident that is acknowledged becomes graver: answers get worse as well."""
+    play.answers(60, "helpdesk-1")
+    play.answers(30, "helpdesk-2", KINDS[:1], rating=2)
+    play.decide("acknowledged")
+    play.answers(60, "helpdesk-2", KINDS[:1], rating=2, noise=10, worse=KINDS[1:])
+    play.answers(45, "helpdesk-1")
+
+
+def two_changes(play):
+    """The model and, within a minute, the prompt are changed; both are rolled back."""
+    play.answers(60, "helpdesk-1", prompt_version="v12")
+    play.answers(4, "helpdesk-2", KINDS, prompt_version="v12")
+    play.answers(40, "helpdesk-2", KINDS, prompt_version="v13")
+    play.answers(45, "helpdesk-1", prompt_version="v12")
+
+
+def eight_routes(play):
+    """A provider changes the model of eight routes at once, and takes it back."""
+    routes = ("support", "billing", "search", "mail", "chat", "reports", "triage", "voice")
+    play.answers(30, "helpdesk-1", routes=routes)
+    play.answers(20, "helpdesk-2", KINDS, routes=routes)
+    play.answers(45, "helpdesk-1", routes=routes)
+
+
+def retired_model(play):
+    """The fragile model is replaced by a third one that is well."""
+    play.answers(60, "helpdesk-1")
+    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(210, "helpdesk-3")
+
+
+def false_alarm(play):
+    """Somebody finds that nothing is wrong; one more rewording alerts later."""
+    play.answers(60, "helpdesk-1")
+    play.answers(30, "helpdesk-2", KINDS[:1])
+    play.decide("false_alarm", "The test set was broken.")
+    play.answers(40, "helpdesk-2", KINDS)
+
+
+def drift(play):
+    """Answers begin to differ more, of resends too, with no change that anybody knows of."""
+    play.answers(150, "helpdesk-1", noise=1)
+    play.answers(120, "helpdesk-1", noise=6)
+
+
+def fragile_without_a_change(play):
+    """Answers become fragile with no change that anybody knows of, and recover by themselves."""
+    play.answers(60, "helpdesk-1")
+    play.answers(40, "helpdesk-1", KINDS[:3])
+    play.answers(400, "helpdesk-1")
+
+
+def silent_change(play):
+    """Reference prompts are answered otherwise, on two routes; nobody announced anything."""
+    for number in range(40):
+        for route in ("support", "billing"):
+            play.add(answered(play.at, route=route, model="helpdesk", below=number % 5, former=0.8))
+    for _ in range(60):
+        for route in ("support", "billing"):
+            rank = {"below": 0, "likeness": 0.3, "own": 0.8}
+            play.add(answered(play.at, route=route, model="helpdesk", former=0.3, **rank))
+
+
+def judge_down(play):
+    """The judge fails for five minutes, in which a model is swapped."""
+    play.answers(60, "helpdesk-1")
+    play.troubles.append("The judge gpt-judge fails again and again: 12 of 12 calls timed out.")
+    play.answers(30, "helpdesk-2", KINDS)
+    play.troubles.clear()
+    play.answers(10, "helpdesk-2", KINDS)
+    play.answers(45, "helpdesk-1")
+
+
+def channels_down(play):
+    """No channel can be reached for ten minutes, and the monitor is started again between messages."""
+    play.answers(60, "helpdesk-1")
+    play.services.down = True
+    play.answers(30, "helpdesk-2", KINDS)
+    play.restart()
+    play.wait(600 - 300)
+    play.services.down = False
+    play.wait(300)
+    play.restart()
+    play.answers(45, "helpdesk-1")
+
+
+SCENARIOS = (
+    swap_and_rollback,
+    swap_accepted,
+    graver_while_acknowledged,
+    two_changes,
+    eight_routes,
+    retired_model,
+    false_alarm,
+    drift,
+    fragile_without_a_change,
+    silent_change,
+    judge_down,
+    channels_down,
+)
+
+
+def played(scenario):
+    """The services after a scenario."""
+    play = Play()
+    scenario(play)
+    play.wait(60)
+    return play
+
+
+def page(scenario, services):
+    """What every channel said, as one file."""
+    lines = [f"# {scenario.__doc__}"]
+    for channel, seen in services.seen.items():
+        for number, (how, said) in enumerate(seen, 1):
+            lines += ["", f"## {channel} {number}: {how}", "", *(said.splitlines() or ["(nothing else)"])]
+    return "\n".join(lines) + "\n"
+
+
+def table(found):
+    """How many messages each channel got in each scenario."""
+    channels = list(Services().seen)
+    lines = [
+        "# Messages in each scenario",
+        "",
+        "How many messages called on somebody; in parentheses what only changed one that was there. A later",
+        "message of Slack's also updates the first. The texts are in the file of the scenario. Written by",
+        "`python -m tests.monitor.notify.messages`.",
+        "",
+        f"| scenario | incidents | {' | '.join(channels)} |",
+        "|---" * (2 + len(channels)) + "|",
+    ]
+    for name, (scenario, play) in found.items():
+        counts = []
+        for channel in channels:
+            count, seen = play.services.counted(channel), len(play.services.seen[channel])
+            counts.append(f"{count}" + (f" ({seen - count})" if seen > count else ""))
+        incidents = len(incidents_of(play.store.all))
+        lines.append(f"| [{scenario.__doc__[:-1]}]({name}.md) | {incidents} | {' | '.join(counts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def files():
+    """Every file by name, and the plays."""
+    found = {scenario.__name__: (scenario, played(scenario)) for scenario in SCENARIOS}
+    texts = {f"{name}.md": page(scenario, play.services) for name, (scenario, play) in found.items()}
+    return {**texts, "README.md": table(found)}, found
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    texts, _ = files()
+    for old in FOLDER.iterdir():
+        old.unlink()
+    for name, text in texts.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    sys.stdout.write(texts["README.md"])
