@@ -118,14 +118,13 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 		$(foreach one,$(AUDITED),-r $(one)) \
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
-docs: $(VENV)/.dev ## Write the generated reference pages; fails on words that the house does not use
-	$(BIN)/python -m evenkeel.reference docs
+docs: site ## Write the dashboards and the site; fails on broken links and on words that the house does not use
 	$(BIN)/python -m grafana
 	$(BIN)/python -m tests.voice
 
-# The setting keeps the theme from advertising what comes after mkdocs.
-site: $(VENV)/.dev ## Make the documentation as a site in site/, which needs no network
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+site: $(VENV)/.dev ## Make the documentation, generated reference included, as a site in site/, which needs no network
+	$(BIN)/python -m evenkeel.reference docs
+	$(BIN)/zensical build --clean --strict
 
 clean: ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build dist site

@@ -19,7 +19,12 @@ ROOMS = (
     "simulate",
 )
 # The README links to these pages; the console shows the runbooks where there is no network.
-PAGES = sorted(path for ending in ("md", "svg", "png") for path in Path("docs").rglob(f"*.{ending}"))
+PAGES = sorted(
+    path
+    for ending in ("md", "svg", "png")
+    for path in Path("docs").rglob(f"*.{ending}")
+    if path.parts[1] != "reference"  # generated, for the site
+)
 
 setup(
     package_dir={"evenkeel": "evenkeel", **{f"evenkeel.{room}": room for room in ROOMS}},

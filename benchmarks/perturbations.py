@@ -16,7 +16,7 @@ them. Each kind is applied once to each prompt, at severity 0.3 where it has deg
 Of kinds that differ in languages only, one stands for all.
 
 `--texts N` also checks N texts of every data file (0 = all; takes long) at three severities.
-`--write` writes docs/perturbations-measured.json, from which `make docs` makes a table.
+`--write` writes docs/research/perturbations-measured.json, from which `make docs` makes a table.
 The digest covers every byte that the text kinds make of the application prompts.
 """
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Perturbation
 
 SEVERITY: Final = 0.3
-MEASURED: Final = Path(__file__).resolve().parents[1] / "docs" / "perturbations-measured.json"
+MEASURED: Final = Path(__file__).resolve().parents[1] / "docs" / "research" / "perturbations-measured.json"
 _FOUR_KB: Final = 4096
 _FOUR_KB_PROMPTS: Final = 300
 _PASSES: Final = 3

@@ -3,7 +3,7 @@
     python -m benchmarks.scaling [--seed 1] [--seconds 900] [--redis]
 
 What each part carries is arithmetic; the replay plane is then played event by event, from the queue to the
-monitor. docs/scaling.md has the tables. With --redis, the share of Redis is measured again, on a server
+monitor. docs/research/scaling.md has the tables. With --redis, the share of Redis is measured again, on a server
 started for it.
 """
 
@@ -84,7 +84,7 @@ def capacities(load: Load, measured: Measured) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Processor time and memory of the parts, on one core of the machine of docs/performance.md."""
+    """Processor time and memory of the parts, on one core of the machine of docs/research/performance.md."""
 
     proxy_request_s: float = 21.3e-6
     """A request of 1 KB, one in ten sampled and stored: `python -m benchmarks.proxy`."""

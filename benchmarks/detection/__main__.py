@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks.kit import Table
 
-PAGE: Final = DOCS / "detection.md"
+PAGE: Final = DOCS / "research" / "detection.md"
 
 
 def main() -> None:

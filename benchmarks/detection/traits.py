@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.monitor.detect.traits import TraitEvidence
 
-PAGE: Final = DOCS / "detection.md"
+PAGE: Final = DOCS / "research" / "detection.md"
 LEVEL: Final = 1e7
 BEFORE: Final = 600
 AFTER: Final = 600

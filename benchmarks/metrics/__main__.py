@@ -41,8 +41,8 @@ class Sizes:
     speed: int
 
 
-PAGE: Final = DOCS / "metrics-quality.md"
-MEASURED: Final = DOCS / "metrics-measured.json"
+PAGE: Final = DOCS / "research" / "metrics.md"
+MEASURED: Final = DOCS / "research" / "metrics-measured.json"
 FULL: Final = Sizes(human=None, elsewhere=400, reruns=60, forms=200, preferences=40, speed=100)
 QUICK: Final = Sizes(human=60, elsewhere=40, reruns=10, forms=50, preferences=10, speed=20)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
-PAGE: Final = DOCS / "backtest-measured.md"
+PAGE: Final = DOCS / "research" / "backtests.md"
 _LOGS: Final = 3
 """Logs a run, where intervals are looked at."""
 _TRIALS: Final = 20_000

@@ -1,4 +1,4 @@
-"""The tables of `docs/backtest-measured.md`."""
+"""The tables of `docs/research/backtests.md`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from benchmarks.upgrades.detectors import Detector
     from benchmarks.upgrades.scenes import Scenario
 
-PAGE: Final = DOCS / "upgrades.md"
+PAGE: Final = DOCS / "research" / "silent-changes.md"
 _OWN: Final[tuple[Detector, ...]] = (
     Traits(),
     Silent(with_traits=False),

@@ -170,7 +170,7 @@ def _range(name: str, meaning: str) -> str:
 
 
 def metrics_page() -> str:
-    """`docs/metrics.md`: each table of the template takes the series of its pattern that are left."""
+    """`docs/reference/metrics.md`. Each table of the template takes the series that its pattern leaves."""
     left = documented()
 
     def table(pattern: str) -> str:

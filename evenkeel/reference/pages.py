@@ -1,4 +1,4 @@
-"""The reference pages of settings, data plane, alerts (the Prometheus rules in `deploy/`) and command line."""
+"""The reference pages of data plane, alerts (the Prometheus rules in `deploy/`) and command line."""
 
 from __future__ import annotations
 
@@ -6,78 +6,23 @@ import dataclasses
 import inspect
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import yaml
-from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from evenkeel.cli.main import main
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.limits import Limits
-from evenkeel.reference import page
-from evenkeel.settings import Settings
+from evenkeel.reference import one_line, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pydantic.fields import FieldInfo
-
-
-def settings_page() -> str:
-    """`docs/settings.md`."""
-    return page("settings", sections="".join(_section("", Settings)))
-
-
-def _section(path: str, model: type[BaseModel]) -> list[str]:
-    lines = [f"\n## {path or 'Top level'}\n\n{_first_paragraph(model)}\n\n"]
-    lines.append("| setting | default | meaning |\n|---|---|---|\n")
-    below: list[str] = []
-    for name, field in model.model_fields.items():
-        nested = _nested(field.annotation)
-        place = f"{path}.{name}".lstrip(".")
-        if nested is None:
-            lines.append(f"| `{name}` | {_default(field)} | {_one_line(field.description or '')} |\n")
-        else:
-            lines.append(f"| `{name}` | {_default(field)} | see [{place}](#{_anchor(place)}) |\n")
-            below += _section(place, nested)
-    return lines + below
-
-
-def _anchor(place: str) -> str:
-    return place.replace(".", "").lower()
-
-
-def _nested(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _nested(part))), None)
-
-
-def _default(field: FieldInfo) -> str:
-    if field.default is PydanticUndefined:
-        return "required"
-    if isinstance(field.default, BaseModel):
-        return "as below"
-    if field.default in (None, "", [], {}):
-        return "none"
-    if isinstance(field.default, list):
-        return ", ".join(f"`{item}`" for item in field.default)
-    return f"`{field.default}`"
-
-
-def _first_paragraph(model: type) -> str:
-    return _one_line((model.__doc__ or "").strip().split("\n\n")[0])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
 
 def data_plane_page() -> str:
-    """`docs/data-plane.md`."""
+    """`docs/reference/data-plane.md`."""
     answers, limits = [], []
     for fault in Fault:
         answer = error_response(fault, where="The upstream", detail="…", close=True, bare=False)
@@ -87,7 +32,7 @@ def data_plane_page() -> str:
     for field in dataclasses.fields(Limits):
         meaning = re.search(rf"    {field.name}: [^\n]*\n    \"\"\"(.*?)\"\"\"", source, re.DOTALL)
         assert meaning is not None, field.name
-        limits.append(f"| `{field.name}` | {field.default:,} | {_one_line(meaning[1])} |\n")
+        limits.append(f"| `{field.name}` | {field.default:,} | {one_line(meaning[1])} |\n")
     return page("data-plane", answers="".join(answers), limits="".join(limits))
 
 
@@ -99,7 +44,7 @@ _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 def alerts_page(rules: Path) -> str:
-    """`docs/alerts.md`.
+    """`docs/reference/alerts.md`.
 
     Args:
         rules: the folder with the rule files; all `*.yaml` in it are read, by name.
@@ -120,7 +65,7 @@ def _group(group: dict[str, Any]) -> Iterator[str]:
         labels, notes = rule["labels"], rule["annotations"]
         yield (
             f"\n### {rule['alert']} ({labels['severity']})\n\n"
-            f"{_plain(notes['summary'])}. [Runbook](runbooks/{rule['alert']}.md)\n\n"
+            f"{_plain(notes['summary'])}. [Runbook](../runbooks/{rule['alert']}.md)\n\n"
             f"Concern: {labels['concern']}. Has to hold for: {rule.get('for', 'no time')}.\n\n"
             f"```promql\n{rule['expr'].strip()}\n```\n"
         )
@@ -137,7 +82,7 @@ _COLUMNS: Final = 100
 
 
 def command_line_page() -> str:
-    """`docs/command-line.md`."""
+    """`docs/reference/command-line.md`."""
     found = list(
         _commands(click.Context(main, info_name=_PROGRAM, terminal_width=_COLUMNS, show_default=True))
     )

@@ -53,7 +53,7 @@ _FIELDS: Final = {
 
 
 def perturbations_page(figures: dict[str, Any] | None = None) -> str:
-    """`docs/perturbations.md`.
+    """`docs/reference/perturbations.md`.
 
     Args:
         figures: What `benchmarks/perturbations.py` has measured; None reads it from the docs of the checkout.
@@ -91,7 +91,9 @@ def perturbations_page(figures: dict[str, Any] | None = None) -> str:
 def measured(folder: Path) -> dict[str, Any]:
     """What was measured last, {} if nothing was."""
     try:
-        found: dict[str, Any] = json.loads((folder / "perturbations-measured.json").read_text("utf-8"))
+        found: dict[str, Any] = json.loads(
+            (folder / "research" / "perturbations-measured.json").read_text("utf-8")
+        )
     except FileNotFoundError:
         return {}
     return found

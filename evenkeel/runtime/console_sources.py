@@ -32,6 +32,7 @@ from evenkeel.console import (
     Spending,
 )
 from evenkeel.monitor.export.snapshots import coverage
+from evenkeel.reference.settings import settings_page
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
-_PAGE: Final = re.compile(r"settings|runbooks/[A-Za-z0-9]+")
+_RUNBOOK: Final = re.compile(r"runbooks/[A-Za-z0-9]+")
 _DOCS: Final = (
     Path(__file__).resolve().parents[2] / "docs",  # in a checkout
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
@@ -76,9 +77,12 @@ _PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "reference", "jud
 def document(name: str) -> str | None:
     """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
 
-    The documentation is installed with the code, so that the console can show it where there is no network.
+    Runbooks are installed with the code, and the reference of the settings is generated from it, so that the
+    console can show both where there is no network.
     """
-    if _PAGE.fullmatch(name):
+    if name == "settings":
+        return settings_page()
+    if _RUNBOOK.fullmatch(name):
         for folder in _DOCS:
             page = folder / f"{name}.md"
             if page.is_file():

@@ -140,7 +140,7 @@ def _unpriced(settings: Settings) -> list[str]:
     }
     found = [
         f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "
-        "or 0 if it is free, under `prices` (docs/settings.md)"
+        "or 0 if it is free, under `prices`"
         for part, model in models.items()
         if model and not known.knows(model)
     ]

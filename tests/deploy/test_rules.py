@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 
-from evenkeel.reference.metrics import documented
+from evenkeel.reference.metrics import documented, metrics_page
 from tests.deploy.rule_files import ALERTS, NAMES, PROMETHEUS, RECORDED, RULE_FILES, rules
 from tests.house import ROOT
 
@@ -159,9 +159,7 @@ def test_there_is_no_runbook_without_an_alert():
 def queries(page):
     """The expressions in a page's blocks of PromQL; one that goes on over lines is indented."""
     found = []
-    for indent, block in re.findall(
-        r"^( *)```promql\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    ):
+    for indent, block in re.findall(r"^( *)```promql\n(.*?)^ *```", page, re.MULTILINE | re.DOTALL):
         lines = [line.removeprefix(indent) for line in block.splitlines()]
         whole = "\n".join(lines)
         found += [whole] if re.search(r"^[ )]", whole, re.MULTILINE) else lines
@@ -171,8 +169,8 @@ def queries(page):
 @pytest.mark.service("promtool")
 def test_the_queries_of_the_pages_are_promql_on_series_that_exist(tmp_path):
     """What stands in a runbook can be pasted at 3 a.m."""
-    pages = [*RUNBOOKS.glob("*.md"), ROOT / "docs" / "metrics.md"]
-    every = [query for page in pages for query in queries(page)]
+    pages = [page.read_text(encoding="utf-8") for page in RUNBOOKS.glob("*.md")]
+    every = [query for page in [*pages, metrics_page()] for query in queries(page)]
     assert len(every) > 2 * len(NAMES)
     file = tmp_path / "queries.yaml"
     group = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(every)]

