@@ -47,11 +47,8 @@ _NEWS_S: Final = 86_400.0
 _SLACK_S: Final = 60.0
 """The first verdict after a change and the one that raises an alert may be scored in either order."""
 
-RUNBOOKS: Final = {
-    "excess": "EvenkeelRobustnessBreach",
-    "drift": "EvenkeelDrift",
-    "change": "EvenkeelSilentChange",
-}
+RUNBOOK: Final = "EvenkeelIncident"
+_KINDS: Final = frozenset(("excess", "drift", "change"))
 DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
 _MOVES: Final = "Answers change under"
 
@@ -110,7 +107,7 @@ class Alert:
     @property
     def runbook(self) -> str:
         """Name of the page that says what to do about it."""
-        return self.change.runbook if self.kind == "change" and self.change else RUNBOOKS[self.kind]
+        return RUNBOOK
 
     @property
     def runbook_href(self) -> str:
@@ -306,7 +303,7 @@ def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, C
     says = _shifts(raised.direction if raised else "") if event.what == "drift" else _MOVES
     excess = None if raised is None else raised.excess
     return (
-        event.what if event.what in RUNBOOKS else "excess",
+        event.what if event.what in _KINDS else "excess",
         says,
         key,
         "" if excess is None else f"{figures.number(excess * 100)} points above noise when it was raised",

@@ -82,7 +82,7 @@ LOST: Final = rising(1e-9, 0.01)
 """Share of the sample that is dropped: red where EvenkeelExchangesDropped fires."""
 UP: Final = Scale((Step(None, WRONG), Step(1, GOOD)))
 """1 = up."""
-BURN: Final = rising(2.5, 5, colours=(GOOD, LOOK, WRONG))
-"""Of the robustness budget: where EvenkeelRobustnessBurnSlow and EvenkeelRobustnessBurnFast fire."""
+BURN: Final = rising(1, 1.5, colours=(GOOD, LOOK, WRONG))
+"""Of the robustness budget: red where EvenkeelObjectiveMissed fires."""
 FAILED: Final = rising(0.05, 0.2)
 """Share of trials without a rating: red where EvenkeelVerdictsFailing fires."""

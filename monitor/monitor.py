@@ -177,16 +177,17 @@ class Monitor:
 
         A failing log or store is counted, reported once for each new message, and tried again.
         """
-        reported = ""
+        reported, stale = "", False
         refreshed_at = self._clock()
         while not stop.is_set():
             folded = 0
             try:
                 folded = self.step()
+                stale = stale or folded > 0
                 due = folded < self._batch or self._clock() - refreshed_at >= _REFRESH_EVERY_S
-                if refresh is not None and folded and due:
+                if refresh is not None and stale and due:
                     refresh()
-                    refreshed_at = self._clock()
+                    refreshed_at, stale = self._clock(), False
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.changes.exporter import ChangeCollector, SilentCollector
+from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
@@ -78,6 +79,11 @@ _ABSENT: Final = (
     (r"evenkeel_(unsure|invalid)_share.*", _ESTIMATE),
     (r"evenkeel_free_content_delta.*", f"{_ESTIMATE}; without `format.free` among the route's perturbations"),
     (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the cell's first rating"),
+    (r"evenkeel_route_incidents", ""),
+    (r"evenkeel_route_info", "of a route without `owner`, `runbook_url` and `rollback`"),
+    (r"evenkeel_incident_(above_noise|limit|rewordings).*", "while no incident of rewordings is open"),
+    (r"evenkeel_incident_references.*", "while no incident of reference prompts is open"),
+    (r"evenkeel_incident_.*", "while none is open"),
     (r"evenkeel_change_.*", "until the route's first change"),
     (r"evenkeel_silent_change.*", "while no such change is open"),
     (r"evenkeel_(silent|trait|reference)_.*", "until the first sampled answer of the requested model"),
@@ -100,6 +106,7 @@ def documented() -> list[Series]:
         ChangeCollector(tuple, dict),
         SilentCollector(tuple),
         LabelCollector(),
+        IncidentCollector(),
     )
     found = [_of_monitor(metric) for collector in monitor for metric in collector.describe()]
     for name, meaning in HELP.items():
@@ -149,13 +156,15 @@ def _split(documentation: str, name: str = "") -> tuple[str, str]:
 
 _RANGES: Final = (
     # The first pattern that a name matches says which values it takes.
-    (r"evenkeel_build_info", "1"),
+    (r"evenkeel_(build|route|incident)_info|evenkeel_incident_open", "1"),
     (r"evenkeel_sampling_coverage", "[0, 1]"),
     (r".*timestamp.*", "Unix time"),
     (r".*_log10", "≥ 0"),
     (r"evenkeel_(alert|drift_alert|judge_up|settings_reload_success)", "0 or 1"),
     (r"evenkeel_(change_effect|silent_change)", "1"),
     (r".*_(line_lower|line_upper|threshold)", "[0, 1]"),
+    (r".*_(lower|upper)_ratio", "[-1, 1]"),
+    (r".*_ratio", "[0, 1]"),
     (r".*_(usd|usd_total|usd_per_day|seconds)", "≥ 0"),
     (r".*", "whole, ≥ 0"),
 )

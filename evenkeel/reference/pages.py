@@ -40,6 +40,10 @@ RULES: Final = "deploy/prometheus/rules"
 """Their folder in a checkout."""
 
 _LABEL: Final = re.compile(r"\{\{ *\$labels\.(\w+) *\}\}")
+_BLOCK: Final = re.compile(
+    r"\{\{ *(?:if|with|range)\b(?:(?!\{\{ *(?:if|with|range|end)\b).)*\{\{ *end *\}\}", re.DOTALL
+)
+"""A condition without another in it."""
 _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
@@ -64,17 +68,27 @@ def _group(group: dict[str, Any]) -> Iterator[str]:
     for rule in alerts:
         labels, notes = rule["labels"], rule["annotations"]
         yield (
-            f"\n### {rule['alert']} ({labels['severity']})\n\n"
-            f"{_plain(notes['summary'])}. [Runbook](../runbooks/{rule['alert']}.md)\n\n"
+            f"\n### {rule['alert']} ({_plain(labels['severity'])})\n\n"
+            f"{_plain(notes['summary'])}. [Runbook](../runbooks/{_runbook(rule)})\n\n"
             f"Concern: {labels['concern']}. Has to hold for: {rule.get('for', 'no time')}.\n\n"
             f"```promql\n{rule['expr'].strip()}\n```\n"
         )
 
 
+def _runbook(rule: dict[str, Any]) -> str:
+    """Of the alert itself, unless it leads to that of another."""
+    named = re.findall(r"(\w+\.md)", rule["annotations"].get("runbook_url", ""))
+    return named[0] if named else f"{rule['alert']}.md"
+
+
 def _plain(text: str) -> str:
-    """A templated sentence with its labels named."""
+    """A templated sentence with its labels named; of one that is all templates, what kind it is."""
+    while (shorter := _BLOCK.sub("", text)) != text:
+        text = shorter
+    if not re.search(r"\w", _TEMPLATE.sub("", text)) and not _LABEL.search(text):
+        return "Its text is taken from the series"
     named = _LABEL.sub(lambda label: f"*{label[1]}*", " ".join(text.split()))
-    return _TEMPLATE.sub("…", named).rstrip(".")
+    return re.sub(r"…[… ]*…", "…", _TEMPLATE.sub("…", named)).rstrip(".")
 
 
 _PROGRAM: Final = "evenkeel"

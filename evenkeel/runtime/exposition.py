@@ -6,6 +6,7 @@ Store reads are refreshed in the background: a scrape must not wait for a Redis 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -36,10 +37,14 @@ _STALE_S: Final = 30.0
 
 
 class Lately(Generic[Found]):
-    """Something as it was a moment ago; nothing once that is half a minute ago."""
+    """Something as it was a moment ago; nothing once that is too long ago, half a minute by default."""
 
     def __init__(
-        self, read: Callable[[], Found], nothing: Found, timer: Callable[[], float] = time.monotonic
+        self,
+        read: Callable[[], Found],
+        nothing: Found,
+        timer: Callable[[], float] = time.monotonic,
+        stale_s: float = _STALE_S,
     ) -> None:
         """Wire it.
 
@@ -47,7 +52,9 @@ class Lately(Generic[Found]):
             read: Finds it out; may block and fail.
             nothing: What there is while nothing was found.
             timer: Seconds since some moment.
+            stale_s: How long something found holds.
         """
+        self._stale_s = stale_s
         self._read = read
         self._nothing = nothing
         self._timer = timer
@@ -56,7 +63,7 @@ class Lately(Generic[Found]):
 
     def __call__(self) -> Found:
         """What was found last. Never waits."""
-        return self._found if self._timer() - self._found_at < _STALE_S else self._nothing
+        return self._found if self._timer() - self._found_at < self._stale_s else self._nothing
 
     def look(self) -> None:
         """Find it out now."""
@@ -65,7 +72,7 @@ class Lately(Generic[Found]):
 
     def run(self, stop: threading.Event) -> None:
         """Look every second until `stop` is set. A store in trouble is tried again."""
-        trouble = Trouble(log, "figures of queue, spend and changes cannot be read (%s)")
+        trouble = Trouble(log, "figures of queue, spend, changes and incidents cannot be read (%s)")
         while True:
             with trouble:
                 self.look()
@@ -74,12 +81,13 @@ class Lately(Generic[Found]):
 
 
 class Exposition:
-    """The page that Prometheus reads."""
+    """The page that Prometheus reads, written outside of its requests: a scrape joins four texts."""
 
     def __init__(
         self,
         monitor: Monitor,
         collectors: Sequence[Collector],
+        incidents: Collector,
         stored: Callable[[], list[Snapshot]],
     ) -> None:
         """Wire it.
@@ -87,24 +95,46 @@ class Exposition:
         Args:
             monitor: Has the estimates.
             collectors: Export the change response and the labels; read the store.
+            incidents: Exports open incidents; reads the store. What it found last stays while the store can't
+                be read: an incident that is not exported looks as if it were over.
             stored: Counters and gauges that take the store to be read.
         """
-        self.cells = CellText(
+        self._monitor = monitor
+        self._cells = CellText(
             MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION
         )
-        responses = CollectorRegistry()
-        for collector in collectors:
-            responses.register(collector)
-        self._stored: Lately[list[Snapshot]] = Lately(stored, [])
-        self._responses = Lately(lambda: generate_latest(responses), b"")
-        self._counters = CollectorRegistry()
+        self._folded = b""
+        self._begun: bool | None = None
         # One collector for both, so that no family is exported twice.
-        self._counters.register(SnapshotCollector(lambda: [monitor.snapshot(), *self._stored()]))
+        self._counters = Lately(
+            lambda: _text(SnapshotCollector(lambda: [monitor.snapshot(), *stored()])), b""
+        )
+        self._own = SnapshotCollector(lambda: [monitor.snapshot()])
+        self._responses = Lately(lambda: _text(*collectors), b"")
+        self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)
 
     def __call__(self) -> bytes:
         """The metrics in the Prometheus text format 0.0.4."""
-        return self.cells.render() + generate_latest(self._counters) + self._responses()
+        if self._begun != (self._monitor.stepped_at is not None):
+            # The first step reads the checkpoint, and may have nothing to fold.
+            self.refresh()
+        return b"".join(
+            (self._folded, self._counters() or _text(self._own), self._responses(), self._incidents())
+        )
+
+    def refresh(self) -> None:
+        """Write the estimates anew, as of the monitor's last commit."""
+        begun = self._monitor.stepped_at is not None
+        self._folded = self._cells.render()
+        self._begun = begun
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
         """Bodies of the threads that read the store until `stop` is set."""
-        return partial(self._stored.run, stop), partial(self._responses.run, stop)
+        return tuple(partial(one.run, stop) for one in (self._counters, self._responses, self._incidents))
+
+
+def _text(*collectors: Collector) -> bytes:
+    registry = CollectorRegistry()
+    for collector in collectors:
+        registry.register(collector)
+    return generate_latest(registry)

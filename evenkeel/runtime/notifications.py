@@ -131,12 +131,18 @@ class Troubles:
         return found
 
 
-def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
-    """Writes what is said about incidents: whose routes they are about, and where the console is."""
-    contacts = {
+def contacts(settings: Settings) -> dict[str, Contact]:
+    """Whom each route belongs to, and what to do about it."""
+    return {
         route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
     }
-    return Writer(contacts, settings.alert.console_url or "", monitor.reports, partial(worst_trials, log))
+
+
+def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
+    """Writes what is said about incidents: whose routes they are about, and where the console is."""
+    return Writer(
+        contacts(settings), settings.alert.console_url or "", monitor.reports, partial(worst_trials, log)
+    )
 
 
 def channels(

@@ -84,7 +84,7 @@ BURN: Final = lines(
             f" / on (job, route) {highest('evenkeel:robustness_budget:ratio', _ROUTE, by='job, route')}",
             f"{{{{route}}}}, {window}",
         )
-        for window in ("1h", "6h")
+        for window in ("6h", "3d")
     ),
     "none",
     limit=scales.BURN,

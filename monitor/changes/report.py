@@ -159,13 +159,6 @@ class ChangeReport:
             return "warning"
         return ""
 
-    @property
-    def runbook(self) -> str:
-        """Name of the page that says what to do about it."""
-        if self.effect == "worse":
-            return "EvenkeelChangeRegression"
-        return "EvenkeelChangeDifference" if self.silent is None else "EvenkeelSilentChange"
-
 
 def reports_of(
     records: Sequence[ChangeRecord],

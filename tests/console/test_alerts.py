@@ -45,7 +45,7 @@ def test_a_firing_alert_says_what_where_since_and_how_much(alerting):
     assert (alert.since, alert.lasts(NOW), alert.until) == (NOW - 600, "10 min", None)
     assert alert.value.startswith("36 [")
     assert alert.evidence_href == "/trials?route=shop&model=m-1&perturbation=general.spelling&rating=shifted"
-    assert alert.runbook_href == "/docs/runbooks/EvenkeelRobustnessBreach"
+    assert alert.runbook_href == "/docs/runbooks/EvenkeelIncident"
 
 
 def test_an_alert_older_than_the_history_fires_without_a_time(alerting):
@@ -77,7 +77,7 @@ def test_a_drift_fires_with_its_direction(alerting):
     (alert,) = alerts_page([report], [], (), NOW).firing
     assert alert.kind == "drift"
     assert "less often than they did" in alert.what
-    assert alert.runbook_href.endswith("EvenkeelDrift")
+    assert alert.runbook_href.endswith("EvenkeelIncident")
 
 
 def test_the_newest_change_that_made_answers_worse_fires(alerting):
@@ -132,7 +132,7 @@ def test_a_silent_change_fires_until_it_is_over():
     assert (alert.kind, alert.change.id) == ("change", "aa")
     (alert,) = alerts_page([], [raised], [], NOW).firing
     assert (alert.what, alert.value, alert.since) == ("gpt-4o answers differently", "What happened", NOW - 60)
-    assert alert.runbook == "EvenkeelSilentChange"
+    assert alert.runbook == "EvenkeelIncident"
     page = alerts_page(
         [], [changed("resolved", NOW), raised, changed("raised", NOW - 90, measure="traits")], [], NOW
     )

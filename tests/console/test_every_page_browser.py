@@ -36,7 +36,7 @@ _PAGES = (
     "/goldens",
     "/trials",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
-    "/docs/runbooks/EvenkeelDrift",
+    "/docs/runbooks/EvenkeelIncident",
     "/verdicts/failed-1",
     "/actions",
     "/baselines?route=case-summaries",

@@ -22,5 +22,7 @@ def rules(kind):
 
 
 ALERTS = rules("alert")
+TOLD = [rule for rule in ALERTS if rule["labels"]["severity"] != "none"]
+"""Those that reach somebody; the others hold back alerts."""
 RECORDED = {rule["record"] for rule in rules("record")}
-NAMES = sorted({rule["alert"] for rule in ALERTS})
+NAMES = sorted({rule["alert"] for rule in TOLD})

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 
-from tests.deploy.rule_files import ALERTS, NAMES
+from tests.deploy.rule_files import ALERTS
 from tests.house import ROOT
 
 FOLDER = ROOT / "deploy" / "alertmanager"
@@ -38,6 +38,7 @@ def test_alertmanager_takes_the_configuration():
         (["severity=critical", "concern=robustness", "route=chat"], "on-call,team-chat"),
         (["severity=warning", "concern=judge"], "team-chat"),
         (["severity=info", "concern=pipeline"], "journal"),
+        (["severity=none", "alertname=EvenkeelIncidentAcknowledged"], "nobody"),
         (["alertname=SomethingElse"], "team-chat"),
     ],
 )
@@ -47,9 +48,9 @@ def test_each_severity_reaches_its_people(labels, receivers):
     assert amtool("config", "routes", "test", *args).strip() == receivers
 
 
-def test_alerts_are_grouped_by_route_throughout():
-    """No branch has a grouping of its own."""
-    assert CONFIG["route"]["group_by"] == ["job", "route"]
+def test_alerts_are_grouped_by_incident_and_others_by_route_throughout():
+    """What is no incident has no slot; no branch has a grouping of its own."""
+    assert CONFIG["route"]["group_by"] == ["job", "route", "slot"]
     assert not any("group_by" in branch for branch in CONFIG["route"]["routes"])
 
 
@@ -91,7 +92,7 @@ def test_every_alert_that_inhibition_names_exists():
     ]
     named = {name for matcher in matchers for name in re.findall(r"Evenkeel\w+", matcher)}
     assert len(named) >= 7
-    assert named <= set(NAMES)
+    assert named <= {rule["alert"] for rule in ALERTS}
 
 
 def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):
@@ -104,6 +105,8 @@ def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):
             "description": "By much.",
             "console_url": "http://c/",
             "runbook_url": "http://r/",
+            "owner": "@chat",
+            "rollback": "",
         },
     }
     over = {**alert, "status": "resolved", "annotations": {**alert["annotations"], "summary": "It rose"}}
@@ -118,6 +121,33 @@ def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):
 
     assert rendered("title").strip() == "[FIRING: 1] route chat: 2 alerts"
     assert rendered("text").strip() == (
-        "It fell (critical)\nBy much.\nConsole: http://c/\nRunbook: http://r/\n\n"
-        "Resolved: It rose (critical)\nBy much.\nConsole: http://c/\nRunbook: http://r/"
+        "It fell (critical)\nBy much.\nOwner: @chat\nConsole: http://c/\nRunbook: http://r/\n\n"
+        "Resolved: It rose (critical)\nBy much.\nOwner: @chat\nConsole: http://c/\nRunbook: http://r/"
     )
+
+
+def held_back_by(source):
+    """The rules of inhibition in which an alert with these labels is the source."""
+    return [
+        rule
+        for rule in CONFIG["inhibit_rules"]
+        if all(f'{name}="{value}"' in rule["source_matchers"] for name, value in source.items())
+    ]
+
+
+def test_an_acknowledged_incident_is_held_back_and_no_other_one():
+    """The inhibition is of the same job, route and slot; the other incidents of the route go on."""
+    (rule,) = held_back_by({"alertname": "EvenkeelIncidentAcknowledged"})
+    assert rule["target_matchers"] == ['alertname="EvenkeelIncident"']
+    assert rule["equal"] == ["job", "route", "slot"]
+
+
+def test_one_fault_does_not_page_twice():
+    """Only incidents page about answers: the objective is an info that waits for their end."""
+    about = [rule for rule in ALERTS if rule["labels"]["concern"] in {"robustness", "provider"}]
+    assert {rule["alert"] for rule in about if rule["labels"]["severity"] not in {"info", "none"}} == {
+        "EvenkeelIncident"
+    }
+    (objective,) = [rule for rule in about if rule["alert"] == "EvenkeelObjectiveMissed"]
+    assert "unless on (job, route)" in objective["expr"]
+    assert "evenkeel_route_incidents[6h]" in objective["expr"]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
+from evenkeel.monitor.export.incidents import IncidentCollector
+from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
@@ -21,7 +23,7 @@ from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.notifications import Troubles, channels, writer
+from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
 from evenkeel.runtime.proposals import LimitProposals
 from evenkeel.runtime.roles.needs import NeedsPublisher
 
@@ -114,6 +116,7 @@ class MonitorRole:
         exposition = Exposition(
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
+            IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
@@ -166,7 +169,7 @@ class MonitorRole:
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
         """Bodies of the threads, which end when `stopping` is set."""
         return (
-            partial(self.monitor.run, stopping, _POLL_S, self._exposition.cells.refresh),
+            partial(self.monitor.run, stopping, _POLL_S, self._exposition.refresh),
             partial(self._notifier.run, stopping, _POLL_S),
             partial(self._proposals.run, stopping),
             partial(self._needs.run, stopping),

@@ -92,7 +92,7 @@ def test_the_judge_s_address_holds_no_credential():
     assert judge_setup(_settings()) is None
 
 
-@pytest.mark.parametrize("name", ["runbooks/EvenkeelDrift", "runbooks/README", "settings"])
+@pytest.mark.parametrize("name", ["runbooks/EvenkeelIncident", "runbooks/README", "settings"])
 def test_documents_are_there_without_a_network(name):
     """Runbooks from the checkout, the reference from the code."""
     assert document(name).startswith("# ")

@@ -25,7 +25,7 @@ from tests.services import prometheus, receiver, service, wait_for
 pytestmark = pytest.mark.system
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-BREACH, JUDGE = "EvenkeelRobustnessBreach", "EvenkeelJudgeUnusable"
+INCIDENT, JUDGE = "EvenkeelIncident", "EvenkeelJudgeUnusable"
 PLAIN = ["general.spelling", "general.casing"]
 
 
@@ -53,7 +53,7 @@ def watching(folder, running, alerts_to):
     """Ours, every second, with waits of a second."""
     (folder / "rules").mkdir()
     for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
-        (folder / "rules" / file.name).write_text(re.sub(r"\bfor: \w+", "for: 1s", file.read_text()))
+        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", file.read_text()))
     config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     config["global"] |= {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["global"]["external_labels"]["evenkeel_console"] = running.admin
@@ -160,25 +160,29 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     chain.running.settle()
     query = f"{chain.watching}/api/v1/query?query=evenkeel_alert"
     wait_for(lambda: httpx2.get(query).json()["data"]["result"])
-    assert not chain.firing() & {BREACH, JUDGE}
+    assert not chain.firing() & {INCIDENT, JUDGE}
 
     # 2. It turns fragile: one message for the route, to both receivers of critical alerts.
     chain.simulation.change("simulated-1", {"fragility": 0.7, "returned_name": "simulated-2"})
     chain.send_until(lambda: chain.running.metric("evenkeel_alert") >= 1)
-    wait_for(lambda: {one["receiver"] for one in chain.told(BREACH, "firing")} >= {"on-call", "team-chat"})
-    message = chain.told(BREACH, "firing")[0]
-    assert message["groupLabels"] == {"job": "evenkeel", "route": "default"}
-    alert = next(one for one in message["alerts"] if one["labels"]["alertname"] == BREACH)
-    assert (alert["labels"]["model"], alert["labels"]["severity"]) == ("simulated-2", "critical")
+    wait_for(lambda: {one["receiver"] for one in chain.told(INCIDENT, "firing")} >= {"on-call", "team-chat"})
+    message = chain.told(INCIDENT, "firing")[0]
+    assert message["groupLabels"] == {"job": "evenkeel", "route": "default", "slot": "1"}
+    (alert,) = message["alerts"]
+    assert (alert["labels"]["change"], alert["labels"]["severity"]) == ("model", "critical")
+    assert alert["annotations"]["summary"] == (
+        "default: answers became fragile, after a change of model: simulated-1 → simulated-2"
+    )
+    assert "points above noise [" in alert["annotations"]["description"]
     assert not {name for name in alert["labels"] if name.startswith("evenkeel_")}
-    assert alert["annotations"]["runbook_url"].endswith(f"/{BREACH}.md")
+    assert alert["annotations"]["runbook_url"].endswith(f"/{INCIDENT}.md")
     page = httpx2.get(
-        alert["annotations"]["console_url"].partition("#")[0],
+        alert["annotations"]["console_url"],
         auth=("anyone", token_in(chain.running.data)),
     )
     assert page.is_success
-    assert alert["labels"]["perturbation"] in page.text
-    assert chain.state_of(BREACH) == {("active", False)}
+    assert "answers became fragile" in page.text
+    assert chain.state_of(INCIDENT) == {("active", False)}
     wait_for(lambda: any("default: answers became fragile" in title for title in chain.notified()))
     raised = [event for event in chain.running.get("/api/alerts")["events"] if event["kind"] == "raised"]
     assert {event["model"] for event in raised} == {"simulated-2"}
@@ -195,18 +199,18 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     chain.simulation.change(JUDGE_MODEL, {"error_rate": 1.0})
     chain.send(12)
     wait_for(lambda: chain.told(JUDGE, "firing"))
-    wait_for(lambda: chain.state_of(BREACH) == {("suppressed", True)})
+    wait_for(lambda: chain.state_of(INCIDENT) == {("suppressed", True)})
 
     # 4. The judge is repaired: the other alert is on again once new ratings outweigh the missing ones.
     chain.simulation.change(JUDGE_MODEL, {"error_rate": 0.0})
     wait_for(lambda: chain.told(JUDGE, "resolved"))
-    chain.send_until(lambda: chain.state_of(BREACH) == {("active", False)})
+    chain.send_until(lambda: chain.state_of(INCIDENT) == {("active", False)})
 
     # 5. The model is fixed: the evidence ends the alert, and that is told.
     chain.simulation.change("simulated-1", {"fragility": 0.0})
     chain.send_until(lambda: chain.running.metric("evenkeel_alert") == 0)
-    wait_for(lambda: chain.told(BREACH, "resolved"))
-    wait_for(lambda: BREACH not in chain.firing())
+    wait_for(lambda: chain.told(INCIDENT, "resolved"))
+    wait_for(lambda: INCIDENT not in chain.firing())
     wait_for(lambda: any("default: over after" in title for title in chain.notified()))
     wait_for(lambda: [one["phase"] for one in chain.posted()][-1] == "resolved")
     assert len(chain.posted()) <= 3

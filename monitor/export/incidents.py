@@ -1,0 +1,149 @@
+"""Open incidents for Prometheus: one series each, which ends with the incident.
+
+No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place
+among the incidents of that route. Two that are open at once have two slots, and one that is opened soon after another
+has another slot, so an alert never passes from one incident to the next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.export.prometheus import ListedCollector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    from evenkeel.core.cells import CellKey, CellReport, ChangeMark
+    from evenkeel.monitor.incidents import Incident
+    from evenkeel.monitor.notify import Contact
+
+SLOTS: Final = 16
+"""Of a route: the most of its open incidents that are exported, those that were opened first."""
+FREE_AFTER_S: Final = 3600.0
+"""A slot is given to another incident once its last one has been over for so long."""
+
+_SAID: Final = {
+    kinds.MODEL: "model",
+    kinds.REQUESTED_MODEL: "model",
+    kinds.FINGERPRINT: "model",
+    kinds.PROMPT: "prompt",
+    kinds.PARAMETERS: "parameters",
+    kinds.SETTINGS: "settings",
+    kinds.JUDGE: "judge",
+    kinds.TRAFFIC: "traffic",
+}
+"""What changed, by the kind of its mark; the first of an incident's marks in this order is said."""
+
+
+def change_of(marks: Sequence[ChangeMark]) -> str:
+    """What changed, as `_SAID` has it; "unannounced" if only answers show it, "none" if nothing does."""
+    seen = {mark.kind for mark in marks}
+    return next((word for kind, word in _SAID.items() if kind in seen), "unannounced" if seen else "none")
+
+
+def slots(incidents: Iterable[Incident]) -> dict[str, str]:
+    """The slot of each incident by its id, the same for every monitor that knows the same incidents."""
+    held: dict[str, list[tuple[int, float]]] = {}
+    """By route: slots, and until when."""
+    found = {}
+    for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
+        taken = held.setdefault(incident.routes[0], [])
+        busy = {slot for slot, until in taken if until > incident.opened_at}
+        slot = next(number for number in range(1, len(taken) + 2) if number not in busy)
+        closed_at = incident.closed_at
+        taken.append((slot, float("inf") if closed_at is None else closed_at + FREE_AFTER_S))
+        found[incident.id] = str(slot)
+    return found
+
+
+class IncidentCollector(ListedCollector):
+    """Exports the open incidents, how far they moved the answers, and whom routes belong to."""
+
+    block = "incident"
+
+    def __init__(
+        self,
+        incidents: Callable[[], Sequence[Incident]] = tuple,
+        reports: Callable[[], Sequence[CellReport]] = tuple,
+        contacts: Mapping[str, Contact] | None = None,
+    ) -> None:
+        """Build it.
+
+        Args:
+            incidents: all that are kept; may block on storage.
+            reports: of all cells.
+            contacts: of every route.
+        """
+        self._incidents = incidents
+        self._reports = reports
+        self._contacts = dict(contacts or {})
+
+    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+        """As `ListedCollector`."""
+        open_, info, opened_at, *measured, on_route, route_info = metrics
+        known = self._incidents()
+        numbered = slots(known)
+        cells = {report.key: report for report in self._reports()}
+        counts = dict.fromkeys(self._contacts, 0)
+        for incident in known:
+            if incident.state == "resolved":
+                continue
+            for route in incident.routes:
+                counts[route] = counts.get(route, 0) + 1
+            if int(numbered[incident.id]) > SLOTS:
+                continue
+            key = [incident.routes[0], numbered[incident.id]]
+            acknowledged = "yes" if incident.state == "acknowledged" else "no"
+            said = [change_of(incident.marks), incident.effect, incident.severity, acknowledged]
+            open_.add_metric([*key, *said], 1.0)
+            info.add_metric([*key, figures.listing(incident.routes), incident.model, *_models(incident)], 1.0)
+            opened_at.add_metric(key, incident.opened_at)
+            _measure(incident, key, cells, *measured)
+        for route, count in sorted(counts.items()):
+            on_route.add_metric([route], count)
+        for route, contact in sorted(self._contacts.items()):
+            if contact.owner or contact.runbook_url or contact.rollback:
+                route_info.add_metric([route, contact.owner, contact.runbook_url, contact.rollback], 1.0)
+
+
+def _models(incident: Incident) -> tuple[str, str]:
+    """The model before and after; "" for what is no model: other values may be any number."""
+    named = (mark for mark in incident.stated if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL})
+    return next(((mark.before, mark.after) for mark in named), ("", ""))
+
+
+def _measure(
+    incident: Incident,
+    key: list[str],
+    cells: Mapping[CellKey, CellReport],
+    *metrics: GaugeMetricFamily | CounterMetricFamily,
+) -> None:
+    """How far its furthest cell is above noise, how many cells there are, and what reference prompts say."""
+    value, lower, upper, n, limit, rewordings, references = metrics
+    up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.up}
+    moved = [cells[name] for name in cells if name.parts in up]
+    estimated = [(report.current.excess, report) for report in moved if report.current.excess]
+    if estimated:
+        estimate, furthest = max(estimated, key=lambda one: one[0].value)
+        for metric, figure in zip(
+            (value, lower, upper, n),
+            (estimate.value, estimate.lower, estimate.upper, estimate.n),
+            strict=True,
+        ):
+            metric.add_metric(key, figure)
+        limit.add_metric(key, furthest.threshold)
+    if moved:
+        places = {name.parts[:2] for name in cells if name.parts in up}
+        tried = sum(name.parts[:2] in places and name.perturbation != BASELINE for name in cells)
+        rewordings.add_metric([*key, "affected"], len(moved))
+        rewordings.add_metric([*key, "tried"], tried)
+    found = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
+    if found is not None and found.value is not None and found.limit is not None:
+        references.add_metric([*key, "now"], found.value)
+        references.add_metric([*key, "before"], found.limit)

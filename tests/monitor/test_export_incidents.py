@@ -1,0 +1,194 @@
+"""Incidents for Prometheus: a series each while it is open, and no ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.export.incidents import SLOTS, IncidentCollector, change_of, slots
+from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.notify import Contact
+from evenkeel.stores.monitor_state import AlertEvent
+
+SWAP = (
+    ChangeMark(kinds.PROMPT, "a1", "b2", 100.0, 7),
+    ChangeMark(kinds.MODEL, "helpdesk-1", "helpdesk-2", 101.0, 8),
+)
+
+
+def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
+    """The event that raises an alert of an incident."""
+    told = {"measure": "content", "value": 0.4, "limit": 0.1, **more}
+    return AlertEvent(
+        f"{name}-{at}",
+        at,
+        "raised",
+        route,
+        "helpdesk-2",
+        "general.tone",
+        1,
+        40,
+        0.4,
+        "",
+        incident=name,
+        **told,
+    )
+
+
+def decided(event: AlertEvent, kind: str, at: float, reason: str = "") -> AlertEvent:
+    """What a person says about its incident."""
+    return replace(event, id=f"{kind}-{at}", at=at, kind=kind, what="incident", reason=reason, by="ana")
+
+
+def exported(*events: AlertEvent, reports=(), contacts=None):
+    """Every sample: its name with its labels, and the value."""
+    registry = CollectorRegistry()
+    registry.register(IncidentCollector(lambda: incidents_of(events), lambda: reports, contacts))
+    return {
+        (sample.name.removeprefix("evenkeel_"), *sorted(sample.labels.items())): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+    }
+
+
+def opened(found):
+    """The labels of the open incidents, without their route."""
+    return [dict(labels[1:]) for labels in found if labels[0] == "incident_open"]
+
+
+def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
+    """The furthest cell that is up gives the points, with interval and pairs."""
+    cell = CellReport(CellKey("support", "helpdesk-2", "general.tone"), "judge", 90, threshold=0.1)
+    reports = [
+        replace(cell, excess=Estimate(0.42, 0.29, 0.57, 121)),
+        replace(
+            cell, key=CellKey("support", "helpdesk-2", "general.casing"), excess=Estimate(0.9, 0.8, 1.0, 9)
+        ),
+        replace(cell, key=CellKey("support", "helpdesk-2", BASELINE)),
+        replace(
+            cell, key=CellKey("support", "helpdesk-1", "general.tone"), excess=Estimate(0.0, -0.1, 0.1, 99)
+        ),
+    ]
+    found = exported(raised("c1", 120.0, marks=SWAP, change="c1"), reports=reports)
+    key = (("route", "support"), ("slot", "1"))
+    assert opened(found) == [
+        {
+            "route": "support",
+            "slot": "1",
+            "change": "model",
+            "effect": "fragile",
+            "severity": "critical",
+            "acknowledged": "no",
+        }
+    ]
+    values = {labels[0]: value for labels, value in found.items() if labels[1:] == key}
+    assert values == {
+        "incident_opened_timestamp_seconds": 120.0,
+        "incident_above_noise_ratio": 0.42,
+        "incident_above_noise_lower_ratio": 0.29,
+        "incident_above_noise_upper_ratio": 0.57,
+        "incident_above_noise_observations": 121,
+        "incident_limit_ratio": 0.1,
+    }
+    assert found["incident_rewordings", *key, ("state", "affected")] == 1
+    assert found["incident_rewordings", *key, ("state", "tried")] == 2
+    (info,) = [dict(labels[1:]) for labels in found if labels[0] == "incident_info"]
+    assert (info["before"], info["after"], info["routes"]) == ("helpdesk-1", "helpdesk-2", "support")
+
+
+def test_an_incident_that_is_over_leaves_nothing_behind():
+    """Resolved by itself or by a person: no series of it, and its route has none open."""
+    first = raised("c1", 120.0)
+    events = (first, decided(first, "closed", 130.0, "rolled_back"))
+    assert exported(*events, contacts={"support": Contact()}) == {
+        ("route_incidents", ("route", "support")): 0
+    }
+    over = replace(first, id="over", kind="resolved", at=140.0, reason="retired")
+    assert exported(first, over) == {}
+
+
+def test_two_changes_within_a_minute_are_two_slots_until_both_are_over():
+    """They differ by slot and by what changed, and so does a third one within the hour."""
+    prompt = (ChangeMark(kinds.PROMPT, "a1", "b2", 130.0, 9),)
+    one, two = raised("c1", 120.0, marks=SWAP), raised("c2", 150.0, marks=prompt)
+    assert {(said["slot"], said["change"]) for said in opened(exported(one, two))} == {
+        ("1", "model"),
+        ("2", "prompt"),
+    }
+    over = decided(one, "closed", 200.0, "accepted")
+    three, four = raised("c3", 900.0), raised("c4", 200.0 + 3600.0)
+    assert slots(incidents_of([one, two, over, three, four])) == {"c1": "1", "c2": "2", "c3": "3", "c4": "1"}
+    assert slots(incidents_of([raised("c1", 1.0), raised("d1", 2.0, route="chat")])) == {"c1": "1", "d1": "1"}
+
+
+def test_an_incident_of_several_routes_is_exported_once_and_counted_on_each():
+    """Under the route where it was opened; the sentence lists them all."""
+    silent = {"what": "change", "measure": "references", "value": 0.3, "limit": 0.02}
+    events = [raised("c1", 1.0, "billing", **silent), raised("c1", 2.0, "chat", **silent)]
+    found = exported(*events)
+    assert [(said["route"], said["effect"]) for said in opened(found)] == [("billing", "different")]
+    assert {dict(labels[1:])["routes"] for labels in found if labels[0] == "incident_info"} == {
+        "billing and chat"
+    }
+    key = (("route", "billing"), ("slot", "1"))
+    assert found["incident_references_ratio", *key, ("when", "now")] == 0.3
+    assert found["incident_references_ratio", *key, ("when", "before")] == 0.02
+    assert found["route_incidents", ("route", "billing")] == found["route_incidents", ("route", "chat")] == 1
+
+
+def test_acknowledged_is_a_label_and_the_incident_goes_on():
+    """Nothing else changes."""
+    first = raised("c1", 120.0)
+    (said,) = opened(exported(first, decided(first, "acknowledged", 125.0)))
+    assert said["acknowledged"] == "yes"
+
+
+def test_labels_are_bounded_however_many_incidents_there_are():
+    """Sixteen of a route at most, and no id among the values."""
+    found = exported(*(raised(f"id-{number}", float(number)) for number in range(40)))
+    assert len(opened(found)) == SLOTS
+    assert not [labels for labels in found if "id-" in str(labels)]
+    assert found["route_incidents", ("route", "support")] == 40
+
+
+@pytest.mark.parametrize(
+    ("marked", "said"),
+    [
+        ((), "none"),
+        ((kinds.REFERENCES, kinds.TRAITS), "unannounced"),
+        ((kinds.JUDGE, kinds.PROMPT), "prompt"),
+        ((kinds.TRAFFIC, kinds.FINGERPRINT), "model"),
+        ((kinds.ANSWERS, kinds.SETTINGS), "settings"),
+    ],
+)
+def test_what_changed_is_one_word(marked, said):
+    """The likeliest cause of those that were noticed together."""
+    assert change_of([ChangeMark(kind, "a", "b", 1.0, 1) for kind in marked]) == said
+
+
+def test_values_of_prompts_are_no_labels():
+    """There may be any number of them; names of models are labels elsewhere, too."""
+    found = exported(raised("c1", 1.0, marks=SWAP[:1]))
+    (info,) = [dict(labels[1:]) for labels in found if labels[0] == "incident_info"]
+    assert (info["before"], info["after"]) == ("", "")
+
+
+def test_routes_that_say_so_have_an_owner():
+    """And a runbook and a way back; others have no such series."""
+    contacts = {
+        "support": Contact("@support-ml", "https://wiki.example/s", "helm rollback s"),
+        "chat": Contact(),
+    }
+    found = exported(contacts=contacts)
+    said = (
+        ("owner", "@support-ml"),
+        ("rollback", "helm rollback s"),
+        ("route", "support"),
+        ("runbook_url", "https://wiki.example/s"),
+    )
+    assert {labels for labels in found if labels[0] == "route_info"} == {("route_info", *said)}
