@@ -1,8 +1,8 @@
 """Open incidents for Prometheus: one series each, which ends with the incident.
 
-No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place
-among the incidents of that route. Two that are open at once have two slots, and one that is opened soon after another
-has another slot, so an alert never passes from one incident to the next.
+No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place among
+the incidents of that route. Two that are open at once have two slots, and one that is opened soon after
+another has another slot, so an alert never passes from one incident to the next.
 """
 
 from __future__ import annotations
