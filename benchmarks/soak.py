@@ -44,7 +44,7 @@ import uvloop
 from scipy.stats import linregress
 
 from benchmarks import kit
-from benchmarks.chaos.stage import Process, evenkeel, free_ports, series
+from benchmarks.chaos.stage import Process, evenkeel, free_ports, trials_counted
 from benchmarks.chaos.traffic import Door, Mix, Traffic
 from benchmarks.proxy.contenders import CHAT, DRAINED, Evenkeel, Site
 from benchmarks.proxy.load import KB, Wrk, request_bytes, text_body
@@ -455,8 +455,8 @@ async def _soak(folder: Path, minutes: float, rate: float) -> tuple[Traffic, dic
                 print(f"{said} min: {traffic.tally()}; {memory}", flush=True)
         traffic.stop.set()
         await load
-        verdicts = await asyncio.to_thread(series, f"http://127.0.0.1:{admin}", "evenkeel_verdicts_total")
-        print(f"{sum(verdicts.values()):.0f} verdicts", flush=True)
+        trials = await asyncio.to_thread(trials_counted, f"http://127.0.0.1:{admin}")
+        print(f"{trials} trials", flush=True)
     return traffic, readings
 
 

@@ -23,7 +23,15 @@ from benchmarks.chaos import faults
 from benchmarks.chaos.account import Evidence, Line
 from benchmarks.chaos.faults import Happened
 from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, until
-from benchmarks.chaos.stage import OtherHost, Process, Relay, evenkeel, redis_answers, redis_server, series
+from benchmarks.chaos.stage import (
+    OtherHost,
+    Process,
+    Relay,
+    evenkeel,
+    redis_answers,
+    redis_server,
+    trials_counted,
+)
 from benchmarks.chaos.traffic import Door, Mix, Traffic
 from benchmarks.chaos.witness import append_only_files, seen_by_redis
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
@@ -161,13 +169,13 @@ class OnRedis(Scene):
             return [fields[b"id"].decode() for _, fields in rows]
 
     def folded(self) -> dict[str, int]:
-        """Verdicts that each monitor counts."""
+        """Rated trials that each monitor counts."""
         found = {}
         for name in MONITORS:
             match = re.search(r"console +(http://\S+?)/\n", self.roles[name].said())
             assert match is not None
             host = self.other if self.other and name.endswith("2") else None
-            found[name] = round(sum(series(match[1], "evenkeel_verdicts_total", host).values()))
+            found[name] = trials_counted(match[1], host)
         return found
 
     def _all_folded(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos import faults
 from benchmarks.chaos.scene import KEYS, Scene, acting, until
-from benchmarks.chaos.stage import Process, evenkeel, series
+from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
 from benchmarks.proxy.machine import NotMeasured
@@ -131,8 +131,8 @@ class OnSqlite(Scene):
         return waiting()
 
     def folded(self) -> int:
-        """Ratings that the monitor counts."""
-        return round(sum(series(self.scraped.urls["up"], "evenkeel_verdicts_total").values()))
+        """Rated trials that the monitor counts."""
+        return trials_counted(self.scraped.urls["up"])
 
     def _all_folded(self) -> bool:
         rated = {one.id for one in seen_by_sqlite(self.database).verdicts if not one.failure}

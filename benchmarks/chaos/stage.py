@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -209,6 +210,12 @@ def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float 
             key, _, value = line.rpartition(" ")
             found[key] = float(value)
     return found
+
+
+def trials_counted(url: str, host: OtherHost | None = None, timeout_s: float = 30.0) -> int:
+    """Rated trials that a monitor counts, those that are no observations of their own included."""
+    text = host.fetch(f"{url}/api/cells") if host else _fetch(f"{url}/api/cells", timeout_s)
+    return sum(cell["trials"] for cell in json.loads(text)["cells"])
 
 
 def _fetch(url: str, timeout_s: float) -> str:
