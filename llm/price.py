@@ -181,6 +181,10 @@ _TOOLS_MARGIN: Final = 1024
 _ANSWER_FACTOR: Final = 3
 _ANSWER_MARGIN: Final = 1024
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_tokens")
+"""What some servers go by, whatever else a request says."""
+_THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
+"""Tokens that some servers write beside the answer."""
 
 
 _CACHE_WRITE: Final = 1.25
@@ -204,6 +208,14 @@ def _members(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {_LIMITS[0]: _ENDLESS}
     return read
+
+
+def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
+    """The most tokens that a request states by one of these names; a negative number has no end."""
+    options = members.get("options")
+    places = [members, *([options] if isinstance(options, dict) else [])]
+    stated = [place.get(name) for place in places for name in names]
+    return max((_ENDLESS if one < 0 else one for one in stated if type(one) is int), default=0)
 
 
 class Quote:
@@ -236,6 +248,7 @@ class Quote:
         limits = [one for one in stated if type(one) is int and one > 0]
         most = max(limits, default=_ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN)
         self.limit_tokens = None if limits else most
+        most = max(most, _most(members, _OTHER_LIMITS)) + _most(members, _THOUGHTS)
         """Bounds the answer; None where the request does."""
         around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN
         self._prices = prices

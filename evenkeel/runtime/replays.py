@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
@@ -152,6 +153,19 @@ def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     )
 
 
+_QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*", re.ASCII)
+
+
+def without_further_query(path: str) -> str:
+    """A request target with those parameters only that say how the API is spoken.
+
+    The rest could search the web, choose another model or name a person, as members of a body could.
+    """
+    path, _, query = path.partition("?")
+    kept = [one for one in re.split("[&;]", query) if _QUERY.fullmatch(one)]
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+
 def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     """Where replays go: the upstream call that the data plane would make, with a key for that upstream."""
     table = route_table(settings.routes, injecting=False)
@@ -163,7 +177,9 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         # The upstream that answered, so that the pair compares prompts and not deployments.
         place = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
         upstream = route.upstreams[place]
-        path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
+        path = route.target(without_further_query(exchange.path).encode("latin-1"), upstream).decode(
+            "latin-1"
+        )
         kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
         return Target(
             f"{upstream.origin}{path}",
@@ -198,7 +214,9 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         upstream = route.upstreams[place]
         further = (_MESSAGES_VERSION,) if api_of(reference.path) == "messages" else ()
         carried = (*further, *headers[reference.route][place])
-        return Target(upstream.url(reference.path), carried, upstream.unix_path, reference.route)
+        return Target(
+            upstream.url(without_further_query(reference.path)), carried, upstream.unix_path, reference.route
+        )
 
     return target
 

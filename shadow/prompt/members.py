@@ -66,8 +66,8 @@ _CHAT: Final = frozenset({
     # Mistral, Cohere, Groq, Qwen, Baidu
     "safe_prompt", "prompt_mode", "safety_mode", "citation_options", "disable_tool_validation",
     "translation_options", "vl_high_resolution_images", "disable_search",
-    # OpenRouter: which provider serves the model
-    "models", "provider", "route", "transforms",
+    # OpenRouter: which provider serves the model; not `models`: another could answer at another price
+    "provider", "transforms",
     # Anthropic's, as gateways take them
     "anthropic_version", "system", "stop_sequences", "output_config", "output_format", "effort",
 })  # fmt: skip
@@ -77,7 +77,7 @@ KEPT: Final[dict[Api, frozenset[str]]] = {
     "completions": (_ANY_API - {"tools", "tool_choice", "parallel_tool_calls"})
     | _SAMPLING
     | _FORM
-    | {"prompt", "suffix", "echo", "system", "template", "raw", "models", "provider", "route"},
+    | {"prompt", "suffix", "echo", "system", "template", "raw", "provider"},
     "responses": _ANY_API
     | _SAMPLING
     | _FORM
@@ -90,7 +90,6 @@ KEPT: Final[dict[Api, frozenset[str]]] = {
         "text",
         "modalities",
         "chat_template_kwargs",
-        "models",
         "provider",
     },
     "messages": _ANY_API
@@ -105,7 +104,6 @@ KEPT: Final[dict[Api, frozenset[str]]] = {
         "output_format",
         "effort",
         "chat_template_kwargs",
-        "models",
         "provider",
     },
 }
@@ -117,6 +115,7 @@ PERSONAL: Final = frozenset({
 })  # fmt: skip
 """Left out because they name a person, a session or a call."""
 _OFTEN_LEFT_OUT: Final = PERSONAL | {
+    "models", "route",
     "extra_body", "extra_headers", "extra_query", "prompt_cache_retention", "context_management", "audio",
     "cache_salt", "priority", "usage", "plugins", "fallbacks", "guardrails", "tags", "logits_processors",
     "custom_logit_processor", "kv_transfer_params", "enable_search", "web_search_options", "tools",

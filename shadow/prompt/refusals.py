@@ -121,6 +121,8 @@ def _searching_models(view: PromptView) -> Iterator[Refusal]:
             yield Refusal("server_side_tools", "the model searches the web or runs tools on its own")
 
 
+_CLIENT_CHOICES: Final = (None, "auto", "any", "none", "required", "tool", "allowed_tools")
+"""What `tool_choice` may be besides the functions of the request."""
 _FUNCTION_MEMBERS: Final = frozenset({
     "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
     "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
@@ -133,6 +135,11 @@ def _tools(view: PromptView) -> Iterator[Refusal]:
     runs = _is_run_by_an_anthropic_client if view.api == "messages" else _is_function
     if tools and not (isinstance(tools, list) and all(map(runs, tools))):
         yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
+    choice = view.get("tool_choice")
+    if isinstance(choice, dict) and choice.get("type") not in (*_CLIENT_CHOICES, *_DEFINITIONS):
+        yield Refusal(
+            "server_side_tools", "'tool_choice' names a tool that is not known to run at the client"
+        )
 
 
 def _is_function(tool: Any) -> bool:

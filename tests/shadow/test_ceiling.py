@@ -181,10 +181,15 @@ def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(tmp_p
         (b'{"max_tokens": true, "a": "b"}', 100, 200 + 256 + 3 * 6 + 1024, 3 * 6 + 1024),
         (b'{"a": 1}', None, 8 + 256 + 1042, 1042),
         (b'{"tools": [{}], "max_tokens": 1}', None, 32 + 1024 + 1, None),
+        # what a server may go by instead, and thoughts that come on top
+        (b'{"max_tokens": 4, "max_new_tokens": 5000}', 200, 400 + 256 + 5000, None),
+        (b'{"options": {"num_predict": 5000}}', 100, 200 + 256 + 5000, 1042),
+        (b'{"max_tokens": 4, "thinking_budget": 700}', 200, 400 + 256 + 4 + 700, None),
+        (b'{"n_predict": -1}', 100, 200 + 256 + 10**12, 1042),
     ],
 )
 def test_a_quote_is_a_bound(body, prompt, estimate, limit):
-    """A token a byte or twice the earlier prompt; the stated limit, else three times 6 tokens and 1,024."""
+    """A token a byte or twice the earlier prompt; the greatest limit stated, else three times 6 and 1,024."""
     quote = Quote(PRICES, ["m"], body, prompt, 6)
     assert (quote.estimate.tokens, quote.limit_tokens) == (estimate, limit)
 

@@ -34,6 +34,13 @@ def test_a_replay_goes_where_the_original_went(target):
     assert (found.headers, found.unix_path) == ((), None)
 
 
+def test_a_replay_carries_no_further_query(target):
+    """A parameter that is not known could search the web or name a person, as a member of the body could."""
+    path = "/v1/chat/completions?user=ann&api-version=7;web_search=1&beta=true&beta=%0A"
+    found = target({"upstream": "http://a/v1"}, path=path)
+    assert found.url == "http://a/v1/chat/completions?api-version=7&beta=true"
+
+
 def test_a_replay_goes_to_the_fallback_that_answered(target):
     """A pair must not compare two deployments; a place that is gone falls back to the first."""
     route = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
