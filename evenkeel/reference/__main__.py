@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from evenkeel.reference.chart import CHART, chart_page
 from evenkeel.reference.metrics import metrics_page
 from evenkeel.reference.pages import RULES, alerts_page, command_line_page, data_plane_page
 from evenkeel.reference.perturbations import measured, perturbations_page
@@ -15,13 +16,14 @@ def pages(docs: Path) -> dict[Path, str]:
     """The text of every generated page by its file.
 
     Args:
-        docs: The documentation of a checkout; the rules of Prometheus are found from it.
+        docs: The documentation of a checkout; the rules of Prometheus and the chart are found from it.
     """
     folder = docs / "reference"
     return {
         folder / f"{name}.md": text
         for name, text in (
             ("alerts", alerts_page(docs.resolve().parent / RULES)),
+            ("chart", chart_page(docs.resolve().parent / CHART)),
             ("settings", settings_page()),
             ("command-line", command_line_page()),
             ("data-plane", data_plane_page()),

@@ -192,6 +192,7 @@ _FUNCTIONS = {
     "toYaml": _to_yaml,
     "trimPrefix": lambda part, text: text.removeprefix(part),
     "trimSuffix": lambda part, text: text.removesuffix(part),
+    "uniq": lambda items: list(dict.fromkeys(items)),
     "trunc": lambda length, text: text[:length],
 }
 

@@ -104,6 +104,25 @@ def test_what_is_copied_is_there_and_let_through():
     assert packages >= {*MAY_IMPORT, "pyproject.toml", "setup.py"}
 
 
+def test_the_image_says_what_it_is():
+    """OCI's annotations; source, version and revision come from the release, and no layer waits for them."""
+    found = final_stage()
+    [(at, text)] = [(number, text) for number, (name, text) in enumerate(found) if name == "LABEL"]
+    labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]*)"', text))
+    given = {"source": "$SOURCE", "version": "$VERSION", "revision": "$REVISION"}
+    assert labels.keys() == {"title", "description", "licenses", *given}
+    assert labels.items() >= given.items()
+    assert labels["licenses"] == "Apache-2.0"
+    assert not {name for name, _ in found[at:]} & {"RUN", "COPY"}
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    [build] = [
+        step["with"] for step in release["jobs"]["image"]["steps"] if "build-push" in step.get("uses", "")
+    ]
+    arguments = dict(line.split("=", 1) for line in build["build-args"].splitlines())
+    assert arguments.keys() == {name[1:] for name in given.values()}
+    assert arguments["REVISION"] == "${{ github.sha }}"
+
+
 def test_the_image_starts_the_program():
     """Without arguments it is `up` with the settings file, which the program understands."""
     entry, arguments = the("ENTRYPOINT"), the("CMD")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import http.server
 import json
 import shutil
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +19,8 @@ import yaml
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.reference.chart import chart_page
+from evenkeel.reference.chart import values_of as chart_values
 from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
@@ -37,7 +42,7 @@ BARE = LEAST | {
 }
 EXTERNAL = LEAST | {"worker": {"autoscaling": {"by": "external"}}}
 SETUPS = {"least": LEAST, "most": MOST, "bare": BARE, "external": EXTERNAL}
-CUSTOM = {"ServiceMonitor", "PrometheusRule", "ScaledObject", "TriggerAuthentication"}
+CUSTOM = {"HTTPRoute", "ServiceMonitor", "PrometheusRule", "ScaledObject", "TriggerAuthentication"}
 """Kinds that operators bring along; their schemas are not among Kubernetes' own."""
 
 
@@ -157,7 +162,7 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
     keys = {}
     for one in workloads(SETUPS[setup]):
         for variable in one["spec"]["template"]["spec"]["containers"][0]["env"]:
-            if variable["name"] != "EVENKEEL_MONITOR__ROUTES":
+            if variable["name"] not in {"EVENKEEL_MONITOR__ROUTES", "SSL_CERT_FILE", "HTTPS_PROXY"}:
                 assert set(variable) == {"name", "valueFrom"}
                 assert set(variable["valueFrom"]) == {"secretKeyRef"}
             role = one["metadata"]["labels"]["app.kubernetes.io/component"]
@@ -213,7 +218,11 @@ def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     ]
     name = service["metadata"]["name"]
     inside = [name, f"{name}.watch", f"{name}.watch.svc", f"{name}.watch.svc.cluster.local"]
-    assert settings.listen.hosts == inside + (["llm.corp.example"] if setup == "most" else [])
+    outside = [
+        "llm.corp.example",
+        "llm-2.corp.example",
+    ]  # of Ingress and HTTPRoute, and one more in the settings
+    assert settings.listen.hosts == inside + (outside if setup == "most" else [])
     assert (settings.admin.host, settings.admin.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
     assert settings.budget.tokens_per_day == 5_000_000
     assert str(settings.data_dir) == "/var/lib/evenkeel"
@@ -365,7 +374,7 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
 
 def test_the_network_lets_in_who_is_named_and_nobody_else():
     """The data port is the proxy's only, the console the monitors' only, and Redis is where it was said."""
-    everybody, proxy, console = of_kind("NetworkPolicy", MOST)
+    everybody, proxy, console, _ = of_kind("NetworkPolicy", MOST)
     assert everybody["spec"]["policyTypes"] == ["Ingress", "Egress"]
     [metrics] = everybody["spec"]["ingress"]
     assert metrics["ports"] == [{"protocol": "TCP", "port": "admin"}]
@@ -411,10 +420,11 @@ def test_the_network_lets_out_to_named_places_only(setup):
 
 def test_the_admin_port_and_the_data_port_let_in_different_people():
     """Who may ask the proxy may not read metrics or console, and the other way round."""
-    for one in of_kind("NetworkPolicy", MOST):
+    everybody, proxy, console, test = of_kind("NetworkPolicy", MOST)
+    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    for one in (everybody, proxy, console):
         ports = {port["port"] for rule in one["spec"].get("ingress") or () for port in rule["ports"]}
         assert len(ports) == 1
-    everybody, _, console = of_kind("NetworkPolicy", MOST)
     [watching] = everybody["spec"]["ingress"]
     assert watching["from"] == [
         {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
@@ -434,3 +444,167 @@ def test_the_notes_say_where_to_point_an_application():
     """With another port than 80 the base URL carries it."""
     assert "http://evenkeel-proxy.watch/v1" in render(CHART, LEAST)["NOTES.txt"]
     assert "http://keel-proxy.watch:8080/v1" in render(CHART, MOST)["NOTES.txt"]
+
+
+def test_every_value_is_explained():
+    """In the schema, from which the reference has it."""
+    found = chart_values(CHART)
+    assert len(found) > 100
+    assert [one.name for one in found if not one.meaning] == []
+    assert "| `proxy.ingress.enabled` | `false` | Makes an Ingress. |" in chart_page(CHART)
+
+
+def doors(kind, given):
+    """Hosts and backends of what leads in from outside, by name."""
+    found = {}
+    for one in of_kind(kind, given):
+        spec = one["spec"]
+        if kind == "Ingress":
+            [rule] = spec["rules"]
+            [path] = rule["http"]["paths"]
+            backend = path["backend"]["service"]
+            found[one["metadata"]["name"]] = rule["host"], backend["name"], backend["port"]["number"]
+        else:
+            [backend] = spec["rules"][0]["backendRefs"]
+            found[one["metadata"]["name"]] = spec["hostnames"][0], backend["name"], backend["port"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Ingress", "HTTPRoute"])
+def test_data_plane_and_consoles_have_doors_of_their_own(kind):
+    """Off at first; each leads to a Service that there is; a shard's name stands before the host."""
+    assert of_kind(kind, LEAST) == []
+    assert doors(kind, MOST) == {
+        "keel-proxy": ("llm.corp.example", "keel-proxy", 8080),
+        "keel-monitor-one": ("one.keel.corp.example", "keel-monitor-one", 80),
+        "keel-monitor-two": ("two.keel.corp.example", "keel-monitor-two", 80),
+    }
+    ports = {one["metadata"]["name"]: one["spec"]["ports"][0]["port"] for one in of_kind("Service", MOST)}
+    assert all(ports[name] == port for _, name, port in doors(kind, MOST).values())
+    alone = LEAST | {"monitor": {"ingress": {"enabled": True, "hosts": ["keel.example"]}}}
+    assert doors("Ingress", alone) == {"evenkeel-monitor": ("keel.example", "evenkeel-monitor", 80)}
+    assert "NOBODY REACHES THE CONSOLE" in render(CHART, alone)["NOTES.txt"]
+    assert "NOBODY REACHES THE CONSOLE" not in render(CHART, MOST)["NOTES.txt"]
+
+
+def test_a_door_has_its_certificate_class_and_timeouts():
+    """As the values say."""
+    [ingress] = [one for one in of_kind("Ingress", MOST) if one["metadata"]["name"] == "keel-proxy"]
+    assert ingress["spec"]["ingressClassName"] == "nginx"
+    assert ingress["spec"]["tls"] == [{"secretName": "llm-tls", "hosts": ["llm.corp.example"]}]
+    [route] = [one for one in of_kind("HTTPRoute", MOST) if one["metadata"]["name"] == "keel-proxy"]
+    assert route["spec"]["parentRefs"] == [{"name": "gateway", "namespace": "gateways"}]
+    assert route["spec"]["rules"][0]["timeouts"] == {"request": "0s"}
+
+
+def test_pods_are_spread_as_the_values_say():
+    """Over nodes at first; each constraint counts the pods of its own component."""
+    for given in (LEAST, MOST):
+        for one in workloads(given):
+            template = one["spec"]["template"]
+            for constraint in template["spec"].get("topologySpreadConstraints", ()):
+                labels = constraint["labelSelector"]["matchLabels"]
+                assert labels == one["spec"]["selector"]["matchLabels"]
+    spread = {
+        one["metadata"]["name"]: [
+            (each["topologyKey"], each["whenUnsatisfiable"])
+            for each in one["spec"]["template"]["spec"].get("topologySpreadConstraints", ())
+        ]
+        for one in (*workloads(LEAST), *workloads(MOST))
+    }
+    nodes = ("kubernetes.io/hostname", "ScheduleAnyway")
+    assert spread["evenkeel-proxy"] == spread["evenkeel-worker"] == spread["evenkeel-monitor"] == [nodes]
+    assert spread["keel-proxy"] == [("topology.kubernetes.io/zone", "DoNotSchedule"), nodes]
+    assert spread["keel-monitor-one"] == []
+
+
+def test_what_is_added_reaches_the_roles_it_is_for():
+    """A certificate for all, a proxy for one."""
+    for one in workloads(MOST):
+        pod = one["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        env = {variable["name"]: variable.get("value") for variable in container["env"]}
+        assert env["SSL_CERT_FILE"] == "/etc/corp/ca.pem"
+        assert ("HTTPS_PROXY" in env) == (container["name"] == "proxy")
+        assert pod["volumes"][-1] == {"name": "corp", "configMap": {"name": "corp-ca"}}
+        assert container["volumeMounts"][-1] == {"name": "corp", "mountPath": "/etc/corp", "readOnly": True}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"proxy": {"ingress": {"enabled": True}}},
+        {"proxy": {"ingress": {"hosts": ["https://llm.example"]}}},
+        {"monitor": {"httpRoute": {"enabled": True, "hostnames": ["keel.example"]}}},
+        {"worker": {"ingress": {"enabled": True}}},
+        {"extraEnv": [{"name": "A", "values": "b"}]},
+        {"extraVolumes": [{"name": "settings", "emptyDir": {}}]},
+        {"proxy": {"topologySpreadConstraints": [{"topologyKey": "zone"}]}},
+    ],
+    ids=json.dumps,
+)
+def test_the_schema_refuses_doors_to_nowhere_and_what_the_chart_has_itself(wrong):
+    """No host, no gateway, no Service, a volume of the chart's own."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values_of(CHART, wrong), SCHEMA)
+
+
+def test_the_test_pod_asks_every_service():
+    """As hardened as the others, gone afterwards, and let in for as long as it runs."""
+    [pod] = of_kind("Pod", MOST)
+    notes = pod["metadata"]["annotations"]
+    assert notes == {
+        "helm.sh/hook": "test",
+        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+    }
+    [container] = pod["spec"]["containers"]
+    [one] = [one for one in workloads(MOST) if one["metadata"]["name"] == "keel-proxy"]
+    [ours] = one["spec"]["template"]["spec"]["containers"]
+    assert {name: container[name] for name in ("image", "securityContext")} == {
+        name: ours[name] for name in ("image", "securityContext")
+    }
+    assert pod["spec"]["securityContext"] == one["spec"]["template"]["spec"]["securityContext"]
+    script, *places = container["args"]
+    assert places == [
+        "keel-proxy:8080",
+        "http://keel-monitor-one:80/healthz",
+        "http://keel-monitor-two:80/healthz",
+    ]
+    compile(script, "test", "exec")
+    *_, policy = of_kind("NetworkPolicy", MOST)
+    [rule] = policy["spec"]["ingress"]
+    assert rule["from"][0]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    # No Service and no other policy takes it for one of ours.
+    selector = one["spec"]["selector"]["matchLabels"]
+    assert (
+        not {"app.kubernetes.io/name": selector["app.kubernetes.io/name"]}.items()
+        <= pod["metadata"]["labels"].items()
+    )
+
+
+def test_the_script_of_the_test_pod_says_who_does_not_answer():
+    """It ends with 0 where all answer, and names the one that refuses."""
+    [pod] = of_kind("Pod", LEAST)
+    script = pod["spec"]["containers"][0]["args"][0].replace("monotonic() + 60", "monotonic() - 1")
+
+    class Healthy(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/healthz" else 503)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{server.server_address[1]}"
+
+        def run(*places):
+            command = [sys.executable, "-c", script, *places]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+        good, bad = run(place, f"http://{place}/healthz"), run(f"http://{place}/readyz")
+        server.shutdown()
+    assert (good.returncode, good.stdout) == (0, f"{place} answers\nhttp://{place}/healthz answers\n")
+    assert bad.returncode == 1
+    assert "503" in bad.stdout

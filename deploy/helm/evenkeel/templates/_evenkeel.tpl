@@ -43,10 +43,32 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
 {{- $given := .Values.settings.listen | default dict -}}
 {{- $name := printf "%s-proxy" (include "evenkeel.fullname" .) -}}
 {{- $inside := printf "%s.%s" $name .Release.Namespace -}}
-{{- $hosts := concat (list $name $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside)) ($given.hosts | default list) -}}
+{{- $hosts := list $name $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
+{{- if .Values.proxy.ingress.enabled -}}
+{{- $hosts = concat $hosts .Values.proxy.ingress.hosts -}}
+{{- end -}}
+{{- if .Values.proxy.httpRoute.enabled -}}
+{{- $hosts = concat $hosts .Values.proxy.httpRoute.hostnames -}}
+{{- end -}}
+{{- $hosts = concat $hosts ($given.hosts | default list) | uniq -}}
 {{- $listen := merge (dict "host" "0.0.0.0" "port" 8100 "hosts" $hosts) $given -}}
 {{- $ours := dict "admin" $admin "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
 {{- toPrettyJson (merge $ours .Values.settings) -}}
+{{- end -}}
+
+{{- /* Spread over nodes or zones: the constraints of the values, for the pods of one component. */ -}}
+{{- define "evenkeel.spread" -}}
+{{- if .role.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{- range $one := .role.topologySpreadConstraints }}
+  -
+    {{- toYaml $one | nindent 4 }}
+    labelSelector:
+      matchLabels:
+        {{- include "evenkeel.selector" $.root | nindent 8 }}
+        app.kubernetes.io/component: {{ $.component }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- /* Variables of a role: those of all, then its own. Takes (dict "root" $ "role" .Values.worker). */ -}}
@@ -57,6 +79,9 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
     secretKeyRef:
       name: {{ $from.secret }}
       key: {{ $from.key }}
+{{- end }}
+{{- with concat .root.Values.extraEnv .role.extraEnv }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -99,16 +124,23 @@ volumes:
     secret:
       secretName: {{ .root.Values.redisTlsSecret }}
 {{- end }}
+{{- with concat .root.Values.extraVolumes .role.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "evenkeel.image" -}}
+{{- if .Values.image.digest }}
+image: {{ printf "%s@%s" .Values.image.repository .Values.image.digest | quote }}
+{{- else }}
+image: {{ printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) | quote }}
+{{- end }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end -}}
 
 {{- /* What the containers of all roles share. */ -}}
 {{- define "evenkeel.container" -}}
-{{- if .root.Values.image.digest }}
-image: {{ printf "%s@%s" .root.Values.image.repository .root.Values.image.digest | quote }}
-{{- else }}
-image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) | quote }}
-{{- end }}
-imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+{{- include "evenkeel.image" .root }}
 securityContext:
   {{- toYaml .root.Values.securityContext | nindent 2 }}
 resources:
@@ -125,6 +157,9 @@ volumeMounts:
   - name: redis-tls
     mountPath: /etc/evenkeel-redis
     readOnly: true
+{{- end }}
+{{- with concat .root.Values.extraVolumeMounts .role.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
