@@ -62,7 +62,7 @@ _PAGES = (
     "/",
     "/routes/case-summaries",
     "/trials",
-    "/alerts",
+    "/incidents",
     "/judge",
     "/calibration",
     "/pipeline",

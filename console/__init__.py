@@ -5,10 +5,11 @@ and one template prints it: the nouns of the stores and the monitor themselves, 
 `rendering`. `downloads` gives tables as files, `api` gives the same as JSON, `probes` has the health and
 metrics endpoints, `app` is the Litestar application.
 
-One module a page: `overview` (made of `status`, `heatmap`, `trends`), `routes` (its `cells`), `alerts`,
-`changes`, `references`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`,
-`judge`, `calibration`, `pipeline` with `spend`, `settings_view`, `actions`. `chart` lays out their pictures,
-`links` has their addresses.
+Pages stand in five places. Now: `now` (made of `status` and `heatmap`) and `incidents`. Routes: `routes` with
+its `cells` and `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`. Releases: `changes`,
+`references`, `goldens`, `baselines`. System: `judge`, `calibration`, `pipeline`, `spend`, `settings_view`,
+`actions`. `situation` is what they agree on: the incidents, and which cells belong to one. `chart` lays out
+their pictures, `links` has their addresses, `alerts` is for programs.
 
 Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may,
 and `actions` shows the audit log.

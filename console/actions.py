@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import AnyRequest, Renderer
-    from evenkeel.console.sources import ConsoleSources
     from evenkeel.stores.audit_log import Action, ActionLog, What
 
 SHOWN: Final = 200
@@ -60,15 +59,12 @@ def actions_table(actions: ActionLog) -> Table:
     return Table.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
-def action_handlers(
-    sources: ConsoleSources, actions: ActionLog, renderer: Renderer
-) -> list[HTTPRouteHandler]:
+def action_handlers(actions: ActionLog, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/actions` with its live part, and `/api/actions`."""
 
     def page(request: AnyRequest) -> Page:
         return Page(
             "Audit log · evenkeel",
-            alert=any(report.alert for report in sources.reports()),
             visitor=visitor_of(request),
             actions=actions.latest(SHOWN),
             shown=SHOWN,

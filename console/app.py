@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Litestar, Request, Response, get
@@ -11,7 +12,7 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 
 from evenkeel.console.access import allowed, csrf_config
 from evenkeel.console.actions import action_handlers, actions_table
-from evenkeel.console.alerts import alert_evidence_handlers, alert_handlers, alerts_of, alerts_table
+from evenkeel.console.alerts import alert_evidence_handlers, alerts_table
 from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers, calibration_table
@@ -22,14 +23,15 @@ from evenkeel.console.goldens import golden_api_handlers, golden_handlers, golde
 from evenkeel.console.incidents import incident_handlers
 from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
 from evenkeel.console.labels import feedback_handlers
-from evenkeel.console.overview import overview_handlers
+from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
 from evenkeel.console.references import reference_handlers, references_table
-from evenkeel.console.rendering import Assets, PathText, Renderer
+from evenkeel.console.rendering import Assets, PathText, Place, Renderer, see_other
 from evenkeel.console.routes import route_handlers, trends_table
 from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
-from evenkeel.console.spend import spend_table, split_table
+from evenkeel.console.situation import Situation
+from evenkeel.console.spend import spend_handlers, spend_table, split_table
 from evenkeel.console.trial import trial_handlers
 from evenkeel.console.trials import trial_explorer_handlers, trials_table, verdicts_table
 from evenkeel.monitor.labels import human_agreement
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def tables(
-    sources: ConsoleSources, plots: Callable[[], Sequence[Plot]]
+    sources: ConsoleSources, situation: Situation, plots: Callable[[], Sequence[Plot]]
 ) -> dict[str, Callable[[Mapping[str, str]], Table]]:
     """What there is to download from these sources; each takes the query's parameters that are set."""
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
@@ -57,7 +59,7 @@ def tables(
             sources.log.latest(MAX_VERDICTS, route=asked.get("route"), perturbation=asked.get("perturbation"))
         ),
         "trials": lambda asked: trials_table(sources, asked),
-        "alerts": lambda _: alerts_table(alerts_of(sources)),
+        "alerts": lambda _: alerts_table(situation.board.all()),
         "judge": lambda _: judge_table(sources.reports()),
         "judge-plots": lambda _: plots_table(plots()),
         "calibration": lambda _: calibration_table(sources.calibration),
@@ -103,6 +105,7 @@ _NO_PAGE = "There is no page at this address. Its subject may no longer be store
 _OLD_FORM = "The form was not sent from a page of this console, or the page was open for too long."
 
 
+_FAULT: Final = 500
 _log = logging.getLogger("evenkeel.console")
 
 
@@ -115,53 +118,48 @@ def create_app(sources: ConsoleSources) -> Litestar:
     authentication in front.
     """
     assets = Assets()
+    situation = Situation(sources.monitor_store, sources.reports)
+    measured, sources = sources, replace(sources, reports=situation.cells)
     goldens = sources.goldens
     labels = sources.labels
     actions = sources.actions
     reports = sources.change_reports
     references = sources.references
     settings, documents = sources.settings, sources.documents
-    pages = {
-        "/": "Overview",
-        "/trials": "Trials",
-        "/incidents": "Incidents" if sources.writer else "",
-        "/alerts": "" if sources.writer else "Alerts",
-        "/changes": "Changes" if reports else "",
-        "/goldens": "Goldens" if goldens else "",
-        "/judge": "Judge",
-        "/calibration": "Calibration",
-        "/pipeline": "Pipeline",
-        "/settings": "Settings" if settings else "",
-        "/actions": "Audit log" if actions else "",
-    }
     renderer = Renderer(
-        assets, sources.clock, pages, documents=documents is not None, signs_in=sources.signs_in
+        assets,
+        sources.clock,
+        _places(sources),
+        open_incidents=situation.count,
+        documents=documents is not None,
+        signs_in=sources.signs_in,
     )
     plots = PlotReader(sources)
     return Litestar(
         route_handlers=[
-            *overview_handlers(sources, renderer),
-            *route_handlers(sources, renderer),
-            *alert_handlers(sources, renderer),
+            *now_handlers(sources, situation, renderer),
+            *incident_handlers(sources, situation, renderer),
+            *route_handlers(sources, situation, renderer),
             *baseline_handlers(sources, renderer),
             *trial_explorer_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
-            *api_handlers(sources),
+            *api_handlers(measured),
             *alert_evidence_handlers(sources),
-            *(incident_handlers(sources, sources.writer, renderer) if sources.writer else ()),
             *(change_handlers(sources, reports, renderer) if reports else ()),
             *(reference_handlers(sources, references, renderer) if references else ()),
             *judge_handlers(sources, renderer, plots),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
-            *(settings_handlers(sources, settings, renderer) if settings else ()),
-            *(action_handlers(sources, actions, renderer) if actions else ()),
+            *spend_handlers(sources, renderer),
+            *(settings_handlers(settings, renderer) if settings else ()),
+            *(action_handlers(actions, renderer) if actions else ()),
             *(document_handlers(documents, renderer) if documents else ()),
-            *download_handlers(tables(sources, plots)),
+            *download_handlers(tables(measured, situation, plots)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),
+            _alerts_moved,
             _static_handler(assets),
         ],
         guards=[allowed],
@@ -173,6 +171,44 @@ def create_app(sources: ConsoleSources) -> Litestar:
         logging_config=None,  # the process that serves the console has set logging up
         debug=False,
     )
+
+
+def _places(sources: ConsoleSources) -> tuple[Place, ...]:
+    """The navigation: five places, each with the pages that there are sources for."""
+    found = (
+        Place("Now", {"/": "Now", "/incidents": "Incidents"}),
+        Place("Routes", {"/routes": "Routes"}),
+        Place("Trials", {"/trials": "Trials"}),
+        Place(
+            "Releases",
+            {
+                "/changes": "Changes" if sources.change_reports else "",
+                "/references": "Reference prompts" if sources.references else "",
+                "/goldens": "Goldens" if sources.goldens else "",
+                "/baselines": "Baselines",
+            },
+        ),
+        Place(
+            "System",
+            {
+                "/judge": "Judge",
+                "/calibration": "Calibration",
+                "/pipeline": "Pipeline",
+                "/spend": "Cost",
+                "/settings": "Settings" if sources.settings else "",
+                "/actions": "Audit log" if sources.actions else "",
+            },
+        ),
+    )
+    return tuple(
+        place._replace(pages={at: name for at, name in place.pages.items() if name}) for place in found
+    )
+
+
+@get("/alerts", sync_to_thread=False, needs="viewer")
+def _alerts_moved() -> Response[bytes]:
+    """Alerts are parts of incidents."""
+    return see_other("/incidents")
 
 
 def _static_handler(assets: Assets) -> HTTPRouteHandler:
@@ -220,9 +256,13 @@ def _error_handler(renderer: Renderer) -> Any:
             )
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
-        sent = request.method == "POST"
-        return renderer.response(
-            "message.html", status_code, title=f"Error {status_code}", text=text, sent=sent
-        )
+        said: dict[str, Any] = {
+            "title": f"Error {status_code}",
+            "text": text,
+            "sent": request.method == "POST",
+        }
+        if status_code >= _FAULT:
+            said["open_incidents"] = 0  # reading their number may be what failed
+        return renderer.response("message.html", status_code, **said)
 
     return handle

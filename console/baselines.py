@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 OFFERED_S: Final = 900.0
 """So long what was shown can be approved."""
-LISTED: Final = 10
-"""Approvals of a list, the newest."""
+_LISTED: Final = 10
+"""Approvals of a route that are listed, the newest."""
+_ALL_LISTED: Final = 60
 _SKIPPED_SHOWN: Final = 5
 
 
@@ -93,7 +94,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
         # What a form sends to have just this approved; "" if there is nothing to.
         offer=offers.make(route, ready, round(sources.clock(), 3)) if ready and done is None else "",
         approved=done,
-        past=past[:LISTED],
+        past=past[:_LISTED],
     )
 
 
@@ -110,6 +111,12 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
         perturbation: QueryText = None,
         approved: QueryText = None,
     ) -> Response[bytes]:
+        if not route:
+            return renderer.response(
+                "approved.html",
+                approved=sources.log.approvals()[: -_ALL_LISTED - 1 : -1],
+                routes=sorted({one.key.route for one in sources.reports()}),
+            )
         asked = {"route": route, "model": model or None, "perturbation": perturbation or None}
         page = baselines_page(sources, {**asked, "approved": approved}, offers)
         if page is None:

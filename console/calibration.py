@@ -57,7 +57,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
     found = force.calibration if force else None
     return Page(
         "Calibration · evenkeel",
-        alert=any(report.alert for report in sources.reports()),
         force=force,
         thresholds=sources.thresholds,
         limits=_limits(sources),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.chart import bar
 from evenkeel.console.downloads import Table, estimate_columns
-from evenkeel.console.heatmap import retired_models
+from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import WINDOWS
 from evenkeel.core.geometry import Interval, Range

@@ -54,7 +54,7 @@ class Mark(NamedTuple):
     at: float
     label: str
     kind: str
-    """CSS class: "raised" or "resolved"."""
+    """CSS class: "change", "raised" or "resolved"."""
 
 
 @dataclass(frozen=True, slots=True)

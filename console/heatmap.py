@@ -1,16 +1,17 @@
-"""Heatmaps: routes × models against perturbations, and pairs of languages, coloured by robustness."""
+"""Heatmaps: routes × models against perturbations, and pairs of languages, in points above noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2s
-from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
+from evenkeel.console.situation import retired_models
 from evenkeel.console.wording import doubts
 from evenkeel.core import figures, rewordings
-from evenkeel.core.geometry import band
+from evenkeel.core.geometry import BAND_FLOORS, Band, band
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
 
@@ -26,18 +27,28 @@ PAIRS_IN_COLUMNS = 4
 TOOLTIPS = 80
 """Cells that have them, row by row from the top; the page of a route has all of its own."""
 
-RETIRED_AFTER_S = 60.0
-"""A model this far behind the newest verdict of its route is shown as no longer answering."""
+_EDGES: Final = tuple(100 - floor for floor in BAND_FLOORS)
+BANDS: Final = tuple(
+    Band(index, label)
+    for index, label in enumerate(
+        (
+            f"≤ {_EDGES[0]:.0f}",
+            *(f"{low:.0f}–{high:.0f}" for low, high in pairwise(_EDGES)),
+            f"> {_EDGES[-1]:.0f}",
+        )
+    )
+)
+"""The colours of points above noise, the calmest first: those of robustness, counted from the other end."""
 
 
 class Column(NamedTuple):
-    """One perturbation, or a category of which it shows the lowest."""
+    """One perturbation, or a category of which it shows the furthest above noise."""
 
     perturbation: str
     label: str
     first_of_group: bool
-    lowest_of: tuple[str, ...] = ()
-    """The perturbations of which the column shows the lowest, () for a column of its own."""
+    furthest_of: tuple[str, ...] = ()
+    """The perturbations of which the column shows one, () for a column of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +59,37 @@ class HeatCell:
     label: str
     href: str
     pairs: tuple[CellReport, ...] = ()
-    """Pairs of languages of which it is the lowest, () in a column of its own."""
+    """Pairs of languages of which it is furthest above noise, () in a column of its own."""
 
     @property
     def id(self) -> str:
         """Stable across refreshes, so that keyboard focus survives them."""
-        return f"{cell_id(self.report)}{'-lowest' if self.pairs else ''}"
+        return f"{cell_id(self.report)}{'-furthest' if self.pairs else ''}"
 
     @property
     def alert(self) -> bool:
-        """Whether it alerts, or any of its pairs."""
+        """Whether it belongs to an open incident, or any of its pairs."""
         return any(one.alert for one in self.pairs or (self.report,))
 
     @property
-    def band(self) -> int | None:
-        """Its colour; None while there are too few trials for a number."""
-        return band(self.robustness.value) if self.robustness else None
+    def control(self) -> bool:
+        """Whether it shows the noise itself."""
+        return self.report.key.perturbation == BASELINE
 
     @property
-    def robustness(self) -> Estimate | None:
-        """Since the last change, as far as there are trials."""
-        return self.report.current.robustness
+    def band(self) -> int | None:
+        """Its colour; None of the noise itself, and while there are too few trials for a number."""
+        return None if self.control or self.measure is None else band(1 - max(0.0, self.measure.value))
+
+    @property
+    def measure(self) -> Estimate | None:
+        """Points above noise, or the noise floor, since the last change as far as there are trials."""
+        current = self.report.current
+        return current.content_delta if self.control else current.excess
 
     def detail(self, minimum: int) -> list[str]:
         """What the tooltip says, a line each; the first is what a screen reader says first."""
-        head = [f"lowest of {len(self.pairs)} pairs of languages"] if self.pairs else []
+        head = [f"furthest above noise of {len(self.pairs)} pairs of languages"] if self.pairs else []
         return head + _detail(self.report, minimum)
 
 
@@ -82,9 +99,6 @@ class HeatRow:
 
     route: str
     model: str
-    retired: bool
-    last_at: float
-    """Unix time at which its newest trial was scored, 0 if none was."""
     cells: tuple[HeatCell | None, ...]
     brief: bool = False
     """Whether its cells go without tooltips: those of many rows would be most of the page's bytes."""
@@ -98,26 +112,35 @@ class Heatmap:
     """Neighbouring columns of one category, and how many there are."""
     columns: tuple[Column, ...]
     rows: tuple[HeatRow, ...]
+    """Models that answer; those with an open incident first."""
+    retired: tuple[tuple[str, str, float], ...]
+    """Route, model and time of the last trial of those that no longer do, the latest first."""
     without_judge: bool
-    """Whether any rating came from heuristics."""
+    """Whether any of these ratings came from heuristics."""
 
 
 def heatmap(reports: Sequence[CellReport]) -> Heatmap:
-    """Arrange the reports, in any order: alerting routes and live models first, retired models last."""
-    columns = _columns(sorted({report.key.perturbation for report in reports}, key=rewordings.position))
+    """Arrange the reports, in any order: routes with an incident first; retired models are only named."""
+    gone = retired_models(reports)
+    live = [report for report in reports if report.key.parts[:2] not in gone]
+    columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
     groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
     rows: list[HeatRow] = []
-    alerting = {report.key.route for report in reports if report.alert}
-    for route in sorted(
-        {report.key.route for report in reports}, key=lambda name: (name not in alerting, name)
-    ):
-        rows += _rows_of_route([report for report in reports if report.key.route == route], columns)
+    alerting = {report.key.route for report in live if report.alert}
+    for route in sorted({report.key.route for report in live}, key=lambda name: (name not in alerting, name)):
+        rows += _rows_of_route([report for report in live if report.key.route == route], columns)
     shown = accumulate(sum(cell is not None for cell in row.cells) for row in rows)
+    last: dict[tuple[str, str], float] = {}
+    for report in reports:
+        place = (report.key.route, report.key.model)
+        if place in gone:
+            last[place] = max(last.get(place, 0.0), report.last_scored_at or 0.0)
     return Heatmap(
         groups=tuple((name, len(list(members))) for name, members in groups),
         columns=columns,
         rows=tuple(replace(row, brief=so_far > TOOLTIPS) for row, so_far in zip(rows, shown, strict=True)),
-        without_judge=any(report.scorer == "metrics" for report in reports),
+        retired=tuple((*place, at) for place, at in sorted(last.items(), key=lambda one: -one[1])),
+        without_judge=any(report.scorer == "metrics" for report in live),
     )
 
 
@@ -127,25 +150,13 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
         kinds = list(members)
         if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
             # The bare category: as a filter of verdicts it would find nothing, so the cell leads elsewhere.
-            found.append(Column(category, "lowest pair", bool(found), tuple(kinds)))
+            found.append(Column(category, "furthest pair", bool(found), tuple(kinds)))
             continue
         found += [
             Column(kind, rewordings.column_label(kind), bool(found) and not place)
             for place, kind in enumerate(kinds)
         ]
     return tuple(found)
-
-
-def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
-    """(route, model) of the models whose newest trial is well behind their route's newest."""
-    newest: dict[str, float] = {}
-    seen: dict[tuple[str, str], float] = {}
-    for report in reports:
-        at = report.last_scored_at or 0.0
-        route, row = report.key.route, (report.key.route, report.key.model)
-        newest[route] = max(newest.get(route, 0.0), at)
-        seen[row] = max(seen.get(row, 0.0), at)
-    return {row for row, at in seen.items() if at < newest[row[0]] - RETIRED_AFTER_S}
 
 
 def cell_id(report: CellReport) -> str:
@@ -171,46 +182,41 @@ def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list
 
 def _rows_of_route(reports: Sequence[CellReport], columns: tuple[Column, ...]) -> list[HeatRow]:
     rows = []
-    for model, last_at, retired, own in by_model(reports):
+    for model, _, _, own in by_model(reports):
         cells = {report.key.perturbation: report for report in own}
-        shown = tuple(_in_column(cells, column) for column in columns)
-        rows.append(HeatRow(own[0].key.route, model, retired, last_at, shown))
+        rows.append(HeatRow(own[0].key.route, model, tuple(_in_column(cells, column) for column in columns)))
     # Sorting keeps the order of those that are alike.
-    return sorted(
-        rows,
-        key=lambda row: (row.retired, not any(cell and cell.alert for cell in row.cells) and not row.retired),
-    )
+    return sorted(rows, key=lambda row: not any(cell and cell.alert for cell in row.cells))
 
 
 def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | None:
-    if not column.lowest_of:
+    if not column.furthest_of:
         found = cells.get(column.perturbation)
         if found is None:
             return None
-        where = links.verdicts_link(route=found.key.route, perturbation=found.key.perturbation)
-        return HeatCell(found, column.label, where)
-    pairs = tuple(cells[name] for name in column.lowest_of if name in cells)
+        return HeatCell(found, column.label, links.cell_link(found.key))
+    pairs = tuple(cells[name] for name in column.furthest_of if name in cells)
     if not pairs:
         return None
-    lowest = min(pairs, key=_rank)
-    return HeatCell(lowest, column.label, f"{links.route_link(lowest.key.route)}#languages", pairs)
+    furthest = min(pairs, key=_rank)
+    return HeatCell(furthest, column.label, f"{links.route_link(furthest.key.route)}#languages", pairs)
 
 
 def _rank(report: CellReport) -> tuple[bool, float, str]:
-    """Alerts before others, and the lowest robustness first; what is still collecting comes last."""
-    robustness = report.current.robustness
-    return not report.alert, robustness.value if robustness else 2.0, report.key.perturbation
+    """Those of an incident first, then the furthest above noise; what has no figure comes last."""
+    excess = report.current.excess
+    return not report.alert, -excess.value if excess else 2.0, report.key.perturbation
 
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
     key = report.key
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
     if report.alert:
-        lines.append("ALERT: answers change more than allowed")
+        lines.append("part of an open incident")
     if report.is_blind:
         lines.append("BLIND: the same prompt changes its answer as often")
-    lines += _score(report, minimum)
     current = report.current
+    lines += _headline(report, minimum)
     if current.content_delta:
         lines.append(f"content changed in {figures.estimate_text(current.content_delta)}")
     if doubts(report):
@@ -218,11 +224,6 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     if report.quality_delta:
         quality = report.quality_delta
         lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} changed answers")
-    if current.excess:
-        lines.append(
-            f"{figures.points_text(current.excess, 0)} points above noise, "
-            f"allowed {figures.number(report.threshold * 100)}"
-        )
     if key.perturbation != BASELINE and report.alarm_log10 > 0:
         lines.append(
             f"evidence 10^{figures.number(report.evidence_log10, 1)}, "
@@ -235,17 +236,21 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     return lines
 
 
-def _score(report: CellReport, minimum: int) -> list[str]:
-    score = report.current.robustness
-    if score is None:
+def _headline(report: CellReport, minimum: int) -> list[str]:
+    """Points above noise and the noise floor, or how far it is from having them."""
+    current = report.current
+    if current.content_delta is None:
         return [f"collecting: {report.effective} of {minimum} trials"]
+    if report.key.perturbation == BASELINE:
+        return ["noise floor: the same prompt sent again"]
+    if current.excess is None:
+        return []
     said = (
-        f"robustness {figures.number(score.value * 100, 1)} of 100 "
-        f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], {report.trials} trials"
+        f"{figures.points_text(current.excess, 0)} points above noise in {current.excess.n:,} trials, "
+        f"limit {figures.number(report.threshold * 100)}"
     )
-    if report.robustness is None or report.robustness == score:
-        return [said]
-    return [said, f"over all trials {figures.number(report.robustness.value * 100, 1)}"]
+    floor = report.noise_floor
+    return [said, f"noise floor {figures.estimate_text(floor)}"] if floor else [said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +271,7 @@ class LanguageMatrix:
 def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ...]:
     """One matrix for each route and model with more pairs than fit into columns.
 
-    Those with an alert come first, then by route and model; models that no longer answer come last.
+    Those of an open incident come first, then by route and model; models that no longer answer come last.
     """
     retired = retired_models(reports)
     groups: dict[tuple[str, str], dict[tuple[str, str], CellReport]] = {}
@@ -296,8 +301,7 @@ def _matrix(
         report = pairs.get((source, target))
         if report is None:
             return None
-        trials = links.trials_link(route=route, model=model, perturbation=report.key.perturbation)
-        return HeatCell(report, f"{source} → {target}", trials)
+        return HeatCell(report, f"{source} → {target}", links.cell_link(report.key))
 
     return LanguageMatrix(
         id=element,

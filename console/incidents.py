@@ -1,4 +1,4 @@
-"""The pages about incidents: the list, and one of them with its worst trials; decisions; the same as JSON."""
+"""The pages about incidents: the list, and one of them with all that decides what to do; the same as JSON."""
 
 from __future__ import annotations
 
@@ -18,46 +18,134 @@ from evenkeel.console.access import (
     visitor_of,
 )
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.rendering import AnyRequest, Form, PathText, QueryText, see_other
+from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
+from evenkeel.console.status import stuck
+from evenkeel.console.trends import incident_trend
 from evenkeel.console.trial import TrialView, exhibit_in_full
+from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
-from evenkeel.monitor.incidents import IncidentBoard, worst_trials
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from litestar.types import ControllerRouterHandler
 
     from evenkeel.console.rendering import Renderer
+    from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.comparison import Sides
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.incidents import Incident
-    from evenkeel.monitor.notify import Writer
+    from evenkeel.monitor.incidents import Incident, Part
+    from evenkeel.monitor.notify import Contact, Writer
 
 _SHOWN: Final = 60
 DECISIONS: Final = {
-    "acknowledged": "Acknowledge: I am on it",
-    "rolled_back": "Rolled back",
-    "accepted": "Accept the answers as the new baseline",
-    "false_alarm": "False alarm",
+    "acknowledged": "Acknowledge",
+    "rolled_back": "Resolve: rolled back",
+    "accepted": "Resolve: accepted as the new baseline",
+    "false_alarm": "Resolve: false alarm",
 }
 """On buttons."""
+_MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
 class IncidentLine(NamedTuple):
-    """An incident and the sentence that says what happened."""
+    """An incident and what is said of it."""
 
     incident: Incident
     said: str
+    """What happened, or that it is over."""
+    facts: tuple[str, ...]
+    step: str
+    """What to do next; "" once it is over."""
+    contact: Contact
 
-    @classmethod
-    def of(cls, incident: Incident) -> IncidentLine:
-        """What happened, or that it is over."""
-        said = over_line(incident) if incident.state == "resolved" else headline(incident)
-        return cls(incident, said)
+
+def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
+    """What is said of each."""
+    return [_line(incident, writer) for incident in incidents]
+
+
+def _line(incident: Incident, writer: Writer) -> IncidentLine:
+    over = incident.state == "resolved"
+    notice = writer.notice(incident, "resolved" if over else "opened", 1)
+    step = "" if over else next_step(incident, notice.contact)
+    return IncidentLine(incident, notice.headline, notice.facts, step, notice.contact)
+
+
+def next_step(incident: Incident, contact: Contact) -> str:
+    """What to do if the answers turn out to be worse, as one sentence or a command."""
+    if contact.rollback:
+        return f"Roll back: {contact.rollback}"
+    model = next((mark for mark in incident.stated if mark.kind in _MODELS and mark.before), None)
+    if model is not None:
+        return f"If the answers are worse, go back to {model.before}."
+    if incident.stated:
+        named = figures.listing(sorted({kinds.NAMES[mark.kind] for mark in incident.stated}))
+        return f"If the answers are worse, undo the change: {named}."
+    if incident.effect == "suspected":
+        return "Confirm or deny it: reference prompts do so in a few calls (references.calls_per_day)."
+    return (
+        "Nothing on your side changed before it. If the answers are worse, pin the model's version or "
+        "ask the provider."
+    )
+
+
+class Check(NamedTuple):
+    """A question about the measurement, and its answer."""
+
+    name: str
+    said: str
+    good: bool = True
+
+
+def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[Check]:
+    """Whether the measurement can be trusted: what a person would otherwise look up in metrics."""
+    worst = _worst(incident)
+    of_route = [one for one in cells if one.key.route in incident.routes]
+    cell = next((one for one in of_route if one.key.model == incident.model and one.noise_floor), None)
+    found = []
+    if worst is not None and worst.raised.run_trials:
+        found.append(Check("Trials", f"{worst.raised.run_trials:,} since it began to show"))
+    if cell is not None and cell.noise_floor is not None:
+        floor = figures.estimate_of(cell.noise_floor)
+        found.append(
+            Check("Noise floor", f"{floor}: the same prompt, sent again, gets another answer so often")
+        )
+    if worst is not None and worst.raised.clients:
+        several = len(worst.raised.clients) > 1
+        said = f"{len(worst.raised.clients)} affected. " if several else ""
+        found.append(Check("Clients", f"{said}{figures.clients(worst.raised.clients)}", several))
+    found.append(_judge_check(sources, cell))
+    behind = stuck(sources.pipeline())
+    found.append(Check("Scoring", behind or "up to date", not behind))
+    return found
+
+
+def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
+    if sources.judge is None:
+        return Check("Judge", "none is set: heuristics decide")
+    problem = sources.ready().get("judge", "")
+    if problem:
+        return Check("Judge", f"{sources.judge.model} does not answer: {problem}", good=False)
+    again = (
+        f"; another rating in {figures.estimate_of(cell.judge_noise)} trials judged twice"
+        if cell and cell.judge_noise
+        else ""
+    )
+    return Check("Judge", f"{sources.judge.model} answers{again}")
+
+
+def _worst(incident: Incident) -> Part | None:
+    """The alert of a cell that is furthest from what is allowed."""
+    cells = [part for part in incident.up or incident.parts.values() if part.raised.perturbation]
+    return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
 
 
 def _decide(
@@ -100,11 +188,58 @@ def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | No
     return next((one for one in reports if incident.change and one.is_called(incident.change)), None)
 
 
+def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
+    """Points above noise under the worst rewording before the change and since; None if not both known."""
+    worst = _worst(incident)
+    if change is None or change.comparison is None or worst is None:
+        return None
+    found = next(
+        (one for one in change.comparison.cells if one.perturbation == worst.raised.perturbation), None
+    )
+    return found.excess if found and found.excess.before and found.excess.after else None
+
+
+def incident_page(
+    sources: ConsoleSources, situation: Situation, incident: Incident, request: AnyRequest
+) -> Page:
+    """Everything about one incident."""
+    over = incident.state == "resolved"
+    cells = situation.cells()
+    line = _line(incident, sources.writer)
+    change = _change_of(sources, incident)
+    worst = _worst(incident)
+    decisions = {
+        name: said for name, said in DECISIONS.items() if name != "acknowledged" or incident.state == "open"
+    }
+    return Page(
+        f"{figures.listing(incident.routes)} · Incident · evenkeel",
+        announcement=line.said,
+        line=line,
+        incident=incident,
+        opened=headline(incident),
+        worst=worst,
+        sides=_sides(change, incident),
+        trend=incident_trend(incident, worst, cells, sources.monitor_store, sources.clock()),
+        checks=checks(sources, incident, cells),
+        change=change,
+        trials=[_shown(sources, verdict) for verdict in worst_trials(sources.log, incident)],
+        decisions={} if over else decisions,
+        noted="decided" in request.query_params,
+        token=form_token(request),
+        visitor=visitor_of(request),
+    )
+
+
+def _shown(sources: ConsoleSources, verdict: Verdict) -> TrialView:
+    evidence = readable_evidence(sources.log, verdict.id)
+    return TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
+
+
 def incident_handlers(
-    sources: ConsoleSources, writer: Writer, renderer: Renderer
+    sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
     """GET `/incidents`, GET and POST `/incidents/{id}`, and the same under `/api`."""
-    board = IncidentBoard(sources.monitor_store)
+    board, writer = situation.board, sources.writer
 
     def known(incident: str) -> Incident:
         found = board.find(incident)
@@ -112,38 +247,25 @@ def incident_handlers(
             raise NotFoundException(detail="There is no incident of this id, or it is no longer kept.")
         return found
 
-    def shown(verdict: Verdict) -> TrialView:
-        evidence = readable_evidence(sources.log, verdict.id)
-        return TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
-
-    @get("/", sync_to_thread=True, needs="viewer")
-    def page() -> Response[bytes]:
-        lines = [IncidentLine.of(incident) for incident in board.all()]
-        return renderer.response(
-            "incidents.html",
-            going=[one for one in lines if one.incident.state != "resolved"],
-            past=[one for one in lines if one.incident.state == "resolved"],
-            shown=_SHOWN,
+    def listing(_: AnyRequest) -> Page:
+        going = situation.going()
+        calmer = [one for one in board.all() if one.state != "resolved" and one not in going]
+        past = [one for one in board.all() if one.state == "resolved"]
+        return Page(
+            "Incidents · evenkeel",
+            announcement=" ".join(headline(one) for one in going),
+            going=incident_lines(going, writer),
+            calmer=incident_lines(calmer, writer),
+            past=incident_lines(past[:_SHOWN], writer),
+            more=len(past[_SHOWN:]),
+            false_alarms=sum(one.ending == "false_alarm" for one in past),
+            count=len(past),
         )
 
-    @get("/{incident:str}", sync_to_thread=True, needs="viewer")
-    def one(request: AnyRequest, incident: PathText, decided: QueryText = None) -> Response[bytes]:
-        found = known(incident)
-        over = found.state == "resolved"
-        return renderer.response(
-            "incident.html",
-            incident=found,
-            notice=writer.notice(found, "resolved" if over else "opened", 1),
-            opened=headline(found),
-            change=_change_of(sources, found),
-            trials=[shown(verdict) for verdict in worst_trials(sources.log, found)],
-            decisions={} if over else DECISIONS,
-            noted=decided is not None,
-            token=form_token(request),
-            visitor=visitor_of(request),
-        )
+    def view(request: AnyRequest) -> Page:
+        return incident_page(sources, situation, known(request.path_params["incident"]), request)
 
-    @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only], needs="approver")
+    @post("/incidents/{incident:str}", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def decided(request: AnyRequest, incident: PathText, data: Form) -> Response[bytes]:
         asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         decision = _decide(sources, request, known(incident), asked)
@@ -158,18 +280,20 @@ def incident_handlers(
             for incident in board.all()
             if state in {None, "", incident.state} and (not route or route in incident.routes)
         ]
-        return json_response(
-            {"incidents": [{**one.to_json(), "headline": IncidentLine.of(one).said} for one in found]}
-        )
+        return json_response({"incidents": [{**one.to_json(), "headline": said_of(one)} for one in found]})
 
     @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
         """One incident with its facts, and the ids of its worst trials."""
         found = known(incident)
-        over = found.state == "resolved"
-        notice = writer.notice(found, "resolved" if over else "opened", 1)
+        line = _line(found, writer)
         worst = [verdict.id for verdict in worst_trials(sources.log, found)]
-        said = {"headline": notice.headline, "facts": list(notice.facts), "worst_trials": worst}
+        said = {
+            "headline": line.said,
+            "facts": list(line.facts),
+            "next_step": line.step,
+            "worst_trials": worst,
+        }
         return json_response({"incident": {**found.to_json(), **said}})
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
@@ -178,7 +302,17 @@ def incident_handlers(
         decision = _decide(sources, request, known(incident), json_object(body))
         return json_response({"incident": decision.incident, "decided": decision.decided, "by": decision.by})
 
+    pages = [
+        *live_handlers("/incidents", "_incidents.html", listing, renderer),
+        *live_handlers("/incidents/{incident:str}", "_incident.html", view, renderer),
+        decided,
+    ]
     return [
-        Router("/incidents", route_handlers=[page, one, decided]),
+        Router("/", route_handlers=pages),
         Router("/api/incidents", route_handlers=[listed, given, decided_by_api]),
     ]
+
+
+def said_of(incident: Incident) -> str:
+    """What happened, or that it is over, in one sentence."""
+    return over_line(incident) if incident.state == "resolved" else headline(incident)

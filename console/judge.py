@@ -154,7 +154,6 @@ def judge_page(
     spending = sources.spending() if sources.spending else None
     return Page(
         "Judge · evenkeel",
-        alert=any(report.alert for report in reports),
         setup=sources.judge,
         problem=sources.ready().get("judge", ""),
         reports=rows,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+if TYPE_CHECKING:
+    from evenkeel.core.cells import CellKey
 
-def overview_query(**parts: str | None) -> str:
+
+def query(**parts: str | None) -> str:
     """The parts that are set, as a query string.
 
     Half a surrogate pair, which no URL can hold, becomes "?".
@@ -13,10 +17,9 @@ def overview_query(**parts: str | None) -> str:
     return urlencode({name: value for name, value in parts.items() if value}, errors="replace")
 
 
-def verdicts_link(**parts: str | None) -> str:
-    """The overview's list of verdicts, narrowed to `route`, `perturbation`, `rating`."""
-    query = overview_query(**parts)
-    return f"/?{query}#verdicts" if query else "/#verdicts"
+def cell_link(key: CellKey, outcome: str = "") -> str:
+    """The trials of a cell, all or with one outcome."""
+    return trials_link(route=key.route, model=key.model, perturbation=key.perturbation, outcome=outcome)
 
 
 def verdict_link(verdict_id: str) -> str:
@@ -31,8 +34,8 @@ def path_part(text: str) -> str:
 
 def goldens_link(**parts: str | None) -> str:
     """The list of goldens, narrowed to `route`, `task`, `show`."""
-    query = overview_query(**parts)
-    return f"/goldens?{query}" if query else "/goldens"
+    narrowed = query(**parts)
+    return f"/goldens?{narrowed}" if narrowed else "/goldens"
 
 
 def golden_link(golden_id: str) -> str:
@@ -67,7 +70,7 @@ def dead_letter_link(exchange_id: str) -> str:
 
 def baselines_link(route: str, **parts: str | None) -> str:
     """Where baselines of a route are approved, narrowed to `model`, `perturbation`, or to one `approved`."""
-    return f"/baselines?{overview_query(route=route, **parts)}"
+    return f"/baselines?{query(route=route, **parts)}"
 
 
 def runbook_link(name: str) -> str:
@@ -77,5 +80,5 @@ def runbook_link(name: str) -> str:
 
 def trials_link(**parts: str | None) -> str:
     """The trial explorer, narrowed by the parts of its filter."""
-    query = overview_query(**parts)
-    return f"/trials?{query}" if query else "/trials"
+    narrowed = query(**parts)
+    return f"/trials?{narrowed}" if narrowed else "/trials"

@@ -1,4 +1,4 @@
-"""The pipeline: where exchanges go and get lost, how far scoring is behind, what waits, and what it costs."""
+"""The pipeline: where exchanges go and get lost, how far scoring is behind, and what waits."""
 
 from __future__ import annotations
 
@@ -162,7 +162,6 @@ def pipeline_page(sources: ConsoleSources) -> Page:
     letters = sources.dead_letters(DEAD_SHOWN) if sources.dead_letters else ()
     return Page(
         "Pipeline · evenkeel",
-        alert=any(report.alert for report in sources.reports()),
         line=pipeline_line(view),
         view=view,
         skips=skips(view),
@@ -170,7 +169,6 @@ def pipeline_page(sources: ConsoleSources) -> Page:
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),
         dead_known=sources.dead_letters is not None,
-        spend=spend_part(view, sources.spending() if sources.spending else None),
         stuck=stuck(view),
     )
 
@@ -211,7 +209,7 @@ def dead_table(sources: ConsoleSources) -> Table:
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/pipeline` with its live part, and `/pipeline/dead/{id}` where dead letters can be read."""
-    found = live_handlers("/pipeline", "_pipeline_page.html", lambda _: pipeline_page(sources), renderer)
+    found = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
     letters = sources.dead_letters
     if letters is None:
         return found

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from importlib.resources import files
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from litestar import MediaType, Request, Response, get
 from litestar.params import FromPath, FromQuery, HeaderParameter, URLEncodedBody
 from markupsafe import Markup, escape
 
 from evenkeel.console import links, wording
-from evenkeel.console.heatmap import cell_id
+from evenkeel.console.heatmap import BANDS, cell_id
 from evenkeel.core import figures, geometry, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.experiments.kit.renderings import environment
@@ -27,7 +27,7 @@ from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 from evenkeel.stores.audit_log import KNOWN_BY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -79,22 +79,29 @@ PathText = FromPath[str]
 QueryText = FromQuery[str | None]
 
 
+class Place(NamedTuple):
+    """One of the few places that the navigation leads to."""
+
+    name: str
+    pages: Mapping[str, str]
+    """Names of its pages by address, in order; the place begins at the first."""
+
+    @property
+    def href(self) -> str:
+        """Where it begins."""
+        return next(iter(self.pages))
+
+
 class Page(SimpleNamespace):
     """What a live page shows: every value that its template prints is an attribute."""
 
     title: str
-    """The document's title."""
-    alert: bool
-    """Whether any cell alerts: the icon of the tab says so on every page."""
+    """The document's title, without the number of open incidents."""
     announcement: str
     """Read by screen readers when it changes: without times, so that it is read once."""
 
-    def __init__(self, title: str, *, alert: bool = False, announcement: str = "", **values: Any) -> None:
-        super().__init__(title=title, alert=alert, announcement=announcement, **values)
-
-
-_PLACES: Final = {"/alerts": "/incidents"}
-"""Pages that belong to another one of the navigation."""
+    def __init__(self, title: str, *, announcement: str = "", **values: Any) -> None:
+        super().__init__(title=title, announcement=announcement, **values)
 
 
 def live_handlers(
@@ -107,6 +114,8 @@ def live_handlers(
 ) -> list[HTTPRouteHandler]:
     """GET `path`, and `/fragments` + `path` for its live part, which answers 304 while nothing has changed.
 
+    The page belongs to the address of the navigation that its path begins with.
+
     Args:
         path: may end in one parameter of type `path`.
         template: prints the live part: one element `.view` with sections that have ids.
@@ -114,12 +123,12 @@ def live_handlers(
         renderer: of the templates.
         needs: the role that it takes.
     """
+    here = f"/{path.split('/')[1]}"
 
     @get(path, sync_to_thread=True, needs=needs)
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.scope["query_string"].decode("latin-1")
         source = f"/fragments{_raw_path(request)}{'?' * bool(query)}{query}"
-        here = _PLACES.get(path, f"/{path.split('/')[1]}")
         return renderer.response("live.html", page=view(request), fragment=template, source=source, here=here)
 
     @get(f"/fragments{path}", sync_to_thread=True, needs=needs)
@@ -158,8 +167,9 @@ class Renderer:
         self,
         assets: Assets,
         clock: Callable[[], float],
-        pages: Mapping[str, str],
+        places: Sequence[Place] = (),
         *,
+        open_incidents: Callable[[], int] = int,
         documents: bool = False,
         signs_in: bool = False,
     ) -> None:
@@ -168,16 +178,18 @@ class Renderer:
         Args:
             assets: static files.
             clock: Unix time in seconds, for times of day and ages.
-            pages: names of the navigation by address, in order; "" for one that is left out.
+            places: of the navigation, in order.
+            open_incidents: how many there are, for the title and the icon of every page.
             documents: whether there are pages of documentation to link to.
             signs_in: whether people sign in, and so can sign out.
         """
+        self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
-        self._environment.globals["pages"] = {where: name for where, name in pages.items() if name}
+        self._environment.globals["places"] = places
         self._environment.globals["has_documents"] = documents
         self._environment.globals["signs_in"] = signs_in
-        self._environment.globals["bands"] = geometry.BANDS
+        self._environment.globals["bands"] = BANDS
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock
         self._environment.filters |= {each.__name__: each for each in _FILTERS}
@@ -199,8 +211,11 @@ class Renderer:
     def page(self, template: str, **values: Any) -> bytes:
         """The template filled in, as UTF-8.
 
-        Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?".
+        Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?". Reads the number
+        of open incidents, unless it is among the values.
         """
+        if "open_incidents" not in values:
+            values["open_incidents"] = self._open_incidents()
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
 
     def response(self, template: str, status_code: int = 200, **values: Any) -> Response[bytes]:
@@ -229,6 +244,11 @@ def spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
+def points_measured(estimate: Estimate | None) -> str:
+    """A difference in points with its interval and trials, or a dash."""
+    return figures.MISSING if estimate is None else f"{figures.points_text(estimate, 0)} of {estimate.n:,}"
+
+
 def measured(estimate: Estimate | None) -> str:
     """An estimate with its interval and trials, or a dash."""
     return figures.MISSING if estimate is None else figures.estimate_of(estimate)
@@ -245,10 +265,13 @@ _FILTERS: Final = (
     figures.moment_exact,
     figures.number,
     figures.percent,
+    figures.points,
+    figures.points_interval,
     figures.points_text,
     figures.usd,
     cell_id,
     code_spans,
     measured,
+    points_measured,
     spaced,
 )

@@ -1,4 +1,4 @@
-"""The page of one route: its cells, its languages, what its last change did, what it costs."""
+"""The list of routes, and the page of one: cells, languages, what its last change did, what it costs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
-from evenkeel.console.alerts import EVENTS_READ, alerts_page
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.downloads import Table
 from evenkeel.console.heatmap import by_model, language_matrices
+from evenkeel.console.incidents import incident_lines
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.situation import retired_models
 from evenkeel.console.spend import route_meters
-from evenkeel.console.status import blind_notices
+from evenkeel.console.status import blind_notices, coverage
 from evenkeel.console.trends import POINTS_READ, trends
 from evenkeel.console.wording import doubts
 from evenkeel.core.rewordings import language_pair
@@ -26,12 +27,82 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.heatmap import LanguageMatrix
+    from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
+    from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.stores.counters import RouteFlow
 
 CHARTS: Final = 9
+_EVENTS_READ: Final = 400
+"""Newest alert events looked at for the marks in the charts."""
+_INCIDENTS: Final = 5
+"""Latest incidents of a route that are mentioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLine:
+    """One route of the list."""
+
+    route: str
+    models: tuple[str, ...]
+    """Those that answer."""
+    worst: CellReport | None
+    """The cell furthest above noise; None while none has a figure."""
+    noise: Estimate | None
+    going: tuple[IncidentLine, ...]
+    """Its open incidents."""
+    trials: int
+    collecting: int
+    """Cells without a figure."""
+    flow: RouteFlow | None
+
+
+def routes_page(sources: ConsoleSources, situation: Situation) -> Page:
+    """A line for each route, those with an open incident first, then by the furthest above noise."""
+    reports, flows = sources.reports(), {flow.route: flow for flow in sources.pipeline().routes}
+    going = incident_lines(situation.going(), sources.writer)
+    gone = retired_models(reports)
+    live = [one for one in reports if one.key.parts[:2] not in gone]
+    lines = [
+        _route_line(
+            route,
+            [one for one in live if one.key.route == route],
+            tuple(line for line in going if route in line.incident.routes),
+            flows.get(route),
+        )
+        for route in sorted({*flows, *(one.key.route for one in live)})
+    ]
+    lines.sort(key=lambda line: (not line.going, -_furthest(line.worst)))
+    return Page(
+        "Routes · evenkeel",
+        lines=lines,
+        coverage=coverage(reports),
+        minimum=sources.pipeline().minimum_trials,
+    )
+
+
+def _route_line(
+    route: str, own: Sequence[CellReport], going: tuple[IncidentLine, ...], flow: RouteFlow | None
+) -> RouteLine:
+    measured = [one for one in own if one.current.excess is not None]
+    return RouteLine(
+        route=route,
+        models=tuple(sorted({one.key.model for one in own})),
+        worst=max(measured, key=_furthest, default=None),
+        noise=next((one.noise_floor for one in own if one.noise_floor), None),
+        going=going,
+        trials=sum(one.trials for one in own),
+        collecting=sum(one.content_delta is None for one in own),
+        flow=flow,
+    )
+
+
+def _furthest(report: CellReport | None) -> float:
+    excess = report.current.excess if report else None
+    return excess.value if excess else -2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +120,7 @@ class ModelPart:
     matrix: LanguageMatrix | None
 
 
-def route_page(sources: ConsoleSources, route: str) -> Page | None:
+def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
     """Everything about one route; None if nothing is known of it."""
     now, view = sources.clock(), sources.pipeline()
     every = sources.reports()
@@ -57,22 +128,25 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
     flow = next((flow for flow in view.routes if flow.route == route), None)
     if not own and flow is None:
         return None
-    events = sources.monitor_store.events(EVENTS_READ)
+    events = sources.monitor_store.events(_EVENTS_READ)
     noticed = (
         [one for one in sources.change_reports() if route in one.routes] if sources.change_reports else []
     )
-    firing = alerts_page(own, events, noticed, now).firing
+    incidents = [one for one in situation.board.all() if route in one.routes]
+    going = [one for one in situation.going() if route in one.routes]
     return Page(
-        f"{'▲ ' if firing else ''}{route} · evenkeel",
-        alert=any(report.alert for report in every),
-        announcement=f"{len(firing)} firing on this route" if firing else "",
+        f"{route} · evenkeel",
+        announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
         models=_models(own),
         bar=excess_bars(own),
         quality_changed=quality_changed,
         doubts=doubts,
-        firing=firing,
+        going=incident_lines(going, sources.writer),
+        past=incident_lines(
+            [one for one in incidents if one.state == "resolved"][:_INCIDENTS], sources.writer
+        ),
         notices=blind_notices(own),
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
@@ -81,7 +155,7 @@ def route_page(sources: ConsoleSources, route: str) -> Page | None:
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
         allowed=own[0].threshold if len({one.threshold for one in own}) == 1 else None,
-        query=f"?{links.overview_query(route=route)}",
+        query=f"?{links.query(route=route)}",
     )
 
 
@@ -98,8 +172,10 @@ def trends_table(sources: ConsoleSources, route: str | None) -> Table:
     return Table(("route", "model", "perturbation", *measured), rows)
 
 
-def route_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/routes/{name}` and its live part."""
+def route_handlers(
+    sources: ConsoleSources, situation: Situation, renderer: Renderer
+) -> list[HTTPRouteHandler]:
+    """`/routes`, `/routes/{name}` and their live parts."""
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
@@ -107,13 +183,16 @@ def route_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         known |= {flow.route for flow in sources.pipeline().routes}
         # As addresses hold them: they can't hold all that a name of old may consist of.
         name = next((route for route in known if links.path_part(route) == asked), None)
-        found = None if name is None else route_page(sources, name)
+        found = None if name is None else route_page(sources, situation, name)
         if found is None:
             raise NotFoundException(detail="There is no route of this name.")
         return found
 
     # The path type also takes names that hold a slash.
-    return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
+    return [
+        *live_handlers("/routes", "_routes.html", lambda _: routes_page(sources, situation), renderer),
+        *live_handlers("/routes/{route:path}", "_route.html", page, renderer),
+    ]
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, SettingsSection
+    from evenkeel.console.sources import SettingsSection
 
 DOCUMENT: Final = "/docs/"
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
@@ -48,7 +48,7 @@ def settings_table(sections: Sequence[SettingsSection]) -> Table:
 
 
 def settings_handlers(
-    sources: ConsoleSources, settings: Callable[[], Sequence[SettingsSection]], renderer: Renderer
+    settings: Callable[[], Sequence[SettingsSection]], renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """`/settings` and its live part."""
 
@@ -57,7 +57,6 @@ def settings_handlers(
         changed = [sum(not line.default for line in section.lines) for section in sections]
         return Page(
             "Settings · evenkeel",
-            alert=any(report.alert for report in sources.reports()),
             # By place, each with the number of settings that are not as they would be by default.
             sections=list(zip(range(len(sections)), sections, changed, strict=True)),
             changed=sum(changed),

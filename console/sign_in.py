@@ -153,7 +153,7 @@ class SignIn:
         self._sessions = sessions
         self._redeem = redeem
         self.whereabouts = whereabouts
-        self._renderer = Renderer(Assets(), clock, {})
+        self._renderer = Renderer(Assets(), clock)
 
     def visitor(self, scope: Scope, tokens: Tokens) -> Visitor | None:
         """Who has signed in with the browser that asks; None if nobody has, or no longer."""

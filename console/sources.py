@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.monitor.notify import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
-    from evenkeel.monitor.notify import Writer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.counters import RouteFlow, Untried
@@ -214,8 +215,8 @@ class ConsoleSources:
     """Changes of model and prompt, by route."""
     change_reports: Callable[[], Sequence[ChangeReport]] | None = None
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
-    writer: Writer | None = None
-    """Says what happened in an incident; None leaves the pages about incidents out."""
+    writer: Writer = field(default_factory=Writer)
+    """Says what happened in an incident."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
     references: ReferenceSources | None = None

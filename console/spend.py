@@ -1,17 +1,21 @@
-"""The day's spend against the budgets, by route and by purpose."""
+"""The page about cost: the day's spend against the budgets, by route and by purpose."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evenkeel.console.downloads import Table
+from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.sources import Amount, Spending
 from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.console.sources import PipelineView, Share
+    from litestar.handlers import HTTPRouteHandler
+
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, PipelineView, Share
 
 _Place: TypeAlias = tuple[str | None, str | None]
 """A route and a purpose; None = all of them."""
@@ -146,3 +150,13 @@ def _split(shares: Sequence[Share]) -> Split:
     sums = _sums(shares)
     routes = [route for route, purpose in _places(sums) if purpose is None]
     return Split(routes, [one for one in (*PURPOSES, None) if (None, one) in sums], sums)
+
+
+def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/spend` and its live part."""
+
+    def page(_: object) -> Page:
+        spending = sources.spending() if sources.spending else None
+        return Page("Cost · evenkeel", spend=spend_part(sources.pipeline(), spending))
+
+    return live_handlers("/spend", "_spend.html", page, renderer)

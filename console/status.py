@@ -1,65 +1,105 @@
-"""The status line: what state the endpoint is in, and what a tired operator should do next."""
+"""The top of Now: what is wrong and what to do next, or that nothing is; and how much is watched at all."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.console.alerts import alerting, explanation, open_changes, raised_at
-from evenkeel.console.heatmap import retired_models
+from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.sources import PipelineView
     from evenkeel.core.cells import CellReport
-    from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.stores.monitor_state import AlertEvent
+
+State = Literal["incident", "blind", "steady", "collecting", "empty"]
+
+STUCK_AFTER_S: Final = 120.0
+"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
+_TITLES: Final[dict[State, str]] = {
+    "incident": "Now",
+    "blind": "Blind",
+    "steady": "Steady",
+    "collecting": "Collecting",
+    "empty": "Waiting for traffic",
+}
 
 
-_SAID = {"risen": "more", "fallen": "less"}
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The top of the page."""
+
+    state: State
+    going: Sequence[IncidentLine]
+    """The open incidents, newest first."""
+    lately: Sequence[IncidentLine]
+    """Those that ended within a day."""
+    summary: str
+    """What is watched, in one or two sentences; "" while an incident is open."""
+    notices: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """Of the document; the state first, so that a pinned tab shows it."""
+        return f"{_TITLES[self.state]} · evenkeel"
+
+    @property
+    def announcement(self) -> str:
+        """Read by screen readers when it changes: without ages, so that it is read once."""
+        return " ".join(line.said for line in self.going) or self.title
 
 
-def drift_notices(reports: Sequence[CellReport]) -> list[str]:
-    """Sentences about cells that drifted, even within what alerts allow; risen before fallen.
+def status(
+    reports: Sequence[CellReport],
+    pipeline: PipelineView,
+    now: float,
+    going: Sequence[IncidentLine] = (),
+    lately: Sequence[IncidentLine] = (),
+) -> Status:
+    """Condense incidents and cells into one state.
 
     Args:
         reports: one per cell, in any order.
+        pipeline: for the notices and the minimum number of trials.
+        now: Unix time in seconds.
+        going: the open incidents.
+        lately: those that ended within a day.
     """
-    groups: dict[tuple[str, str, str], list[CellReport]] = {}
-    for report in reports:
-        if report.drift is not None and report.drift.state in _SAID:
-            place = (report.drift.state, report.key.route, report.key.model)
-            groups.setdefault(place, []).append(report)
-    return [
-        _line(*place, groups[place])
-        for place in sorted(groups, key=lambda one: (one[0] != "risen", *one[1:]))
-    ]
+    blind = blind_notices(reports)
+    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind)
+    watched = [report for report in _live(reports) if report.excess is not None]
+    state: State
+    if going:
+        state, summary = "incident", ""
+    elif watched:
+        state, summary = "blind" if blind else "steady", _steady_summary(watched, now)
+    elif any(report.trials or report.failures for report in reports):
+        state, summary = "collecting", _collecting_summary(reports, pipeline)
+    else:
+        state, summary = "empty", ""
+    return Status(state, going, lately, summary, notices)
 
 
-def _line(state: str, route: str, model: str, moved: Sequence[CellReport]) -> str:
-    first = moved[0].drift
-    assert first is not None
-    under = figures.listing([rewordings.phrase(report.key.perturbation) for report in moved])
-    line = f"{'beyond' if state == 'risen' else 'below'} "
-    line += figures.percent(first.upper if state == "risen" else first.lower)
-    trials = f"{'first' if first.provisional else 'approved'} {first.trials:,} trials"
-    example = "" if len(moved) == 1 else f" of {rewordings.phrase(moved[0].key.perturbation)}"
+def stuck(pipeline: PipelineView) -> str:
+    """What is wrong with the queue, "" if nothing is."""
+    if pipeline.oldest_s <= STUCK_AFTER_S:
+        return ""
     return (
-        f"Answers of {model} on {route} shift {_SAID[state]} often than they did, under {under}: "
-        f"{figures.percent(first.baseline)} in the {trials}{example}, now {line}. Check what changed there."
+        f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
+        "so the figures are as old. Check that the worker runs and that the budget is not spent."
     )
 
 
 def blind_notices(reports: Sequence[CellReport]) -> list[str]:
     """A sentence for each route and model with cells that can't see any change, and what to do about it."""
     groups: dict[tuple[str, str], list[CellReport]] = {}
-    retired = retired_models(reports)
-    for report in reports:
-        if report.is_blind and report.key.parts[:2] not in retired:
+    for report in _live(reports):
+        if report.is_blind:
             groups.setdefault(report.key.parts[:2], []).append(report)
     found = []
     for (route, model), blind in sorted(groups.items()):
@@ -74,127 +114,46 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
     return found
 
 
-State = Literal["empty", "collecting", "steady", "blind", "changed", "alert"]
-
-STUCK_AFTER_S = 120.0
-"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
-
-
-class AlertLine(NamedTuple):
-    """One alerting cell."""
-
-    report: CellReport
-    since: float | None
-    """Unix time in seconds, None if its raising is no longer in the history."""
-    retired: bool
-    """Whether the model has stopped answering on this route."""
-
-
-class Headline(NamedTuple):
-    """The rewordings under which one model's answers on one route changed."""
-
-    model: str
-    route: str
-    changes: str
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The top of the page."""
-
-    state: State
-    title: str
-    """The document's title; the state first, so that a pinned tab shows it."""
-    headlines: tuple[Headline, ...]
-    alerts: tuple[AlertLine, ...]
-    summary: str
-    """One sentence below the headline, "" if the alerts say it all."""
-    steps: tuple[str, ...]
-    """What to do next, in order."""
-    notices: tuple[str, ...]
-    behind: ChangeReport | None = None
-    """The change that came before the first alert."""
-    changed: tuple[AlertEvent, ...] = ()
-    """Changes that nobody announced and that are not over, the latest event of each, newest first."""
-
-    @property
-    def announcement(self) -> str:
-        """Read by screen readers when it changes: without times, so that it is read once."""
-        moved = [
-            f"answers of {line.model} on route {line.route} under {line.changes}" for line in self.headlines
-        ]
-        if not moved and self.changed:
-            whose = [f"{event.model or 'the model'} on route {event.route}" for event in self.changed]
-            return f"Changed: {'; '.join(whose)}"
-        return f"Alert: {'; '.join(moved)}" if moved else self.title
-
-
-def status(
-    reports: Sequence[CellReport],
-    events: Sequence[AlertEvent],
-    pipeline: PipelineView,
-    now: float,
-    changes: Sequence[ChangeReport] = (),
-) -> Status:
-    """Condense reports and alert history into one line and its next steps.
-
-    Args:
-        reports: one per cell, in any order.
-        events: raised and resolved alerts, newest first.
-        pipeline: for the notices and the minimum number of trials.
-        now: Unix time in seconds.
-        changes: newest first.
-    """
-    blind = blind_notices(reports)
-    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind, *drift_notices(reports))
-    alerts, changed = alerting(reports), tuple(open_changes(events))
-    if alerts:
-        said = tuple(event.summary for event in changed)
-        return _alert(alerts, reports, events, changes, (*said, *notices), now)
-    if changed:
-        return Status(
-            "changed",
-            "Changed: provider? · evenkeel",
-            (),
-            (),
-            "",
-            _change_steps(changed),
-            notices,
-            changed=changed,
-        )
-    watched = [report for report in reports if report.excess is not None]
-    if watched and blind:
-        return Status("blind", "Blind · evenkeel", (), (), _steady_summary(watched, now), (), notices)
-    if watched:
-        return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
-    if any(report.trials or report.failures for report in reports):
-        summary = _collecting_summary(reports, pipeline)
-        return Status("collecting", "Collecting · evenkeel", (), (), summary, (), notices)
-    return Status("empty", "Waiting for traffic · evenkeel", (), (), "", (), notices)
-
-
-def stuck(pipeline: PipelineView) -> str:
-    """What is wrong with the queue, "" if nothing is."""
-    if pipeline.oldest_s <= STUCK_AFTER_S:
+def coverage(reports: Sequence[CellReport]) -> str:
+    """How many cells have a figure, how many have none and why, in one sentence; "" without cells."""
+    live = _live(reports)
+    failing = [one for one in live if sum(one.failures.values()) > one.trials]
+    blind = sum(one.is_blind for one in live)
+    collecting = sum(one.content_delta is None and one not in failing for one in live)
+    if not live:
         return ""
-    return (
-        f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
-        "so the figures are as old. Check that the worker runs and that the budget is not spent."
-    )
+    reasons: Counter[str] = Counter()
+    for one in failing:
+        reasons.update(one.failures)
+    parts = [
+        f"{collecting} still collecting trials" if collecting else "",
+        f"{blind} blind: their noise hides any change" if blind else "",
+        f"{len(failing)} failing: most trials have no rating ({figures.reasons(reasons)})" if failing else "",
+    ]
+    routes = len({one.key.route for one in live})
+    measured = len(live) - collecting - len(failing)
+    said = f"{figures.count(len(live), 'cell')} on {figures.count(routes, 'route')}, {measured} with a figure"
+    return "; ".join([said, *filter(None, parts)]) + "."
+
+
+def _live(reports: Sequence[CellReport]) -> list[CellReport]:
+    """The cells of models that answer."""
+    retired = retired_models(reports)
+    return [report for report in reports if report.key.parts[:2] not in retired]
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
-    most = max(report.effective for report in reports)
-    if most:
+    if any(report.effective for report in reports):
+        # The control has the most trials, and no figure of its own.
+        ahead = max((one.effective for one in reports if one.key.perturbation != BASELINE), default=0)
         return (
-            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a figure needs. "
-            "Nothing to do: figures appear with more traffic."
+            f"A rewording's first figure needs {pipeline.minimum_trials} trials with a rated control; "
+            f"the one with the most trials has {ahead}. Nothing to do: figures appear with more traffic."
         )
     reasons: Counter[str] = Counter()
     for report in reports:
         reasons.update(report.failures)
-    ordered = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
-    text = f"No trial could be rated yet: {', '.join(f'{count} {reason}' for reason, count in ordered)}."
+    text = f"No trial could be rated yet: {figures.reasons(reasons)}."
     if "unauthorized" in reasons and not pipeline.notices:  # a judge without a key has a notice of its own
         text += (
             " Replays have a key of their own, which the endpoint has to accept: the variable that "
@@ -204,108 +163,14 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
 
 
 def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
-    routes = {report.key.route for report in watched}
     worst, excess = max(
         ((report, found) for report in watched if (found := report.current.excess) is not None),
         key=lambda one: one[1].value,
     )
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
-        f"{figures.count(len(watched), 'cell')} watched on {figures.count(len(routes), 'route')}. "
         f"Largest: {figures.points_text(excess, 0)} points above noise in {excess.n:,} trials "
         f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
-        f"(allowed {figures.number(worst.threshold * 100)})."
+        f"(limit {figures.number(worst.threshold * 100)})."
     )
     return f"{text} Last trial {figures.moment(last, now)} UTC." if last else text
-
-
-def _change_steps(changed: Sequence[AlertEvent]) -> tuple[str, ...]:
-    """What to do about a change that nobody announced."""
-    if all(event.measure == "traits" for event in changed):
-        first = (
-            "Turn reference prompts on (references.calls_per_day): they confirm or deny it in a few calls."
-        )
-    else:
-        first = "Read the report: answers to the same prompts before and after, and whether they got worse."
-    return (
-        first,
-        "If the answers are worse, pin the model's version, switch to another one, or ask the provider.",
-        "Availability is not affected: requests are forwarded unchanged.",
-    )
-
-
-def _alert(
-    alerts: Sequence[CellReport],
-    reports: Sequence[CellReport],
-    events: Sequence[AlertEvent],
-    changes: Sequence[ChangeReport],
-    notices: tuple[str, ...],
-    now: float,
-) -> Status:
-    retired = retired_models(reports)
-    # An alert on a model that has stopped answering stays an alert: it may only be rarely called.
-    lines = [AlertLine(one, raised_at(one.key, events), one.key.parts[:2] in retired) for one in alerts]
-    lines.sort(key=lambda line: line.retired)
-    groups: dict[tuple[str, str], list[str]] = {}
-    for line in lines:
-        key = line.report.key
-        groups.setdefault((key.route, key.model), []).append(rewordings.phrase(key.perturbation))
-    # The change before the first of the alerts of the first one's route for which one is known.
-    first = lines[0].report.key.route
-    behind = (explanation(changes, first, line.since) for line in lines if line.report.key.route == first)
-    return Status(
-        state="alert",
-        title=f"▲ {figures.count(len(lines), 'alert')} · evenkeel",
-        headlines=tuple(
-            Headline(model, route, figures.listing(moved)) for (route, model), moved in groups.items()
-        ),
-        alerts=tuple(lines),
-        summary="",
-        steps=tuple(_steps(lines, reports, now)),
-        notices=notices,
-        behind=next(filter(None, behind), None),
-    )
-
-
-def _steps(lines: Sequence[AlertLine], reports: Sequence[CellReport], now: float) -> list[str]:
-    row = lines[0].report.key.parts[:2]
-    # A perturbation that the model before was never tried with cannot show that the model changed.
-    swapped = [
-        one for one in lines if one.report.key.parts[:2] == row and _previous_model(one.report, reports)
-    ]
-    first, since, _ = (swapped or lines)[0]
-    when = f" shortly before {figures.moment(since, now)} UTC" if since is not None else ""
-    steps = [
-        "Read a few of the trials: open “see the trials” of an alert and check whether the answers got worse."
-    ]
-    before = _previous_model(first, reports)
-    if before is not None:
-        was = f", {figures.points(before.excess, 0)} points above noise" if before.excess else ""
-        last = figures.moment(before.last_scored_at, now) if before.last_scored_at else "earlier"
-        steps.append(
-            f"The model changed: {before.key.model} answered on {first.key.route} until {last} UTC{was}. "
-            "If the answers are worse, go back to it or hold the rollout."
-        )
-    else:
-        steps.append(
-            f"Find what changed on {first.key.route}{when}: model, provider version, prompt template. "
-            "If the answers are worse, roll that change back."
-        )
-    steps.append("Availability is not affected: requests are forwarded unchanged.")
-    return steps
-
-
-def _previous_model(report: CellReport, reports: Sequence[CellReport]) -> CellReport | None:
-    """The same perturbation on the model that answered on this route before, if there was one."""
-    retired = retired_models(reports)
-    candidates = [
-        other
-        for other in reports
-        if other.key.parts[:2] in retired
-        and other.key.route == report.key.route
-        and other.key.model != report.key.model
-        and other.key.perturbation == report.key.perturbation
-        and other.key.perturbation != BASELINE
-        and not other.alert
-    ]
-    return max(candidates, key=lambda other: other.last_scored_at or 0.0, default=None)

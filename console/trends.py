@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.console.chart import Mark, Sample, chart, value_range
-from evenkeel.console.heatmap import retired_models
+from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from evenkeel.console.chart import Chart
     from evenkeel.core.cells import CellReport
+    from evenkeel.core.geometry import Range
+    from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 MAX_CHARTS = 6
@@ -58,7 +60,7 @@ def trends(
     *,
     limit: int = MAX_CHARTS,
 ) -> tuple[Trend, ...]:
-    """Up to `limit` charts worth looking at: alerting cells first, then those with the largest excess."""
+    """Up to `limit` charts worth looking at: cells of an incident first, then those furthest above noise."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
         if report.excess is None or report.key.perturbation == BASELINE:
@@ -77,21 +79,70 @@ def trends(
         max((members[-1].threshold for members, _ in drawn), default=0.0),
     )
     retired = retired_models(reports)
-    views: list[Trend] = []
-    for members, series in drawn:
-        current = members[-1]
-        marks = _marks(members, events, now)
-        views.append(
-            Trend(
-                id=f"trend-{len(views)}",
-                report=current,
-                earlier=tuple(_earlier(report, retired) for report in members[:-1]),
-                alert=any(report.alert for report in members),
-                chart=chart(series, marks, threshold=current.threshold, values=values, now=now),
-                description=_description(current, marks),
-            )
+    return tuple(
+        _trend(f"trend-{place}", members, series, _marks(members, events, now), values, retired, now)
+        for place, (members, series) in enumerate(drawn)
+    )
+
+
+def incident_trend(
+    incident: Incident, worst: Part | None, reports: Sequence[CellReport], store: MonitorStore, now: float
+) -> Trend | None:
+    """The chart of an incident: the rewording that moved furthest, with the change marked.
+
+    Args:
+        incident: what is shown.
+        worst: its alert that is furthest from what is allowed; None if it has none of a cell.
+        reports: of all cells, in any order.
+        store: has the points.
+        now: Unix time in seconds.
+
+    Returns: None while there is nothing to draw.
+    """
+    here = [one for one in reports if one.key.route == incident.routes[0] and one.excess is not None]
+    if worst is not None:
+        named = worst.raised.route, worst.raised.perturbation
+        here = [
+            one
+            for one in reports
+            if (one.key.route, one.key.perturbation) == named and one.excess is not None
+        ]
+    if not here:
+        return None
+    kind = min(here, key=_urgency).key.perturbation
+    members = sorted(
+        (one for one in here if one.key.perturbation == kind), key=lambda one: one.last_scored_at or 0.0
+    )[-MAX_MODELS:]
+    series = [_samples(report, store) for report in members]
+    marks = [Mark(mark.at, f"change {figures.moment(mark.at, now)}", "change") for mark in incident.marks[:1]]
+    marks.append(Mark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised"))
+    if incident.closed_at is not None:
+        marks.append(
+            Mark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
         )
-    return tuple(views)
+    values = value_range(series, members[-1].threshold)
+    return _trend("trend", members, series, marks, values, retired_models(reports), now)
+
+
+def _trend(
+    element: str,
+    members: Sequence[CellReport],
+    series: Sequence[Sequence[Sample]],
+    marks: Sequence[Mark],
+    values: Range,
+    retired: set[tuple[str, str]],
+    now: float,
+) -> Trend:
+    """Lay out one chart; the last member is the current model."""
+    current = members[-1]
+    return Trend(
+        id=element,
+        report=current,
+        earlier=tuple(_earlier(report, retired) for report in members[:-1]),
+        alert=any(report.alert for report in members),
+        chart=chart(series, marks, threshold=current.threshold, values=values, now=now),
+        description=_description(current, marks),
+    )
 
 
 def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from litestar import Response, get
 
@@ -17,33 +16,20 @@ from evenkeel.core.labels import label as metric_label
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import PROVENANCE, stage_of
 from evenkeel.stores.labels import CountedLabels
-from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
-    from evenkeel.console.trial_search import TrialFilter
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, QualityScore, Verdict
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.verdict_log import VerdictLog
 
 
-SHOWN = 20
-"""Verdicts on the overview."""
-
-SEARCHED = 400
-"""Newest trials of a route and perturbation that are searched for a rating: the log has no index on it."""
-
-_LIST_PROMPT_CHARS = 1000
-_LIST_ANSWER_CHARS = 1600
 _PAGE_CHARS = 60_000
-_CONTEXT_WORDS = 9
 _LONG_PROMPT_CHARS = 3_000
 _PAGE_CONTEXT_WORDS = 40
 
@@ -114,11 +100,6 @@ class TrialView(NamedTuple):
     """None once the texts have been pruned."""
 
     @property
-    def element_id(self) -> str:
-        """Stable across refreshes."""
-        return f"v-{links.path_part(self.verdict.id)}"
-
-    @property
     def severity(self) -> str:
         """With one decimal; "" where there is only one."""
         graded = rewordings.category(self.verdict.perturbation).graded
@@ -163,38 +144,6 @@ class TrialView(NamedTuple):
         return scores + others
 
 
-class VerdictList(NamedTuple):
-    """The latest verdicts with the links that narrow them."""
-
-    filters: list[tuple[str, list[FilterLink]]]
-    verdicts: list[TrialView]
-    choice: TrialFilter
-    searched: int
-    """How many trials were looked at; if few match, older ones may exist."""
-
-    @property
-    def opened(self) -> str:
-        """Id of the verdict shown opened: the newest that shifted, else the newest; "" if there is none."""
-        found = [one.verdict for one in self.verdicts]
-        return next((one.id for one in found if one.shifted), found[0].id if found else "")
-
-
-class Exhibitor:
-    """Marks differences for the overview's list, remembering the work: verdicts never change."""
-
-    def __init__(self) -> None:
-        self._remembered: Callable[[str, str, str, str], tuple[tuple[Run, ...], SideBySide]]
-        self._remembered = lru_cache(maxsize=256)(_marked_short)
-
-    def exhibit(self, evidence: Evidence) -> Exhibit:
-        """The texts cut to the length that suits a list."""
-        candidate = answer_text(evidence.candidate)
-        prompt, answers = self._remembered(
-            evidence.prompt, evidence.variant, answer_text(evidence.reference), candidate
-        )
-        return Exhibit(evidence.prompt == evidence.variant, prompt, answers, evidence.candidate is None)
-
-
 def exhibit_in_full(evidence: Evidence) -> Exhibit:
     """The texts at the length of a page of their own; of a long prompt also what surrounds the changes."""
     whole = diffs.inline(
@@ -215,53 +164,12 @@ def exhibit_in_full(evidence: Evidence) -> Exhibit:
     )
 
 
-def latest(
-    log: VerdictLog,
-    choice: TrialFilter,
-    *,
-    exhibitor: Exhibitor,
-    routes: Iterable[str],
-    perturbations: Iterable[str],
-) -> VerdictList:
-    """The newest verdicts of a choice, with the links to other choices.
-
-    Args:
-        log: where they are read from.
-        choice: what to show.
-        exhibitor: marks the differences.
-        routes: names to offer as filters.
-        perturbations: names to offer as filters.
-    """
-    limit = SEARCHED if choice.rating else SHOWN
-    found = log.latest(limit, route=choice.route or None, perturbation=choice.perturbation or None)
-    shown = [verdict for verdict in found if choice.admits(verdict)][:SHOWN]
-    views = []
-    for verdict in shown:
-        evidence = readable_evidence(log, verdict.id)
-        views.append(TrialView(verdict, exhibitor.exhibit(evidence) if evidence else None))
-    return VerdictList(_filters(choice, routes, perturbations), views, choice, limit)
-
-
 def answer_text(answer: Answer | None) -> str:
     """An answer's text and the tools it called, a line each; "" if there is no answer."""
     if answer is None:
         return ""
     calls = [f"→ {call.name}({call.arguments})" for call in answer.tool_calls]
     return "\n".join([answer.text, *calls] if answer.text else calls)
-
-
-def _marked_short(
-    prompt: str, variant: str, reference: str, candidate: str
-) -> tuple[tuple[Run, ...], SideBySide]:
-    return (
-        diffs.inline(prompt, variant, context_words=_CONTEXT_WORDS, max_chars=_LIST_PROMPT_CHARS),
-        # Words beyond the cut are not shown, so comparing far more than the cut is wasted.
-        diffs.side_by_side(
-            reference[: 2 * _LIST_ANSWER_CHARS],
-            candidate[: 2 * _LIST_ANSWER_CHARS],
-            max_chars=_LIST_ANSWER_CHARS,
-        ),
-    )
 
 
 def quality_row(score: QualityScore) -> QualityRow:
@@ -273,42 +181,6 @@ def quality_row(score: QualityScore) -> QualityRow:
     reference, candidate = (f"{round(value, 2):g}" for value in (score.reference, score.candidate))
     of = " of 3" if score.scale == "rating" else ""
     return QualityRow(metric_label(score.metric), reference, candidate, of, change)
-
-
-_RATING_CHOICES: Final = (
-    ("all", None),
-    ("changed (1 or 2)", "shifted"),
-    ("1 different message", "1"),
-    ("2 details differ", "2"),
-    ("3 same content", "3"),
-    ("unsure", "unsure"),
-    ("not rated", "failed"),
-)
-
-
-def _filters(
-    choice: TrialFilter, routes: Iterable[str], perturbations: Iterable[str]
-) -> list[tuple[str, list[FilterLink]]]:
-    """The links above the list, by what they choose."""
-    kinds = [(rewordings.label(name), name) for name in sorted(perturbations, key=rewordings.position)]
-    offered: Sequence[tuple[str, str, Sequence[tuple[str, str | None]]]] = (
-        ("rating", "rating", _RATING_CHOICES),
-        ("rewording", "perturbation", [("all", None), *kinds]),
-        ("route", "route", [("all", None), *((name, name) for name in sorted(routes))]),
-    )
-    chosen = choice.parts()
-    return [
-        (
-            title,
-            [
-                FilterLink(
-                    label, links.verdicts_link(**choice.parts(**{name: value or ""})), chosen[name] == value
-                )
-                for label, value in options
-            ],
-        )
-        for title, name, options in offered
-    ]
 
 
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

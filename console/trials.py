@@ -197,7 +197,7 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
     changes = _changes(sources)
     narrowed = chosen.beside(changes)
     found = _find(sources, narrowed, labelled, before, Limits())
-    query = links.overview_query(**chosen.parts())
+    query = links.query(**chosen.parts())
     return Page(
         "Trials · evenkeel",
         chosen=chosen,

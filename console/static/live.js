@@ -45,10 +45,13 @@ function apply(html) {
     const section = document.getElementById(fresh.id), source = fresh.outerHTML;
     if (section.source !== source && swap(section, fresh)) section.source = source;
   }
-  document.title = root.dataset.title;
+  const badge = document.getElementById("open-incidents"), open = Number(root.dataset.open);
+  badge.hidden = !open;
+  badge.firstChild.data = "▲ " + open;
+  document.title = (open ? "▲ " + open + " · " : "") + root.dataset.title;
   const announce = document.getElementById("announce");
   if (announce.textContent !== root.dataset.announce) announce.textContent = root.dataset.announce;
-  const icon = document.getElementById("icon"), href = icon.dataset[root.dataset.state === "alert" ? "alert" : "steady"];
+  const icon = document.getElementById("icon"), href = icon.dataset[open ? "alert" : "steady"];
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
 }
 

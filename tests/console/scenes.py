@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.console import ConsoleSources, PipelineView
+from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
 from evenkeel.stores.counters import RouteFlow
@@ -164,7 +165,15 @@ def alert_scene() -> Scene:
                 offset=offset,
                 trials=41,
                 excess=0.3,
-                summary="Answers move more than allowed.",
+                summary=f"Answers are fragile for {kind} on {ROUTES[0]} ({FRAGILE}).",
+                measure="content",
+                value=0.42 if kind == "spelling" else 0.27,
+                limit=0.1,
+                run_trials=40,
+                change="c-7",
+                incident="c-7",
+                marks=(ChangeMark("model", STEADY, FRAGILE, NOW - 1500, 640),),
+                clients={"3f9a": 31, "77c0": 9},
             )
         )
     for place in range(160):
@@ -210,7 +219,10 @@ def hostile_scene() -> Scene:
         for place, value in enumerate((0.1, float("nan"), 0.2))
     ]
     scene.store.history.append(
-        AlertEvent("e", NOW - 50, "raised", route, model, perturbation, 1, 30, 0.3, HOSTILE)
+        AlertEvent(
+            *("e", NOW - 50, "raised", route, model, perturbation, 1, 30, 0.3, HOSTILE),
+            incident=f"i{HOSTILE}",
+        )
     )
     found, _ = verdict(random.Random(1), 3)
     scene.log.append(

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
+from evenkeel.core import rewordings
+from evenkeel.core.cells import CellKey
 from testing.chromium import served
+from tests.console.planted_trials import cell
+from tests.console.whole_scene import whole
 
 pytestmark = pytest.mark.service("chromium")
 
@@ -62,35 +67,28 @@ def test_page_is_whole_at_every_width(make_scene, serve, open_page, tmp_path, sc
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_an_alert_appears_without_disturbing_the_reader(make_scene, serve, open_page):
-    """Status, title and icon change; what is open and scrolled to stays."""
+def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, open_page):
+    """Status, title, icon and the count in the navigation change; what is open and scrolled to stays."""
     scene = make_scene("quiet")
     after = make_scene("alert")
-    address = serve(scene)
-    page = open_page(address)
-    second = page.locator("details.verdict").nth(3)
-    identity = second.get_attribute("id")
-    second.locator("summary").click()
+    scene.reports += [
+        replace(report, key=CellKey("chat", *report.key.parts[1:]), last_scored_at=scene.now)
+        for report in whole(make_scene("alert"), cell).scene.reports
+        if rewordings.language_pair(report.key.perturbation)
+    ]
+    page = open_page(serve(scene))
+    page.locator("#matrices summary").click()
     page.evaluate("scrollTo({top: 300, behavior: 'instant'})")
-    scene.reports = after.reports
-    scene.reports += [report for report in make_scene("quiet").reports if report.key.route == "chat"]
+    scene.reports += [report for report in after.reports if report.key.route == "case-summaries"]
     scene.store.history = after.store.history
-    scene.log.append(*_newer(scene))
     page.clock.run_for(3200)
-    expect(page.locator("#status h1")).to_contain_text("ALERT:")
-    expect(page).to_have_title("▲ 2 alerts · evenkeel")
+    expect(page.locator("#status h1")).to_contain_text("answers became fragile")
+    expect(page).to_have_title("▲ 1 · Now · evenkeel")
+    expect(page.locator("#open-incidents")).to_be_visible()
     expect(page.locator("#icon")).to_have_attribute("href", page.locator("#icon").get_attribute("data-alert"))
-    expect(page.locator("#announce")).to_contain_text("Alert: answers of swift-2026-08")
-    assert page.locator(f"[id='{identity}']").evaluate("item => item.open")
-    assert page.locator("details.verdict").first.get_attribute("id") == "v-newer"
-    assert not page.locator("details.verdict").first.evaluate("item => item.open")
+    expect(page.locator("#announce")).to_contain_text("after steady-2026-05 → swift-2026-08")
+    assert page.locator("#matrices").evaluate("item => item.open")
     assert page.evaluate("scrollY") > 100
-
-
-def _newer(scene):
-    newest = scene.log.latest(1)[0]
-    fields = {name: getattr(newest, name) for name in newest.__slots__}
-    return type(newest)(**{**fields, "id": "newer"}), scene.log.evidence(newest.id)
 
 
 def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
@@ -149,7 +147,7 @@ def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
     page.locator("a.cell.alert").first.focus()
     tip = page.locator(".tip")
     expect(tip).to_be_visible()
-    for part in ("content changed in", "quality changed in", "points above noise", "ALERT"):
+    for part in ("content changed in", "quality changed in", "points above noise", "open incident"):
         expect(tip).to_contain_text(part)
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()

@@ -15,12 +15,14 @@ from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from testing.chromium import served
 from tests.console.whole_scene import references, whole
+from tests.monitor.notify.scene import over
 
 pytestmark = pytest.mark.service("chromium")
 
 _PAGES = (
     "/",
-    "/alerts",
+    "/routes",
+    "/spend",
     "/incidents",
     "/incidents/c-7",
     "/routes/case-summaries",
@@ -40,6 +42,7 @@ _PAGES = (
     "/verdicts/failed-1",
     "/actions",
     "/baselines?route=case-summaries",
+    "/baselines",
 )
 _MAX_BYTES = 300_000
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -121,16 +124,20 @@ def _walk(chromium, address, scene, faults):
     page.get_by_role("link", name="case-summaries", exact=True).first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("case-summaries")
     page.locator(".matrix a.cell").nth(3).focus()
-    expect(page.locator(".tip")).to_contain_text("robustness")
+    expect(page.locator(".tip")).to_contain_text("points above noise")
     before = page.locator(".tag.bad").count()
-    scene.reports = [replace(report, alert=False) for report in scene.reports]
+    events = list(scene.store.history)
+    scene.store.history += [over(event) for event in events if event.incident == "c-7"]
     page.clock.run_for(3200)
     expect(page.locator(".cell-list .tag.bad")).to_have_count(0)
+    expect(page.locator("#open-incidents")).to_be_hidden()
     assert before > 0
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Incidents").click()
-    page.get_by_role("link", name="alerts of all rewordings").click()
+    scene.store.history = events
+    page.get_by_role("navigation", name="Places").get_by_role("link", name="Now").click()
+    page.get_by_role("navigation", name="Now", exact=True).get_by_role("link", name="Incidents").click()
     expect(page.get_by_role("link", name="Incidents", exact=True)).to_have_attribute("aria-current", "page")
-    page.get_by_role("link", name="What to do").first.click()
+    page.get_by_role("link", name="answers became fragile").first.click()
+    page.get_by_role("link", name="The runbook in full").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Evenkeel")
     page.goto(f"{address}/pipeline")
     with page.expect_download() as download:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from evenkeel.console.heatmap import cell_id, heatmap, language_matrices, retired_models
+from evenkeel.console.heatmap import BANDS, cell_id, heatmap, language_matrices
+from evenkeel.console.situation import retired_models
 from evenkeel.core import rewordings
-from evenkeel.core.geometry import BANDS, band
 from evenkeel.core.labels import label, scorer_words
 from evenkeel.core.rewordings import language_pair, pair_label
 from evenkeel.core.verdict import BASELINE
@@ -18,27 +16,15 @@ NOW = 1_786_544_400.0
 
 
 @pytest.mark.parametrize(
-    ("robustness", "index"),
-    [
-        (1.0, 0),
-        (0.90, 0),
-        (0.8996, 0),
-        (0.8994, 1),
-        (0.85, 1),
-        (0.80, 2),
-        (0.75, 3),
-        (0.70, 4),
-        (0.65, 5),
-        (0.60, 6),
-        (0.599, 7),
-        (0.0, 7),
-    ],
+    ("moved", "index"),
+    [(0.0, 0), (0.14, 0), (0.1448, 1), (0.19, 1), (0.24, 2), (0.44, 6), (0.45, 7), (1.0, 7)],
 )
-def test_bands_are_the_eight_of_the_legend(robustness, index):
-    """Edges belong to the better band, and the band is that of the number as printed (0.8996 is 90.0)."""
-    assert band(robustness) == index
-    assert len(BANDS) == 8
-    assert [BANDS[0].label, BANDS[1].label, BANDS[7].label] == ["≥ 90", "85–90", "< 60"]
+def test_the_colour_follows_the_points_above_noise(make_cell, moved, index):
+    """With a noise floor of 4 points, ten points above it are calm yet, and more than forty the loudest."""
+    report = make_cell("r", "m", "general.spelling", moved=moved, trials=5000)
+    (row,) = heatmap([report]).rows
+    assert row.cells[0].band == index
+    assert [BANDS[0].label, BANDS[1].label, BANDS[7].label] == ["≤ 10", "10–15", "> 40"]
 
 
 def test_noise_floor_is_the_first_column(make_cell):
@@ -56,23 +42,27 @@ def test_noise_floor_is_the_first_column(make_cell):
     assert [column.first_of_group for column in table.columns] == [False, True, False, True]
 
 
-def test_a_cell_shows_score_interval_and_trials(make_cell):
-    """Content moved in 40 % and quality changed in half of those: robustness 80.0."""
+def test_a_cell_shows_points_interval_and_trials(make_cell):
+    """Content moved in 40 % of the trials and in 4 % of the controls: 36 points above noise."""
     report = make_cell("r", "m", "general.spelling", moved=0.4, quality=0.5, trials=200, alert=True)
-    report = replace(report, robustness=replace(report.robustness, lower=0.742, upper=0.851))
     (row,) = heatmap([report]).rows
     cell = row.cells[0]
-    assert (cell.band, cell.report.trials, cell.alert) == (2, 200, True)
+    assert (cell.band, round(cell.measure.value, 2), cell.alert) == (6, 0.36, True)
     detail = " / ".join(cell.detail(30))
     for part in (
-        "robustness 80.0 of 100 [74, 85], 200 trials",
+        "36 [31,\u00a041] points above noise in 200 trials, limit 10",
+        "noise floor 4",
         "content changed in 40",
         "quality changed in 50",
-        "36 [31,\u00a041] points above noise",
-        "allowed 10",
-        "no judge",
+        "part of an open incident",
     ):
         assert part in detail
+
+
+def test_the_control_has_no_colour(make_cell):
+    """It is what the others are held against."""
+    (row,) = heatmap([make_cell("r", "m", BASELINE, moved=0.5)]).rows
+    assert (row.cells[0].band, row.cells[0].measure.value) == (None, 0.5)
 
 
 def test_a_cell_below_the_minimum_shows_its_progress(make_cell):
@@ -90,20 +80,16 @@ def test_a_perturbation_never_tried_on_a_route_is_empty(make_cell):
     assert [cell is None for cell in second.cells] == [True, False]
 
 
-def test_models_no_longer_answering_come_last_and_are_dimmed(make_cell):
-    """After a swap the new model stands above the old one, which says when it was last seen."""
+def test_models_no_longer_answering_are_named_and_not_shown(make_cell):
+    """After a swap only the new model has a row; the others are said with their last trial."""
     reports = [
         make_cell("r", "aaa-old", BASELINE, at=NOW - 1500),
         make_cell("r", "zzz-new", BASELINE, at=NOW - 2),
         make_cell("r", "older", BASELINE, at=NOW - 9000),
     ]
-    rows = heatmap(reports).rows
-    assert [(row.model, row.retired) for row in rows] == [
-        ("zzz-new", False),
-        ("aaa-old", True),
-        ("older", True),
-    ]
-    assert rows[1].last_at == NOW - 1500
+    table = heatmap(reports)
+    assert [row.model for row in table.rows] == ["zzz-new"]
+    assert table.retired == (("r", "aaa-old", NOW - 1500), ("r", "older", NOW - 9000))
 
 
 def test_two_models_sharing_a_route_are_both_live(make_cell):
@@ -184,14 +170,14 @@ def test_a_pair_of_languages_is_read_from_its_name():
     assert pair_label("general.spelling") == "spelling"
 
 
-def test_many_pairs_share_one_column_with_the_lowest(make_cell):
-    """Six pairs: the cell is the pair with the lowest robustness and leads to the matrix."""
+def test_many_pairs_share_one_column_with_the_furthest(make_cell):
+    """Six pairs: the cell is the pair furthest above noise and leads to the matrix."""
     heat = heatmap([*_pairs(make_cell), make_cell("shop", "m-1", "general.spelling", at=NOW)])
-    assert [column.label for column in heat.columns] == ["spelling", "lowest pair"]
+    assert [column.label for column in heat.columns] == ["spelling", "furthest pair"]
     cell = heat.rows[0].cells[1]
     assert pair_label(cell.report.key.perturbation) == "en → fr-CA"
     assert cell.href == "/routes/shop#languages"
-    assert cell.detail(30)[0] == "lowest of 6 pairs of languages"
+    assert cell.detail(30)[0] == "furthest above noise of 6 pairs of languages"
 
 
 def test_an_alert_among_the_pairs_is_never_hidden(make_cell):
@@ -217,7 +203,7 @@ def test_the_matrix_has_prompts_down_and_answers_across(make_cell):
     english, german, french = (cells for _, cells in matrix.rows)
     assert english[0] is None
     assert english[2].label == "en → fr-CA"
-    assert english[2].report.robustness.value < german[2].report.robustness.value
+    assert english[2].measure.value > german[2].measure.value
     assert (french[1].band, french[1].report.trials) == (None, 4)
 
 

@@ -36,15 +36,19 @@ def test_the_list_has_what_is_open_and_what_is_over(served):
     client, _ = served(SPELLING, TONE, FOUND, BILLING, over(BILLING, reason="retired"))
     page = client.get("/incidents").text
     assert HEADLINE in page
-    assert page.count("/incidents/cafe") == 1
-    assert "3 alerts" in page
+    assert page.count(f">{HEADLINE}</a>") == 1
+    assert "1 open incident" in page
+    assert "▲ 1 · Incidents · evenkeel" in page
     assert "billing: over after 16 min, helpdesk-2 no longer answers." in page
 
 
 def test_nothing_open_says_when_something_would_be(served):
     """An empty page is no riddle."""
     client, _ = served()
-    assert "No incident is open. One opens when alerts of a route are raised" in client.get("/incidents").text
+    page = client.get("/incidents").text
+    assert "No incident is open" in page
+    assert "An incident is a change of a route" in page
+    assert "▲" not in page.partition("</title>")[0]
 
 
 def test_the_page_says_what_happened_and_what_to_do(served):

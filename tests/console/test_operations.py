@@ -42,12 +42,11 @@ def client(shown):
 
 def test_live_parts_are_sent_once(client):
     """The page names its live part, which answers 304 to who has it already."""
-    for path in ("/alerts", "/routes/case-summaries", "/judge", "/calibration", "/pipeline", "/settings"):
+    for path in ("/incidents", "/routes", "/judge", "/calibration", "/pipeline", "/spend", "/settings"):
         page = client.get(path)
         assert f'data-source="/fragments{path}"' in page.text
         current = re.findall(r'<a href="([^"]+)" aria-current="page">', page.text)
-        here = "/incidents" if path == "/alerts" else path
-        assert current == ([] if path.startswith("/routes") else [here])
+        assert set(current) == {path}
         first = client.get(f"/fragments{path}")
         again = client.get(f"/fragments{path}", headers={"if-none-match": first.headers["etag"]})
         assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
@@ -66,7 +65,8 @@ def test_a_large_installation_keeps_its_pages_light(make_cell, make_scene):
     ]
     with TestClient(create_app(scene.sources())) as client:
         weights = {
-            path: len(client.get(path).content) for path in ("/", "/alerts", "/routes/route-07", "/judge")
+            path: len(client.get(path).content)
+            for path in ("/", "/incidents", "/routes", "/routes/route-07", "/judge")
         }
         shared = sum(len(client.get(f"/static/{name}").content) for name in ("console.css", "live.js"))
     assert {path: weight for path, weight in weights.items() if weight + shared > 300_000} == {}
@@ -76,7 +76,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
     """Cells by category with intervals, the matrix of languages, the last change, the day's spend."""
     text = words(client.get("/routes/case-summaries"))
     for part in (
-        "spelling ▲ alert 62.3 55–70 42 [34, 50] 46 % [38, 54] %",
+        "spelling ▲ incident 42 [34, 50] 46 % [38, 54] %",
         "shifts more often than its baseline of 4 %",
         "from ↓ to → en de fr-CA",
         "$0.20 today, no limit set",
@@ -117,8 +117,8 @@ def test_settings_link_to_their_text(client):
 
 def test_every_runbook_the_pages_link_to_is_there(client):
     """Runbooks of all kinds of alerts, and their list."""
-    links = set(re.findall(r'href="(/docs/runbooks/[^"]+)"', client.get("/alerts").text))
-    assert len(links) == 4
+    links = set(re.findall(r'href="(/docs/runbooks/[^"]+)"', client.get("/incidents/c-7").text))
+    assert links == {"/docs/runbooks/README", "/docs/runbooks/EvenkeelIncident"}
     for link in links:
         assert client.get(link).status_code == 200
     for name in ("runbooks%2F..%2Fsettings", "nothing", "runbooks/Nothing", "settings.md", "../pyproject"):

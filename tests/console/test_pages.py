@@ -12,7 +12,7 @@ from tests.console.reading import Page
 
 _PATHS = (
     "/",
-    "/fragments/overview",
+    "/fragments/now",
     "/api/cells",
     "/api/alerts",
     "/api/verdicts",
@@ -44,7 +44,7 @@ def test_every_response_carries_the_security_headers(make_scene, console_client,
 def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, scene):
     """Tags are balanced, nothing is inline, no address leads elsewhere, and no text is markup."""
     client = console_client(make_scene(scene))
-    paths = ("/", "/fragments/overview", "/alerts", "/judge", "/calibration", "/pipeline")
+    paths = ("/", "/fragments/now", "/incidents", "/judge", "/calibration", "/pipeline")
     links = Page(client.get("/").text).all("a")
     routes = [attrs["href"] for attrs in links if attrs.get("class") == "route"]
     trials = [attrs["href"] for attrs in links if attrs.get("href", "").startswith("/verdicts/")]
@@ -64,20 +64,54 @@ def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, s
 
 
 def _verdict_link(client):
-    links = [attrs.get("href", "") for attrs in Page(client.get("/").text).all("a")]
+    links = [attrs.get("href", "") for attrs in Page(client.get("/trials").text).all("a")]
     return next(link for link in links if link.startswith("/verdicts/"))
 
 
-def test_the_status_line_of_an_alert(make_scene, console_client):
-    """The first heading and the line below it say all that is needed at night."""
+def test_the_top_of_now_says_what_happened_and_what_to_do(make_scene, console_client):
+    """The first heading and the lines below it say all that is needed at night."""
     page = Page(console_client(make_scene("alert")).get("/").text).words()
+    headline = "case-summaries: answers became fragile at 12 Aug 2026 14:03 UTC, after steady-2026-05 → "
+    assert f"{headline}swift-2026-08." in page
     assert (
-        "ALERT: answers of swift-2026-08 on route case-summaries change more than allowed "
-        "under misspellings and different capitalisation"
-    ) in page
-    assert "since 14:03 (17 min), 42 [34, 50] points above noise, allowed 10, 96 trials" in page
-    assert "What to do next" in page
+        "42 points above noise (limit 10), 2 of 2 rewordings. 31 of 40 trials come from client 3f9a" in page
+    )
+    assert "Next: If the answers are worse, go back to steady-2026-05." in page
     assert "The judge rejected its key" in page
+
+
+def test_every_page_counts_the_open_incidents(make_scene, console_client):
+    """In title, icon and navigation, the same number."""
+    client = console_client(make_scene("alert"))
+    for path in ("/", "/incidents", "/routes", "/trials", "/judge", "/verdicts/none"):
+        page = client.get(path).text
+        assert "<title>▲ 1 · " in page
+        assert re.search(r'<link rel="icon"[^>]*href="/static/icon-alert.svg', page)
+        assert '▲ 1<span class="hidden"> open</span>' in page
+    quiet = console_client(make_scene("quiet")).get("/").text
+    assert "<title>Steady · evenkeel" in quiet
+
+
+def test_the_navigation_has_five_places(make_scene, console_client):
+    """The place and the page in it are marked; what has no source is left out."""
+    page = Page(console_client(make_scene("quiet")).get("/pipeline").text)
+    named = page.all("nav")
+    assert [attrs["aria-label"] for attrs in named] == ["Places", "System"]
+    marked = {attrs["href"]: attrs["aria-current"] for attrs in page.all("a") if "aria-current" in attrs}
+    assert marked == {"/judge": "true", "/pipeline": "page"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/alerts", "/incidents"),
+        ("/?route=chat&rating=shifted", "/trials?route=chat&rating=shifted"),
+    ],
+)
+def test_old_addresses_lead_on(make_scene, console_client, old, new):
+    """Links in messages and dashboards keep working."""
+    answer = console_client(make_scene("quiet")).get(old, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, new)
 
 
 def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
@@ -102,66 +136,24 @@ def test_the_table_has_a_caption_and_headers_for_all_cells(make_scene, console_c
     assert "collecting 12/30" in page.words().replace("collecting12/30", "collecting 12/30")
 
 
-def test_alerts_are_marked_by_words_too(make_scene, console_client):
+def test_cells_of_an_incident_are_marked_by_words_too(make_scene, console_client):
     """Colour is never the only sign."""
     text = console_client(make_scene("alert")).get("/").text
-    assert text.count('<span class="flag">▲ alert</span>') == 2
-
-
-def test_verdicts_can_be_narrowed(make_scene, console_client):
-    """Links filter by rating, perturbation and route, and compose."""
-    client = console_client(make_scene("alert"))
-
-    def chips(query):
-        text = client.get(f"/?{query}").text
-        return re.findall(r'class="chip r(\d)"', text), re.findall(r'class="change">([^<]+?) *<', text)
-
-    ratings, _ = chips("rating=shifted")
-    assert set(ratings) == {"1", "2"}
-    assert set(chips("rating=failed")[0]) == {"0"}
-    assert set(chips("rating=nonsense")[0]) > {"3"}
-    ratings, changes = chips("rating=3&perturbation=general.casing")
-    assert (set(ratings), set(changes)) == ({"3"}, {"casing"})
-    assert "No such trial" in client.get("/?route=nobody").text
-    page = Page(client.get("/?rating=shifted&route=case-summaries").text)
-    current = [attrs["href"] for attrs in page.all("a") if "aria-current" in attrs]
-    assert "/?route=case-summaries&rating=shifted#verdicts" in current
-
-
-def test_the_live_part_keeps_the_choice(make_scene, console_client):
-    """The page's script is told to fetch the same narrowed list."""
-    page = Page(console_client(make_scene("alert")).get("/?rating=shifted&route=case-summaries").text)
-    sources = [attrs["data-source"] for attrs in page.all("div") if "data-source" in attrs]
-    assert sources == ["/fragments/overview?route=case-summaries&rating=shifted"]
+    assert text.count('<span class="flag">▲ incident</span>') == 2
 
 
 def test_a_live_part_that_has_not_changed_is_not_sent_again(make_scene, console_client):
     """The tag of the last answer gives 304 until something changes."""
     scene = make_scene("quiet")
     client = console_client(scene)
-    tag = client.get("/fragments/overview").headers["etag"]
+    tag = client.get("/fragments/now").headers["etag"]
     scene.now += 1
-    again = client.get("/fragments/overview", headers={"if-none-match": tag})
+    again = client.get("/fragments/now", headers={"if-none-match": tag})
     assert (again.status_code, again.content) == (304, b"")
     scene.pipeline = replace(scene.pipeline, waiting=5)
-    changed = client.get("/fragments/overview", headers={"if-none-match": tag})
+    changed = client.get("/fragments/now", headers={"if-none-match": tag})
     assert changed.status_code == 200
     assert changed.headers["etag"] != tag
-
-
-def test_the_newest_moved_verdict_is_opened(make_scene, console_client):
-    """Exactly one verdict is open, and it shows both answers and who decided."""
-    text = console_client(make_scene("alert")).get("/").text
-    assert len(re.findall(r'<details class="verdict"[^>]* open', text)) == 1
-    opened = Page(
-        re.search(r'<details class="verdict"[^>]* open.*?</details>', text, re.DOTALL).group()
-    ).words()
-    for part in (
-        "Answer to the original",
-        "Answer to the reworded prompt",
-        "decided by heuristics, no judge",
-    ):
-        assert part in opened
 
 
 def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
@@ -203,7 +195,6 @@ def test_pruned_texts_are_said_to_be_gone(make_scene, console_client):
     verdict = scene.log.latest(1)[0]
     scene.log.texts.clear()
     client = console_client(scene)
-    assert "no longer stored" in client.get("/").text
     assert "no longer stored" in client.get(f"/verdicts/{verdict.id}").text
 
 
@@ -261,8 +252,9 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
         raise OSError("disk I/O error at /secret/path")
 
     scene.log.latest = lambda *_args, **_kwargs: broken()
+    scene.store.events = lambda _limit: broken()
     client = console_client(scene)
-    for path in ("/", "/fragments/overview", "/api/verdicts"):
+    for path in ("/", "/fragments/now", "/api/verdicts"):
         response = client.get(path)
         assert response.status_code == 500
         assert "Forwarding does not depend on the console" in response.text

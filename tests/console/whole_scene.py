@@ -110,7 +110,10 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         untried=(Untried(route, "general.paraphrase", "no_rewriter", None),),
     )
     changes = (change_report(route, now), silent_change(now))
-    scene.store.history.append(_opened(now, scene.reports[0].key, changes[0]))
+    spelling = scene.store.history[-1]
+    scene.store.history.append(
+        replace(spelling, id="raised-en-ja", at=now - 500, perturbation="crosslingual.en_to_ja", value=0.56)
+    )
     settings = Settings(
         routes=[
             Route(
@@ -347,24 +350,6 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
 def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEvent:
     return AlertEvent(
         f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, "", what=what, direction=direction
-    )
-
-
-def _opened(now: float, key: Any, change: ChangeReport) -> AlertEvent:
-    """What opens the incident of the change."""
-    event = _event("raised", now - 1400, key, "excess", "")
-    return replace(
-        event,
-        id="opens-c-7",
-        summary="Answers are fragile for general.spelling on case-summaries (swift-2026-08).",
-        route=change.route,
-        measure="content",
-        value=0.42,
-        limit=0.1,
-        change=change.id,
-        incident=change.id,
-        marks=change.marks,
-        run_trials=40,
     )
 
 

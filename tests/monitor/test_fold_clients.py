@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console.alerts import alerts_page
+from evenkeel.console.alerts import alerts_table
 from evenkeel.core.verdict import Verdict
 from evenkeel.monitor.detect import Clients
 from evenkeel.monitor.detect.clients import MOST, REST
@@ -198,8 +198,9 @@ def test_an_alert_says_whose_trials_are_behind_it():
     assert shown["excess"]["clients"] == event.clients
     told = Writer(reports=lambda: [log.report]).facts(incident)
     assert any(one.startswith(said) for one in told)
-    firing = {one.kind: one for one in alerts_page([log.report], log.events[::-1], (), log.at).firing}
-    assert firing["excess"].clients.startswith(said)
+    table = alerts_table([incident])
+    listed = {row[table.columns.index("what")]: row[table.columns.index("clients")] for row in table.rows}
+    assert listed["excess"].startswith(said)
 
 
 def test_a_checkpoint_keeps_clients_and_goes_on_equally():

@@ -206,7 +206,7 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
         for text in MARKUP:
             for path, query in (
                 ("/", {"route": text, "rating": text, "perturbation": text}),
-                ("/fragments/overview", {"route": text}),
+                ("/fragments/now", {"route": text}),
                 ("/goldens", {"route": text, "task": text, "show": text}),
                 ("/trials", {"route": text, "text": text, "reason": text, "model": text, "change": text}),
                 (f"/goldens/{quote(text, safe='')}", {}),
@@ -220,7 +220,7 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
 def test_what_is_stored_is_not_written_into_a_page(desk):
     """Names, prompts, answers, tool calls, explanations, notes: on no page is any of it markup."""
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
-        paths = ["/", "/fragments/overview", "/goldens", "/goldens?show=all", "/trials"]
+        paths = ["/", "/fragments/now", "/goldens", "/goldens?show=all", "/trials"]
         paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
         for path in paths:
             response = browser.get(path)

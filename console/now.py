@@ -1,0 +1,72 @@
+"""The first page: open incidents with their next step, then every route as points above noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from litestar import Response, get
+
+from evenkeel.console import links
+from evenkeel.console.heatmap import heatmap, language_matrices
+from evenkeel.console.incidents import incident_lines
+from evenkeel.console.pipeline import pipeline_line
+from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
+from evenkeel.console.status import coverage, status
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.situation import Situation
+    from evenkeel.console.sources import ConsoleSources
+
+MATRICES: Final = 1
+"""Matrices of languages on the page, that of an incident first; one takes some 15 kB."""
+SHOWN: Final = 5
+"""Open incidents with all that is said of them; of more the headline."""
+_LATELY_S: Final = 86_400.0
+"""So long an incident that is over is mentioned."""
+_FILTERS: Final = ("route", "perturbation", "rating")
+"""What the list of trials was narrowed by while it was on this page."""
+
+
+def now_page(sources: ConsoleSources, situation: Situation) -> Page:
+    """Read all sources once and put the page together."""
+    now = sources.clock()
+    reports, view = sources.reports(), sources.pipeline()
+    going = incident_lines(situation.going(), sources.writer)
+    over = [one for one in situation.board.all() if now - (one.closed_at or 0.0) < _LATELY_S]
+    found = status(reports, view, now, going, incident_lines(over[:3], sources.writer))
+    matrices = language_matrices(reports)
+    return Page(
+        found.title,
+        announcement=found.announcement,
+        status=found,
+        shown=SHOWN,
+        heatmap=heatmap(reports),
+        coverage=coverage(reports),
+        matrices=matrices[:MATRICES],
+        matrices_left=len(matrices[MATRICES:]),
+        pipeline=pipeline_line(view),
+        view=view,
+    )
+
+
+def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/` and `/fragments/now`. A filter of trials, which were on this page once, leads to their own."""
+
+    @get("/", sync_to_thread=True, needs="viewer")
+    def page(request: AnyRequest) -> Response[bytes]:
+        asked = {name: request.query_params.get(name) for name in _FILTERS}
+        if any(asked.values()):
+            return see_other(links.trials_link(**asked))
+        shown = now_page(sources, situation)
+        return renderer.response(
+            "live.html", page=shown, fragment="_now.html", source="/fragments/now", here="/"
+        )
+
+    @get("/fragments/now", sync_to_thread=True, needs="viewer")
+    def fragment(known: KnownTag = None) -> Response[bytes]:
+        return tagged(renderer.page("_now.html", page=now_page(sources, situation)), known)
+
+    return [page, fragment]

@@ -1,0 +1,63 @@
+"""What all pages agree on: which incidents there are, and which cells belong to those that are open.
+
+The detectors say of a cell that its alert is up. Whether that is still news is decided with the incident: it
+is over once the change is reversed, the model retired, or a person has said so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.monitor.incidents import IncidentBoard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.incidents import Incident
+    from evenkeel.stores.monitor_state import MonitorStore
+
+RETIRED_AFTER_S: Final = 60.0
+"""A model this far behind the newest verdict of its route is shown as no longer answering."""
+
+
+class Situation:
+    """The incidents and the cells as they are. Blocks on storage; for any thread."""
+
+    def __init__(self, store: MonitorStore, reports: Callable[[], list[CellReport]]) -> None:
+        """Watch a monitor's store and the reports of its cells."""
+        self._reports = reports
+        self.board = IncidentBoard(store)
+
+    def going(self) -> list[Incident]:
+        """The open incidents, the one opened last first; answers that only got steadier are none."""
+        return [one for one in self.board.all() if one.state != "resolved" and one.severity != "info"]
+
+    def count(self) -> int:
+        """How many are open: the number on every page."""
+        return len(self.going())
+
+    def cells(self) -> list[CellReport]:
+        """The reports of all cells; `alert` is whether the cell belongs to an open incident."""
+        up = {
+            (part.raised.route, part.raised.model, part.raised.perturbation)
+            for one in self.going()
+            for part in one.up
+        }
+        return [
+            one if one.alert == (one.key.parts in up) else replace(one, alert=not one.alert)
+            for one in self._reports()
+        ]
+
+
+def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
+    """(route, model) of the models whose newest trial is well behind their route's newest."""
+    newest: dict[str, float] = {}
+    seen: dict[tuple[str, str], float] = {}
+    for report in reports:
+        at = report.last_scored_at or 0.0
+        route, row = report.key.route, (report.key.route, report.key.model)
+        newest[route] = max(newest.get(route, 0.0), at)
+        seen[row] = max(seen.get(row, 0.0), at)
+    return {row for row, at in seen.items() if at < newest[row[0]] - RETIRED_AFTER_S}
