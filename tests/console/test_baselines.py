@@ -41,6 +41,11 @@ def scene(make_scene):
         since_change(replace(one, drift=drift), 240) if one.key.parts == (ROUTE, MODEL, KIND) else one
         for one in made.reports
     ]
+    made.store.history = [
+        replace(event, what="drift", direction="risen", measure="drift")
+        for event in made.store.history
+        if event.perturbation == KIND
+    ]
     return made
 
 
@@ -72,11 +77,8 @@ def fields(page):
     }
 
 
-def test_a_drift_alert_leads_to_what_would_be_approved(client, scene):
+def test_a_drift_alert_leads_to_what_would_be_approved(client):
     """From 5 % in the first 500 trials to 46 % of the 240 since the change."""
-    scene.store.history = [
-        replace(event, what="drift", direction="risen", measure="drift") for event in scene.store.history
-    ]
     assert ADDRESS.replace("&", "&amp;") in client.get("/incidents/c-7").text
     text = words(client.get(ADDRESS))
     assert "spelling swift-2026-08 5.0 % in the first 500 trials 46.0 % [41.0, 51.0] % 240" in text

@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 from evenkeel.console import create_app, create_probes
 from evenkeel.console.access import NOBODY, SCOPE_KEY, SCOPES, Visitor
 from evenkeel.console.app import tables
+from evenkeel.console.situation import Situation
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.sqlite.database import Database
@@ -118,7 +119,7 @@ def test_the_tables_of_pages_for_admins_are_for_admins(app, everything):
         await app({**scope, SCOPE_KEY: Visitor("ann", "approver", "token")}, receive, send)
 
     with TestClient(visited, base_url=LOCAL) as client:
-        for name in tables(everything, list):
+        for name in tables(everything, Situation(everything.monitor_store, everything.reports), list):
             status = client.get(f"/downloads/{name}.csv").status_code
             assert status == (403 if name in {"actions", "settings"} else 200), name
 
