@@ -63,7 +63,7 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     for part in sorted(parts, key=lambda one: -(one.raised.value or 0.0))[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
-            if verdict.shifted and not verdict.baseline_shifted:
+            if verdict.shifted and verdict.baseline_shifted is False:
                 found[verdict.id] = verdict
     chosen: list[Verdict] = []
     left = sorted(found.values(), key=_badness)

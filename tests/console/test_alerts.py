@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenkeel.console.alerts import alerts_table, verdicts_behind
-from evenkeel.monitor.incidents import incidents_of
+from evenkeel.console.alerts import alerts_table
+from evenkeel.monitor.incidents import incidents_of, verdicts_behind
 from tests.monitor.notify.scene import FOUND, SPELLING, TONE, over
 
 
