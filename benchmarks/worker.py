@@ -33,7 +33,7 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.runtime.data_plane import new_event_loop
 from evenkeel.runtime.process import stay_responsive
-from evenkeel.runtime.replays import warm_up
+from evenkeel.runtime.replays import load_languages, load_prices
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -157,7 +157,8 @@ def main() -> None:
         plan = {task: RoutePlan(by_name(KINDS), (0.1, 0.3, 0.5), TRIALS, task) for task in TASKS}
         worker = Worker(queue, SqliteVerdictLog(database), Reader(plan), trials, tally=tally)
         made = exchanges(count, upstream)
-        warm_up(Prices())
+        load_prices(Prices())
+        load_languages()
         stay_responsive()
         for start in range(0, count, 50):
             queue.put(made[start : start + 50])

@@ -50,12 +50,25 @@ def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
     assert loaded.stdout.split() == []
 
 
-def test_clients_are_loaded_by_those_who_use_them() -> None:
-    """That of Redis takes 15 MB, the SDK 13 MB: for settings that name a Redis, or a model's endpoint."""
+@pytest.mark.parametrize(
+    ("role", "unused"),
+    [
+        (
+            "worker",
+            {"openai", "redis", "scipy", "rich", "litestar", "evenkeel.experiments", "evenkeel.monitor"},
+        ),
+        (
+            "monitor",
+            {"openai", "redis", "scipy", "rich.progress", "py3langid", "evenkeel.experiments.gate.run"},
+        ),
+    ],
+)
+def test_a_role_loads_nothing_that_it_does_not_use(role: str, unused: set[str]) -> None:
+    """Every start pays for it: clients are for settings that name a Redis or a model's endpoint."""
     script = (
         "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
-        "import evenkeel.runtime.background\n"
-        "print(*sorted({'openai', 'redis'} & set(sys.modules)))"
+        f"import evenkeel.runtime.background, evenkeel.runtime.roles.{role}\n"
+        f"print(*sorted({unused!r} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

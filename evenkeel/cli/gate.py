@@ -42,10 +42,10 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.plan import Scenario, effort, noise_of
+from evenkeel.experiments.gate.plan import Scenario, noise_of
 from evenkeel.experiments.gate.plan import document as plan_document
 from evenkeel.experiments.gate.reports import as_json, as_junit, document
-from evenkeel.experiments.gate.run import GateOptions, Raters, run_gate
+from evenkeel.experiments.gate.run import GateOptions, Raters, effort, run_gate
 from evenkeel.experiments.gate.scoring import RATED, watched_modes
 from evenkeel.experiments.gate.sides import Side
 from evenkeel.experiments.gate.thresholds import needs_judge

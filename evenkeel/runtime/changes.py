@@ -1,6 +1,6 @@
 """What is done about changes (`evenkeel.monitor.changes` says what they are).
 
-`fingerprint` names the settings that matter. `Responder` sees that a route has changed, starts a burst of
+`Responder` sees that a route has changed, starts a burst of
 sampling and has its goldens asked again; it also asks them every so many hours as canaries. `ChangeResponse`
 wires all that in one process, and where several monitors could respond, the one that holds the lease does.
 """
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import BASELINE
@@ -28,7 +26,6 @@ from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.reference_scores import ReferenceScores
-from evenkeel.shadow.trials import Stamp
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
@@ -100,6 +97,7 @@ class Responder:
         rates: Mapping[str, float],
         *,
         scores: ReferenceScores | None = None,
+        load: Callable[[], object] = lambda: None,
         clock: Callable[[], float],
     ) -> None:
         """Wire it.
@@ -112,6 +110,7 @@ class Responder:
             settings: What is to be done.
             rates: Sampling rate of each route, as its settings say.
             scores: Scores the answers before and after silent changes.
+            load: Loads what scoring needs, in a thread, before goldens are asked: few monitors ever do.
             clock: Unix time in seconds.
         """
         self._records = records
@@ -121,6 +120,7 @@ class Responder:
         self._settings = settings
         self._rates = dict(rates)
         self._scores = scores
+        self._load = load
         self._clock = clock
         self._started_at = clock()
         self._asked_at: dict[str, float] = {}
@@ -174,6 +174,8 @@ class Responder:
     async def step(self) -> int:
         """Plan, and ask what is to be asked; returns how many runs there were."""
         jobs = await asyncio.to_thread(self.plan)
+        if jobs:
+            await asyncio.to_thread(self._load)
         made = 0
         for job in jobs:
             run = await self._goldens.run(job.route, job.trigger, job.change)
@@ -230,58 +232,6 @@ async def _renew(lease: Lease) -> None:
         await asyncio.sleep(_RENEW_S)
         with contextlib.suppress(Exception):  # tried again in time; if not, another one takes over
             await asyncio.to_thread(lease.hold)
-
-
-def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
-    """By route each setting that decides what is tried and how it is scored, as text. No credentials."""
-    common = _flat({"alert.threshold": settings.alert.threshold, **_judge(settings), **_scoring(settings)})
-    plans = replays.route_plans(settings)
-    found: dict[str, dict[str, str]] = {}
-    for route in settings.routes:
-        plan = plans[route.name]
-        own = _flat(
-            {
-                "perturbations": [f"{kind.name}@{kind.version}" for kind in plan.perturbations],
-                "severities": list(plan.severities),
-                "task": plan.task,
-                "template": list(route.template),
-            }
-        )
-        found[route.name] = common | own
-    return found
-
-
-def fingerprint(values: Mapping[str, str]) -> str:
-    """12 hex digits that are others for other values."""
-    text = json.dumps(dict(values), sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
-
-
-def _judge(settings: Settings) -> dict[str, Any]:
-    judge = settings.judge
-    if judge is None:
-        return {"judge": None}
-    names = ("model", "base_url", "votes", "swap_share", "cascade")
-    return {f"judge.{name}": getattr(judge, name) for name in names}
-
-
-def _scoring(settings: Settings) -> dict[str, Any]:
-    calibration = choices.calibration(settings)
-    return {
-        "scoring.encoder": choices.encoder_name(settings),
-        "scoring.calibration": calibration.goldens.sha256[:_DIGITS] if calibration else None,
-        "scoring.calibrated_on": calibration.calibrated_on if calibration else None,
-        "scoring.qualities": sorted(settings.scoring.qualities),
-        "scoring.tasks": settings.scoring.tasks,
-        "rewriter.model": settings.rewriter.model if settings.rewriter else None,
-    }
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-        for name, value in values.items()
-    }
 
 
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
@@ -345,8 +295,10 @@ class ChangeResponse:
                 scorer=instruments.scorer,
                 costs=instruments.ledger,
                 tasks={route.name: route.task for route in settings.routes},
+                load=replays.load_languages,
                 clock=time.time,
             ),
+            load=replays.load_languages,
             clock=time.time,
         )
 
@@ -375,13 +327,3 @@ class ChangeResponse:
     def close(self) -> None:
         """Let go of what was loaded."""
         self._stack.close()
-
-
-def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
-    """What every verdict says about the settings that it was made under; remembers what they were."""
-    names: dict[str, str] = {}
-    for route, values in settings_that_matter(settings).items():
-        names[route] = fingerprint(values)
-        store.put_settings(names[route], values)
-    judge = settings.judge.model if settings.judge else ""
-    return Stamp(names, judge, settings.scoring.label_share)

@@ -273,7 +273,7 @@ class Instruments:
     async def set_up(cls, settings: Settings, stores: Stores) -> Instruments:
         """Load what takes seconds in a thread; needs an event loop for the connections."""
         prices, tally, spans = replays.budgeted_prices(settings), Tally(), open_spans(settings)
-        await asyncio.to_thread(replays.warm_up, prices)
+        await asyncio.to_thread(replays.load_prices, prices)
         budget = RouteBudget(stores.ledger, "", "judge")
         judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
         encoder = await asyncio.to_thread(make_encoder, settings, prices, spans.observer, budget)

@@ -43,12 +43,16 @@ class ReferenceScores:
     """Tracks the daily budgets."""
     tasks: Mapping[str, str | None]
     """By route the task that its settings name, for references that know none."""
+    load: Callable[[], object] = lambda: None
+    """Loads what scoring needs, in a thread, once there is a change."""
     clock: Callable[[], float]
     """Unix time in seconds."""
 
     async def step(self) -> int:
         """Score the changes that were found since the last step; returns how many there were."""
         records = await asyncio.to_thread(self._due)
+        if records:
+            await asyncio.to_thread(self.load)
         for record in records:
             assert record.silent is not None
             assert record.silent.references is not None

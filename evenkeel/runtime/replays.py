@@ -281,7 +281,14 @@ def reference_keeper(
     return ReferenceKeeper(store, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
 
 
-def warm_up(costs: Prices) -> None:
-    """Load what is loaded once and in one piece: it would hold up everything else later."""
+def load_prices(costs: Prices) -> None:
+    """Load the public list, which is read once and in one piece: that would hold up everything else later."""
     costs.usd("gpt-4o", 1, 1)
-    language_of("The list of prices and the languages are loaded before the first exchange is read.")
+
+
+def load_languages() -> None:
+    """Load what identifies languages, for the same reason; half a second of a processor the first time.
+
+    To be called in a thread, before the first answer is scored.
+    """
+    language_of("The languages are loaded before the first exchange is read.")

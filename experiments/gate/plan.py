@@ -12,18 +12,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import log
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evenkeel.core.figures import count, number, percent, usd
-from evenkeel.experiments.gate.run import draws, estimate
-from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.gate.sides import Task, tasks
+from evenkeel.core.figures import count, number, percent
 from evenkeel.experiments.kit.document import Column, Document, Form, Paragraph, Section, Table
-from evenkeel.experiments.kit.journal import Answers, open_database
 from evenkeel.monitor.detect.e_detector import bets_against
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.detect.gate_evidence import SHARES
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evenkeel.core.cells import CellReport
-    from evenkeel.experiments.gate.run import GateOptions
     from evenkeel.experiments.kit.document import Block, Value
 
 EXCESSES: Final = (0.05, 0.1, 0.15, 0.3)
@@ -240,35 +233,6 @@ def cell_sentence(noise: float, *, limit: float, level: float) -> str:
         return f"Live, a cell at this noise sees no regression of up to {round(100 * EXCESSES[-1])} points."
     sizes = ", on ".join(said)
     return f"Live, a cell at this noise alerts on {sizes}; up to {round(100 * limit)} points are tolerated."
-
-
-def effort(options: GateOptions, scenario: Scenario) -> list[str]:
-    """How many calls a run is likely to take, and what its answers cost at most.
-
-    Args:
-        options: Of the run that is planned.
-        scenario: What is known.
-    """
-    goldens = len(options.goldens)
-    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, Task)]
-    if not goldens:
-        return []
-    alone = sum(not golden.samples for golden in options.goldens) * options.recorded
-    calls = goldens * len(options.sides) * options.repeats + alone
-    if asked:
-        calls = sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked)
-    (likely,) = outlooks(scenario, 0.0, (goldens,))
-    expected = round(calls * likely.asked / goldens)
-    lines = [f"An equal candidate takes about {number(expected)} of {number(calls)} calls."]
-    with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
-        database = open_database(options.cache or Path(folder) / "answers", "--cache")
-        try:
-            ahead = estimate(asked, Answers(database), options, Scoring(None, None), judged=False)
-        finally:
-            database.close()
-    if ahead is not None:
-        lines.append(f"Answers cost {usd(ahead.spend.usd)} at most, a judge not counted.")
-    return lines
 
 
 def document(

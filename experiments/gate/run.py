@@ -17,6 +17,7 @@ from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
+from evenkeel.experiments.gate.plan import outlooks
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
 from evenkeel.experiments.gate.thresholds import calibrated
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.gate.plan import Scenario
     from evenkeel.experiments.gate.scoring import Scored
     from evenkeel.experiments.gate.sides import Side, SideName
     from evenkeel.experiments.kit.confirmation import Confirm
@@ -553,3 +555,32 @@ def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."
         )
+
+
+def effort(options: GateOptions, scenario: Scenario) -> list[str]:
+    """How many calls a run is likely to take, and what its answers cost at most.
+
+    Args:
+        options: Of the run that is planned.
+        scenario: What is known.
+    """
+    goldens = len(options.goldens)
+    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, Task)]
+    if not goldens:
+        return []
+    alone = sum(not golden.samples for golden in options.goldens) * options.recorded
+    calls = goldens * len(options.sides) * options.repeats + alone
+    if asked:
+        calls = sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked)
+    (likely,) = outlooks(scenario, 0.0, (goldens,))
+    expected = round(calls * likely.asked / goldens)
+    lines = [f"An equal candidate takes about {number(expected)} of {number(calls)} calls."]
+    with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
+        database = open_database(options.cache or Path(folder) / "answers", "--cache")
+        try:
+            ahead = estimate(asked, Answers(database), options, Scoring(None, None), judged=False)
+        finally:
+            database.close()
+    if ahead is not None:
+        lines.append(f"Answers cost {usd(ahead.spend.usd)} at most, a judge not counted.")
+    return lines

@@ -6,9 +6,6 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Final
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-
 from evenkeel.core.figures import duration, number
 
 if TYPE_CHECKING:
@@ -60,6 +57,10 @@ def progress(
     if not total or not err.is_terminal:
         yield Progress(total, _lines(title, noun, err, details, clock))
         return
+    # What answers goldens in the background has no terminal, and need not load what draws on one.
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
     columns = (
         TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn(),
         TextColumn("{task.fields[details]}"),

@@ -16,11 +16,10 @@ paired-sample design".
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, pi
+from math import exp, lgamma, pi
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from evenkeel.monitor.detect.gate_evidence import log_evidence
 
@@ -143,6 +142,9 @@ def _tails(
     fewest: NDArray[np.int64], n: int, threshold: float, better: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Probability of the outcomes from `fewest` on, for each probability of "better"."""
+    # It takes longer to load than all of numpy, and only goldens that ran out ask for it.
+    from scipy.special import betainc, xlog1py, xlogy  # noqa: PLC0415
+
     numbers = np.arange(n + 1)
     left = n - numbers
     share = better[:, None]
@@ -158,7 +160,8 @@ def _tails(
 def _log_ways(n: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
     """Logarithm of the number of ways to choose so many of n; −inf for more than there are."""
     inside = np.clip(numbers, 0, n)
-    ways = gammaln(n + 1) - gammaln(inside + 1) - gammaln(n - inside + 1)
+    factorials = np.array([lgamma(number + 1) for number in range(n + 1)])
+    ways = factorials[n] - factorials[inside] - factorials[n - inside]
     logs: NDArray[np.float64] = np.where(inside == numbers, ways, -np.inf)
     return logs
 

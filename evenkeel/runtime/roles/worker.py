@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.runtime import replays
-from evenkeel.runtime.changes import stamp_of
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.roles.needs import NeedsReader
+from evenkeel.runtime.stamp import stamp_of
 from evenkeel.runtime.timesheet import Deadline
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
@@ -50,6 +50,7 @@ class WorkerRole:
             instruments: Ask and rate.
             sheet: Watched by the supervisor.
         """
+        await asyncio.to_thread(replays.load_languages)
         deadline = Deadline(sheet, settings.shadow.processor_s)
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(

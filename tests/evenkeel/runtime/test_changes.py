@@ -13,8 +13,9 @@ from evenkeel.monitor.changes.book import ChangeBook, changed_settings
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.proxy.lanes import Lane, threshold
 from evenkeel.proxy.routing import Route, Upstream
-from evenkeel.runtime.changes import Job, Responder, fingerprint, settings_that_matter, stamp_of
+from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
+from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
 from evenkeel.settings.replay import Changes
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun

@@ -1,0 +1,83 @@
+"""The stamp of verdicts: the settings that they were made under, by a fingerprint.
+
+On its own, because a worker makes stamps and needs nothing else of what is done about changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.runtime import choices, replays
+from evenkeel.shadow.trials import Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.settings import Settings
+    from evenkeel.stores.changes import ChangeStore
+
+_DIGITS: Final = 12
+
+
+def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
+    """What every verdict says about the settings that it was made under; remembers what they were."""
+    names: dict[str, str] = {}
+    for route, values in settings_that_matter(settings).items():
+        names[route] = fingerprint(values)
+        store.put_settings(names[route], values)
+    judge = settings.judge.model if settings.judge else ""
+    return Stamp(names, judge, settings.scoring.label_share)
+
+
+def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
+    """By route each setting that decides what is tried and how it is scored, as text. No credentials."""
+    common = _flat({"alert.threshold": settings.alert.threshold, **_judge(settings), **_scoring(settings)})
+    plans = replays.route_plans(settings)
+    found: dict[str, dict[str, str]] = {}
+    for route in settings.routes:
+        plan = plans[route.name]
+        own = _flat(
+            {
+                "perturbations": [f"{kind.name}@{kind.version}" for kind in plan.perturbations],
+                "severities": list(plan.severities),
+                "task": plan.task,
+                "template": list(route.template),
+            }
+        )
+        found[route.name] = common | own
+    return found
+
+
+def fingerprint(values: Mapping[str, str]) -> str:
+    """12 hex digits that are others for other values."""
+    text = json.dumps(dict(values), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _judge(settings: Settings) -> dict[str, Any]:
+    judge = settings.judge
+    if judge is None:
+        return {"judge": None}
+    names = ("model", "base_url", "votes", "swap_share", "cascade")
+    return {f"judge.{name}": getattr(judge, name) for name in names}
+
+
+def _scoring(settings: Settings) -> dict[str, Any]:
+    calibration = choices.calibration(settings)
+    return {
+        "scoring.encoder": choices.encoder_name(settings),
+        "scoring.calibration": calibration.goldens.sha256[:_DIGITS] if calibration else None,
+        "scoring.calibrated_on": calibration.calibrated_on if calibration else None,
+        "scoring.qualities": sorted(settings.scoring.qualities),
+        "scoring.tasks": settings.scoring.tasks,
+        "rewriter.model": settings.rewriter.model if settings.rewriter else None,
+    }
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        for name, value in values.items()
+    }
