@@ -110,7 +110,7 @@ def gate(folder: Path, goldens: Path, url: str, seed: int, tally: Tally, *option
         [
             *("gate", str(goldens), "--base-url", f"{url}/v1", "--seed", str(seed)),
             *(options or ("--model", "candidate")),
-            *("--yes", "--no-embeddings", "--json", str(report)),
+            *("--yes", "--no-embeddings", "--json-file", str(report)),
         ],
     )
     tally.took_s.append(time.perf_counter() - started)

@@ -90,7 +90,7 @@ class Bench:
         return [
             *found, "--max-items", str(self.items), "--runs", str(runs), "--concurrency", str(CONCURRENCY),
             "--perturbations", _KINDS[self.issues], "--journal", str(self.folder / f"{name}.journal"),
-            "--json", str(self.folder / f"{name}.json"), "--trials", str(self.folder / f"{name}.jsonl"),
+            "--json", "--trials", str(self.folder / f"{name}.jsonl"),
             "--html", str(self.folder / f"{name}.html"),
         ]  # fmt: skip
 
@@ -115,9 +115,9 @@ class Bench:
 
 
 def run(command: Sequence[str], log: Path) -> None:
-    """Run to the end."""
-    with log.open("a", encoding="utf-8") as file:
-        subprocess.run(command, check=True, stdout=file, stderr=file)
+    """Run to the end; the JSON document goes into a file beside the log."""
+    with log.open("a", encoding="utf-8") as file, log.with_suffix(".json").open("wb") as document:
+        subprocess.run(command, check=True, stdout=document, stderr=file)
 
 
 def run_and_kill(command: Sequence[str], bench: Bench, after: int, log: Path) -> int:

@@ -3,8 +3,8 @@
 Every event comes this way: evenkeel's own loggers, those of uvicorn, litestar and asyncio, Python's
 warnings, and exceptions that nobody catches. The data plane logs no requests.
 
-Only evenkeel's own loggers follow `log.level`. Libraries log warnings and errors at any level: at `debug` some
-of them log requests with their headers.
+Only evenkeel's own loggers follow `log.level`. Libraries log warnings and errors at any level: at `debug`
+some of them log requests with their headers.
 """
 
 from __future__ import annotations

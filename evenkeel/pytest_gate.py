@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.sides import Task
 
 
-_NOT_KEYWORDS: Final = frozenset({"files", "yes", "plan", "noise"})
+_NOT_KEYWORDS: Final = frozenset({"files", "yes", "plan", "noise", "as_json"})
 """Parameters of the command that make no sense in a test."""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import PIPED_WIDTH, file_option
+from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
 from evenkeel.experiments.backtest import Variant, grid, read_log, read_store, sweep
@@ -80,12 +80,12 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--intervals",
     type=click.IntRange(1),
     metavar="K",
-    help="Put every cell's figures at every K-th trial into the JSON.",
+    help="With --json: include every cell's figures at every K-th trial.",
 )
-@click.option("--json", "json_to", metavar="FILE", help="Write everything as JSON; - is standard output.")
+@json_option
 @file_option("--plot", "Write a page with plots of the cells.")
 def backtest(
-    file: str | None, config: Path | None, data_dir: Path | None, json_to: str | None, plot: Path | None,
+    file: str | None, config: Path | None, data_dir: Path | None, plot: Path | None, *, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
     """Run verdicts of the past through the monitor: which alerts would there have been?
@@ -101,7 +101,7 @@ def backtest(
       evenkeel backtest verdicts.jsonl
       evenkeel backtest verdicts.jsonl.gz --threshold 0.1 --threshold 0.05 --plot backtest.html
       evenkeel backtest --config evenkeel.yaml --from 30d --sample 1 --sample 0.5 --sample 0.1
-      evenkeel backtest verdicts.jsonl --only general.typos,positional.* --json - | jq .alerts
+      evenkeel backtest verdicts.jsonl --only general.typos,positional.* --json | jq .alerts
 
     \b
     A log of three lines:
@@ -111,13 +111,13 @@ def backtest(
 
     Exit code: 0, however many alerts there were; 2 if the log or an option cannot be used.
     """
-    check_writable([plot, Path(json_to) if json_to and json_to != "-" else None])
+    check_writable([plot])
     variants = _variants(config, given)
     with _opened(file, config, data_dir) as (entries, source), _progress() as progress:
         found = sweep(
             entries, variants, every=given["intervals"], plotted=plot is not None, progress=progress
         )
-    _write(found, source, json_to, plot)
+    _write(found, source, plot, json=as_json)
 
 
 def _variants(config: Path | None, given: dict[str, Any]) -> list[Variant]:
@@ -170,14 +170,12 @@ def _opened(
         yield read_store(stores.verdicts), stores.place
 
 
-def _write(found: list[Backtest], source: str, json_to: str | None, plot: Path | None) -> None:
+def _write(found: list[Backtest], source: str, plot: Path | None, *, json: bool) -> None:
     shown = document(found, source)
-    if json_to == "-":
+    if json:
         click.echo(json_text(as_json(found, source)), nl=False)
     else:
         show(shown, consoles(PIPED_WIDTH).out)
-        if json_to:
-            Path(json_to).write_text(json_text(as_json(found, source)), encoding="utf-8")
     if plot is not None:
         plot.write_bytes(html(shown))
 

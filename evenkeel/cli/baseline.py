@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import by_option, json_option, note_option, store_options, with_stores
+from evenkeel.cli.options import (
+    CommandFailedError,
+    by_option,
+    emit,
+    json_option,
+    note_option,
+    store_options,
+    with_stores,
+)
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, approvable
-from evenkeel.core.text import escaped
 from evenkeel.experiments.kit.confirmation import agreed
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
@@ -56,8 +62,11 @@ def baseline() -> None:
 @by_option
 @note_option
 @click.option("--yes", is_flag=True, help="Approve without asking.")
+@json_option
 @store_options
-def approve(config: Path | None, data_dir: Path | None, by: str | None, **given: Any) -> None:
+def approve(
+    config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool, **given: Any
+) -> None:
     """Approve what the cells of a route have been since its last change.
 
     Works while `up` runs: the monitor takes the baselines up within a second or two.
@@ -73,14 +82,16 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
         ready, short = approvable(reports, route, **narrowed)
         if not ready:
             raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
-        click.echo(_table(ready))
+        click.echo(_table(ready), err=as_json)
         if short:
             names = [f"{report.key.perturbation} ({report.key.model})" for report in short[:_SKIPPED_SHOWN]]
             more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
-            click.echo(f"too few trials since the last change, left as they are: {', '.join(names)}{more}")
+            click.echo(
+                f"too few trials since the last change, left as they are: {', '.join(names)}{more}",
+                err=as_json,
+            )
         if not (given["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
-            click.echo("nothing approved; --yes approves without asking")
-            return
+            raise CommandFailedError("nothing approved; --yes approves without asking")
         at = time.time()
         try:
             approval = Approval.of(route, ready, by=by or "", at=at, note=given["note"])
@@ -89,7 +100,10 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
         stores.verdicts.note(approval)
         cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
         stores.actions.record(Action(round(at, 3), approval.by, "command", "baseline_approved", route, cells))
-    click.echo(f"approved as {approval.id}")
+    if as_json:
+        emit(asdict(approval))
+    else:
+        click.echo(f"approved as {approval.id}")
 
 
 @baseline.command("list")
@@ -100,8 +114,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List what was approved by whom, the newest first."""
     found = [one for one in stores.verdicts.approvals()[::-1] if route in {None, one.approval.route}]
     if as_json:
-        rows = [{"offset": one.offset, **asdict(one.approval)} for one in found]
-        click.echo(escaped(json.dumps(rows, ensure_ascii=False, indent=2)))
+        emit([{"offset": one.offset, **asdict(one.approval)} for one in found])
     elif found:
         click.echo("\n\n".join(map(_said, found)))
     else:

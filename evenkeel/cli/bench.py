@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +16,13 @@ from evenkeel.cli.options import (
     EXISTING,
     FILE,
     NOWHERE,
+    CommandFailedError,
     call_options,
     embeddings_option,
+    emit,
     experiment_settings,
     file_option,
+    json_option,
     max_usd_option,
     model_options,
     price_option,
@@ -74,7 +78,7 @@ _PIPED_WIDTH: Final = 200
 """Columns of the tables where the output is not a terminal."""
 _KEPT: Final = 10_000_000
 """Texts and rulings that a journal keeps: all of them."""
-_OUTPUTS: Final = ("json", "csv", "trials", "html")
+_OUTPUTS: Final = ("csv", "trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
     "--api-key-env", metavar="VARIABLE", help=f"Variable that holds the key.  [{_KEY_ENV}]"
@@ -119,13 +123,13 @@ _key_option = click.option(
     "Keep every answer here, so that a stopped run can go on.",
     default=Path("evenkeel-bench.journal"),
 )
-@file_option("--json", "Write everything as JSON.")
+@json_option
 @file_option("--csv", "Write each perturbation of each task as CSV.")
 @file_option("--html", "Write one page with heatmaps.")
 @file_option("--trials", "Write each pair of answers as JSONL.")
 @yes_option
 @click.pass_context
-def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
+def bench(context: click.Context, /, *, as_json: bool, yes: bool, **given: Any) -> None:
     """Measure offline how robust some models are, on sixty IT issues or on your own.
 
     Each issue is sent to each model in four tasks (case summary, chat summary, question on documents, slot
@@ -137,11 +141,11 @@ def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
     \b
       evenkeel bench --model gpt-4.1-mini --model gpt-4.1-nano --base-url https://api.openai.com/v1 \\
         --judge-model gpt-4.1 --rewriter-model gpt-4.1 --max-items 10 --runs 2 --html bench.html
-      evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json bench.json
+      evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json > bench.json
       evenkeel bench generate --model gpt-4.1 --base-url https://api.openai.com/v1 -n 20 --out more.jsonl
     """
     if context.invoked_subcommand is None:
-        sys.exit(_run(given, confirmed=yes))
+        _run(given, json=as_json, confirmed=yes)
 
 
 @bench.command()
@@ -155,23 +159,23 @@ def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
 @max_usd_option
 @call_options(4, 180.0, most=64)
 @click.option("--seed", default=0, help="Seed of the subjects.")
+@json_option
 @yes_option
-def generate(*, yes: bool, **given: Any) -> None:
+def generate(*, as_json: bool, yes: bool, **given: Any) -> None:
     """Have a model write more issues.
 
     Each is checked (four documents, a chat of several turns, entities that stand in the message word for
     word) and left out if it resembles an existing one, in FILE or built in.
     """
-    sys.exit(_generate(given, confirmed=yes))
+    sys.exit(_generate(given, json=as_json, confirmed=yes))
 
 
-def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
+def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Run the benchmark as the options say.
 
-    Returns: the exit code.
-    Raises: SettingsError and InputError for options and files that cannot be used.
+    Raises: UserError for options and files that cannot be used, and for a run that ended before its end.
     """
-    out, err = consoles(_PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH, json=json)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
         own_prices = dict(named_price(text) for text in given["prices"])
@@ -182,21 +186,20 @@ def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
         show(document(outcome), out)
         for path in _write(outcome, given):
             err.print(f"wrote {path}", soft_wrap=True)
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing more was asked; --yes asks without confirmation", err=True)
-        return STOPPED
+    except NotConfirmedError as error:
+        raise CommandFailedError("no more calls were made; add --yes to run without confirmation") from error
     except StoppedError as error:
-        click.echo(f"evenkeel: {error}", err=True)
-        return STOPPED
-    except KeyboardInterrupt:
-        click.echo(f"evenkeel: stopped; every answer so far is in {given['journal']}: {AGAIN}", err=True)
-        return STOPPED
-    return STOPPED if outcome.unusable else 0
+        raise CommandFailedError(str(error)) from error
+    except KeyboardInterrupt as error:
+        raise CommandFailedError(f"stopped; every answer so far is in {given['journal']}: {AGAIN}") from error
+    if json:
+        click.echo(as_json(outcome), nl=False)
+    if outcome.unusable:
+        sys.exit(STOPPED)
 
 
 def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
     writers = {
-        "json": lambda: as_json(outcome).encode(),
         "csv": lambda: as_csv(outcome).encode(),
         "trials": lambda: as_lines(outcome).encode(),
         "html": lambda: html(document(outcome)),
@@ -392,7 +395,7 @@ def _rewriter(
     return OnceRewritten(rewriter, database, costs, budget, watch, name=models)
 
 
-def _generate(given: Mapping[str, Any], *, confirmed: bool) -> int:
+def _generate(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
     """Write issues as the options say.
 
     Returns: the exit code: 0 if all were written, else 1.
@@ -418,14 +421,25 @@ def _generate(given: Mapping[str, Any], *, confirmed: bool) -> int:
     )
     try:
         confirmation(confirmed=confirmed, in_pipelines=True)(wanted.cost)
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing was asked", err=True)
-        return STOPPED
+    except NotConfirmedError as error:
+        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     faults, spent_usd = asyncio.run(write_issues(wanted, plain_console(stderr=True)))
     asked = len(wanted.requests)
+    left_out = Counter(faults)
+    if json:
+        emit(
+            {
+                "file": str(target),
+                "asked": asked,
+                "written": asked - len(faults),
+                "left_out": left_out,
+                "cost_usd": spent_usd,
+            }
+        )
+        return STOPPED if faults else 0
     click.echo(
         f"{number(asked - len(faults))} of {number(asked)} issues written to {target}, {usd(spent_usd)}"
     )
-    for fault in dict.fromkeys(faults):
+    for fault in left_out:
         click.echo(f"left out, {number(faults.count(fault))}: {fault}", err=True)
     return STOPPED if faults else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 import time
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
@@ -18,9 +17,12 @@ from click.core import ParameterSource
 
 from evenkeel.cli.options import (
     FILE,
+    CommandFailedError,
     call_options,
     embeddings_option,
+    emit,
     file_option,
+    json_option,
     model_address,
     model_options,
     price_option,
@@ -29,7 +31,7 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.figures import number, usd
 from evenkeel.experiments.backtest import read_log, read_store
-from evenkeel.experiments.calibrate.calibration import BertModel
+from evenkeel.experiments.calibrate.calibration import BertModel, calibration_as_json
 from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.experiments.calibrate.limits import limits_to_json, lines_of, merged, place_all, read_limits
@@ -147,8 +149,9 @@ _PIPED_WIDTH: Final = 160
 @file_option(
     "--journal", "Keep scores here, so that a stopped run can go on.  [DIR/calibration-journal.jsonl]"
 )
+@json_option
 @yes_option
-def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
+def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -> None:
     """Find out what a score means: degrade approved answers by known amounts and see how metrics react.
 
     GOLDENS.jsonl holds one approved answer a line (see `evenkeel goldens --help`). Each answer is made worse
@@ -182,7 +185,10 @@ def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
 
     `up` reads the file as alert.limits. Exit code 1 if no limit could be placed.
     """
-    sys.exit(_place(goldens, given) if given["limits"] else _run(goldens, given, confirmed=yes))
+    if given["limits"]:
+        _place(goldens, given, json=as_json)
+    else:
+        _run(goldens, given, json=as_json, confirmed=yes)
 
 
 _OF_LIMITS: Final = frozenset(
@@ -202,11 +208,10 @@ _OF_LIMITS: Final = frozenset(
 """What can be said together with --limits."""
 
 
-def _place(file: Path | None, given: Mapping[str, Any]) -> int:
+def _place(file: Path | None, given: Mapping[str, Any], *, json: bool) -> None:
     """Place limits of the live alert.
 
-    Returns: the exit code: 0, or 1 if none could be placed.
-    Raises: UserError for options, files, goldens and stores that cannot be used.
+    Raises: UserError for options, files, goldens and stores that cannot be used, and if none could be placed.
     """
     context = click.get_current_context()
     for name in given:
@@ -239,22 +244,23 @@ def _place(file: Path | None, given: Mapping[str, Any]) -> int:
     )
     for one in placed:
         for line in lines_of(one):
-            click.echo(line)
+            click.echo(line, err=json)
     if not any(one.limits for one in placed):
-        click.echo("evenkeel: no limit was placed, nothing was written", err=True)
-        return 1
-    out.write_text(limits_to_json(merged(before, placed)), encoding="utf-8")
-    click.echo(f"wrote {out}; it is for alert.limits in settings")
-    return 0
+        raise CommandFailedError("no limit was placed, nothing was written")
+    text = limits_to_json(merged(before, placed))
+    out.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {out}; it is for alert.limits in settings", err=json)
+    if json:
+        click.echo(text, nl=not text.endswith("\n"))
 
 
-def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> int:
+def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Calibrate as the options say.
 
-    Returns: the exit code: 0, or 1 if the user did not confirm or a model could not be used.
-    Raises: UserError for options, files, goldens and stores that cannot be used.
+    Raises: UserError for options, files, goldens and stores that cannot be used, for a user who did not
+        confirm, and for a model that could not be used.
     """
-    out, err = consoles(_PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH, json=json)
     try:
         outcome = run_calibrate(
             _options(goldens, given),
@@ -273,16 +279,22 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
         ) from error
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
-    except NotConfirmedError:
-        click.echo("evenkeel: no model was asked; --yes asks without confirmation", err=True)
-        return 1
+    except NotConfirmedError as error:
+        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     except StoppedError as error:
-        click.echo(f"evenkeel: {error}", err=True)
-        return 1
+        raise CommandFailedError(str(error)) from error
     show(outcome.written.page, out)
     for line in _notes(outcome):
         out.print(line)
-    return 0
+    if json:
+        files = [str(path) for path in outcome.written.files]
+        emit(
+            {
+                "calibration": calibration_as_json(outcome.calibration),
+                "files": files,
+                "cost_usd": outcome.cost_usd,
+            }
+        )
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from evenkeel.cli.options import by_option, json_option, table_console, with_stores
-from evenkeel.core.text import escaped, visible
+from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
+from evenkeel.core import figures
 from evenkeel.core.text import markdown as in_markdown
+from evenkeel.core.text import visible
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
@@ -54,8 +54,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes of all routes, the newest first."""
     found = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
-        rows = [asdict(report) for report in found]
-        click.echo(escaped(json.dumps(rows, ensure_ascii=False, indent=2)))
+        emit([asdict(report) for report in found])
         return
     if not found:
         click.echo("No changes have been noticed so far.", err=True)
@@ -86,7 +85,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         shown = exhibits(report.silent, stores.references, stores.archive)
     if as_json:
         more = plain(shown, prompt_text, answer_text) if examples else {}
-        click.echo(escaped(json.dumps(asdict(report) | more, ensure_ascii=False, indent=2)))
+        emit(asdict(report) | more)
     else:
         click.echo(markdown(report), nl=False)
         if examples:
@@ -96,8 +95,9 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
 @changes.command("forget-references")
 @click.option("--route", metavar="NAME", help="Only those of this route.  [all]")
 @by_option
+@json_option
 @with_stores
-def forget_references(stores: Stores, route: str | None, by: str | None) -> None:
+def forget_references(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
     """Delete reference prompts with their answers; which route's, and who did it, is on record.
 
     `evenkeel up` keeps new ones from the traffic unless `references.calls_per_day` is 0.
@@ -111,7 +111,10 @@ def forget_references(stores: Stores, route: str | None, by: str | None) -> None
         forgotten += dropped
         at, detail = round(time.time(), 3), f"{dropped} reference prompts"
         stores.actions.record(Action(at, by.strip(), "command", "references_forgotten", name, detail))
-    click.echo(f"{forgotten} reference prompt(s) deleted")
+    if as_json:
+        emit({"deleted": forgotten, "routes": names})
+    else:
+        click.echo(f"{figures.count(forgotten, 'reference prompt')} deleted")
 
 
 def _exhibited(shown: Exhibits) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.cli.options import emit, json_option, settings_options, settings_source
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notifications import unknown_services
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     help="Check the credentials of this role only.  [of all]",
 )
 @settings_options
-def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
+@json_option
+def check_config(config: Path | None, role: Role | None, *, as_json: bool, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     settings = settings_source(config, given).read()
-    for note in (*notes(settings), *host_notes(settings), *redis_notes(settings)):
-        click.echo(f"evenkeel: note: {note}", err=True)
+    noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
     if settings.alert.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
-    for problem in problems:
-        click.echo(f"evenkeel: {problem}", err=True)
+    keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]
+    limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
+    if as_json:
+        found = {"keys": keys, "limits": limits, "reference_prompts": costs}
+        emit({"ok": not problems, "problems": problems, "notes": noted, **found})
+        sys.exit(1 if problems else 0)
+    for line in (*(f"note: {note}" for note in noted), *problems):
+        click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
-    for keys in keys_by_route(settings).values():
-        for one in keys:
-            click.echo(str(one))
-    for line in limit_lines(settings):
+    for line in (*keys, *limits, *costs):
         click.echo(line)
-    if role != "proxy":
-        for line in cost_lines(settings):
-            click.echo(line)
     click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from evenkeel.cli.options import json_option, table_console, with_stores
+from evenkeel.cli.options import emit, json_option, table_console, with_stores
 from evenkeel.console import wording
 from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
@@ -57,7 +56,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     labels = _chosen(stores, **narrowed)
     console = table_console()
     if as_json:
-        console.out(json.dumps([asdict(label) for label in labels], indent=2), highlight=False)
+        emit([asdict(label) for label in labels])
         return
     if not labels:
         console.out(

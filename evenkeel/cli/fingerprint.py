@@ -6,12 +6,14 @@ import os
 
 import click
 
+from evenkeel.cli.options import emit, json_option
 from evenkeel.settings import SettingsError
 
 
 @click.command()
 @click.argument("variable")
-def fingerprint(variable: str) -> None:
+@json_option
+def fingerprint(variable: str, *, as_json: bool) -> None:
     """Print the fingerprint of the API key in the environment variable VARIABLE.
 
     A route's `key_fingerprints` name the keys whose requests it takes, without giving them away.
@@ -21,4 +23,8 @@ def fingerprint(variable: str) -> None:
     key = os.environ.get(variable)
     if not key:
         raise SettingsError(f"the variable {variable} is empty; export the API key in it first")
-    click.echo(fingerprint_of(key.encode()))
+    found = fingerprint_of(key.encode())
+    if as_json:
+        emit({"variable": variable, "fingerprint": found})
+    else:
+        click.echo(found)

@@ -32,7 +32,9 @@ from evenkeel.cli.options import (
     FILE,
     call_options,
     embeddings_option,
+    emit,
     experiment_settings,
+    json_option,
     model_options,
     price_option,
     together,
@@ -42,7 +44,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.plan import Scenario, noise_of
+from evenkeel.experiments.gate.plan import Scenario, noise_of, prospects
 from evenkeel.experiments.gate.plan import document as plan_document
 from evenkeel.experiments.gate.reports import as_json, as_junit, document
 from evenkeel.experiments.gate.run import GateOptions, Raters, effort, run_gate
@@ -145,7 +147,7 @@ class GateKeywords(TypedDict, total=False):
     cache: Annotated[AnyPath, "FILE", "Keep answers here, so that a stopped run can go on."]
     markdown: Annotated[AnyPath, "FILE", "Write the report for a pull request."]
     junit: Annotated[AnyPath, "FILE", "Write JUnit XML."]
-    json: Annotated[AnyPath, "FILE", "Write everything as JSON."]
+    json: Annotated[AnyPath, "FILE", "Write the whole result as JSON."]
 
 
 _SHARED: Final = {
@@ -172,7 +174,8 @@ def _options() -> Iterator[Decorator]:
             kind, metavar, said, *default = get_args(described)
             more = {"default": default[0]} if default else {}
             more |= {"type": _TYPES.get(name, FILE if kind == AnyPath else None), "is_flag": kind is bool}
-            yield click.option(f"--{name.replace('_', '-')}", metavar=metavar or None, help=said, **more)
+            flag = "--json-file" if name == "json" else f"--{name.replace('_', '-')}"
+            yield click.option(flag, name, metavar=metavar or None, help=said, **more)
 
 
 @click.command()
@@ -184,8 +187,11 @@ def _options() -> Iterator[Decorator]:
     metavar="SHARE|FILE",
     help="With --plan: the noise floor, or the JSON report of an earlier gate.  [the store's cells]",
 )
+@json_option
 @yes_option
-def gate(files: tuple[Path, ...], *, plan: bool, noise: str | None, yes: bool, **given: Any) -> None:
+def gate(
+    files: tuple[Path, ...], *, plan: bool, noise: str | None, as_json: bool, yes: bool, **given: Any
+) -> None:
     """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.
 
     FILES hold goldens: requests with an answer that somebody approved (JSON lines). Each is sent to the
@@ -206,14 +212,14 @@ def gate(files: tuple[Path, ...], *, plan: bool, noise: str | None, yes: bool, *
       evenkeel gate goldens.jsonl --plan --noise 0.04
     """
     if plan:
-        sys.exit(_plan(files, given, noise))
-    sys.exit(_run(files, given, confirmed=yes))
+        _plan(files, given, noise, json=as_json)
+    else:
+        sys.exit(_run(files, given, json=as_json, confirmed=yes))
 
 
-def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None) -> int:
+def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, *, json: bool) -> None:
     """Show what a gate over the goldens would find.
 
-    Returns: the exit code.
     Raises: UserError for options, files and stores that cannot be used.
     """
     out, _ = consoles(_PIPED_WIDTH)
@@ -223,11 +229,20 @@ def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None) 
         share, options.measures, repeats=options.repeats, rules=options.rules, seed=options.seed
     )
     lines = effort(options, scenario)
-    show(
-        plan_document(scenario, len(options.goldens), options.source, noise_from=noise_from, effort=lines),
-        out,
-    )
-    return 0
+    goldens = len(options.goldens)
+    if json:
+        emit(
+            {
+                "source": options.source,
+                "goldens": goldens,
+                "noise": share,
+                "noise_from": noise_from,
+                "effort": lines,
+                "prospects": [one._asdict() for one in prospects(scenario, goldens)],
+            }
+        )
+    else:
+        show(plan_document(scenario, goldens, options.source, noise_from=noise_from, effort=lines), out)
 
 
 def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
@@ -266,31 +281,31 @@ def _noise_of_report(path: Path) -> float:
         ) from error
 
 
-def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) -> int:
+def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
     """Run the gate as the options say.
 
     Returns: the exit code. A fault of the gate itself counts as not measured.
     Raises: UserError for options, files and stores that cannot be used.
     """
-    out, err = consoles(_PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH, json=json)
     try:
         outputs = Outputs.of(given)
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
         outcome = run_gate(options_of(files, given), err=err, confirm=confirm)
         show(document(outcome), out)
         outputs.write(outcome)
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
-        return COULD_NOT_MEASURE
-    except KeyboardInterrupt:
-        again = "run it again to go on from there" if given["cache"] else "with --cache FILE it could go on"
-        click.echo(f"evenkeel: stopped before the verdict; {again}", err=True)
-        return COULD_NOT_MEASURE
+    except NotConfirmedError as error:
+        raise InputError("no calls were made; add --yes to run without confirmation") from error
+    except KeyboardInterrupt as error:
+        again = "run it again to continue" if given["cache"] else "add --cache FILE to be able to continue"
+        raise InputError(f"stopped before the verdict; {again}") from error
     except UserError:
         raise
     except Exception:
         log.exception("the gate failed; nothing is known about the candidate")
         return COULD_NOT_MEASURE
+    if json:
+        click.echo(as_json(outcome), nl=False)
     return _EXIT_CODES[outcome.report.verdict.value]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from random import Random
@@ -12,8 +11,10 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
+    CommandFailedError,
     by_option,
     call_options,
+    emit,
     file_option,
     json_option,
     max_usd_option,
@@ -33,6 +34,7 @@ from evenkeel.experiments.goldens.files import golden_lines, load_goldens, write
 from evenkeel.experiments.goldens.samples import SampleOptions, record_samples
 from evenkeel.experiments.kit.arguments import check_writable, price
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, agreed, confirmation
+from evenkeel.experiments.kit.renderings import plain
 from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import Credential, SettingsError
@@ -161,10 +163,12 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @_task
 @_model
 @click.option("--yes", is_flag=True, help="Approve a choice without asking.")
+@json_option
 @store_options
 def approve(
-    ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, **given: Any
-) -> None:
+    ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool,
+    **given: Any,
+) -> None:  # fmt: skip
     """Approve archived exchanges as goldens: those named, or a choice that is shown first.
 
     Approving the same answer again changes nothing. Another answer under a name that is there becomes its
@@ -181,11 +185,9 @@ def approve(
         raise click.UsageError("--name is for one exchange")
     who = _who(by)
     with opened(settings_of_stores(config, data_dir)) as stores:
-        wanted = _named(stores, ids, given) if ids else _sampled(stores, who, given)
+        wanted = _named(stores, ids, given) if ids else _sampled(stores, who, given, shown=not as_json)
         done = [_approved(stores, golden, who) for golden in wanted]
-    _say_each(done, "approved")
-    if not done:
-        click.echo("nothing approved; --yes approves a choice without asking")
+    _say_each(done, "approved", as_json=as_json)
 
 
 def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Golden]:
@@ -202,7 +204,7 @@ def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Go
     return found
 
 
-def _sampled(stores: Stores, who: str, given: dict[str, Any]) -> list[Golden]:
+def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) -> list[Golden]:
     """The goldens that a choice of candidates becomes, if it is confirmed once it has been shown."""
     named = {name: given[name] for name in ("route", "task", "model")}
     found = approvable(stores.archive, stores.goldens, **named)
@@ -215,31 +217,34 @@ def _sampled(stores: Stores, who: str, given: dict[str, Any]) -> list[Golden]:
             f"there is nothing to choose from: no archived exchange {of}is left to approve; `evenkeel up` "
             f"archives what it samples{there}"
         )
-    terminal.show_candidates(picked, table_console())
+    if shown:
+        terminal.show_candidates(picked, table_console())
     if len(picked) < given["sample"]:
         why = "the others are nearly the same" if len(picked) < len(found) else "there are no more"
-        click.echo(f"{len(picked)} of {len(found)} candidates; {why}")
+        click.echo(f"{len(picked)} of {len(found)} candidates; {why}", err=not shown)
     if not given["yes"] and not agreed(f"Approve these {len(picked)} answers as {who}?"):
-        return []
+        raise CommandFailedError("nothing approved; --yes approves a choice without asking")
     return [golden_of(one.exchange, note=given["note"]) for one in picked]
 
 
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @by_option
+@json_option
 @with_stores
-def retire(stores: Stores, ids: tuple[str, ...], by: str | None) -> None:
+def retire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool) -> None:
     """Take goldens out of use. Their versions and their record stay; `unretire` puts them back."""
-    _say_each(_retired_or_back(stores, ids, _who(by), back=False), "retired")
+    _say_each(_retired_or_back(stores, ids, _who(by), back=False), "retired", as_json=as_json)
 
 
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @by_option
+@json_option
 @with_stores
-def unretire(stores: Stores, ids: tuple[str, ...], by: str | None) -> None:
+def unretire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool) -> None:
     """Put retired goldens back into use."""
-    _say_each(_retired_or_back(stores, ids, _who(by), back=True), "in use")
+    _say_each(_retired_or_back(stores, ids, _who(by), back=True), "in use", as_json=as_json)
 
 
 def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool) -> list[Golden]:
@@ -259,8 +264,11 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
 @goldens.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @by_option
+@json_option
 @store_options
-def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
+def import_(
+    files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None, *, as_json: bool
+) -> None:
     """Import goldens from JSON lines (.gz, too): all of them, or none if one has a fault.
 
     A line needs an answer; one that is to be asked again has a prompt, messages or a request as well.
@@ -276,7 +284,10 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
             names = ", ".join(file.name for file in files)
             said = f"{done.added} goldens"
             stores.actions.record(Action(at, who, "command", "goldens_imported", names, said))
-    click.echo(f"{done.added} imported, {done.known} known already")
+    if as_json:
+        emit({"added": done.added, "known": done.known})
+    else:
+        click.echo(f"{done.added} imported, {done.known} known already")
 
 
 @goldens.command()
@@ -319,8 +330,9 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
 @call_options(8, 60.0)
 @price_option
 @max_usd_option
+@json_option
 @yes_option
-def record(*, yes: bool, **given: Any) -> None:
+def record(*, as_json: bool, yes: bool, **given: Any) -> None:
     """Record what the model in use answers to the goldens in FILE, as samples of its noise.
 
     Each golden is asked until it has --samples recorded answers beside the approved one, so the same command
@@ -341,16 +353,18 @@ def record(*, yes: bool, **given: Any) -> None:
     confirm = confirmation(confirmed=yes, in_pipelines=True)
     try:
         done = record_samples(_sample_options(file, given), err=plain_console(stderr=True), confirm=confirm)
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
-        sys.exit(1)
+    except NotConfirmedError as error:
+        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     if done.added or target != file:
         write_goldens(target, done.goldens)
-    click.echo(f"{target}: {done}")
+    if as_json:
+        counted = ("wanted", "added", "failed", "left_out", "cost_usd", "stopped")
+        emit({"file": str(target), **{name: plain(getattr(done, name)) for name in counted}})
+    else:
+        click.echo(f"{target}: {done}")
     if done.added < done.wanted:
         why = f"stopped: {done.stopped}" if done.stopped else "samples are missing"
-        click.echo(f"evenkeel: {why}; record {target} again to ask for the missing ones", err=True)
-        sys.exit(1)
+        raise CommandFailedError(f"{why}; record {target} again to ask for the missing ones")
 
 
 def _sample_options(file: Path, given: Mapping[str, Any]) -> SampleOptions:
@@ -403,6 +417,9 @@ def _who(by: str | None) -> str:
     return by.strip()
 
 
-def _say_each(done: Iterable[Golden], word: str) -> None:
+def _say_each(done: Iterable[Golden], word: str, *, as_json: bool) -> None:
+    if as_json:
+        emit([{"id": golden.id, "version": golden.version, "route": golden.route} for golden in done])
+        return
     for golden in done:
         click.echo(f"{word}: {golden.id} version {golden.version}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
-from evenkeel.cli.options import by_option, json_option, table_console, with_stores
+from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.text import visible
@@ -55,7 +54,7 @@ def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool
     ]
     if as_json:
         listed = [{**incident.to_json(), "headline": _said(incident)} for incident in found]
-        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        emit(listed)
         return
     if not found:
         click.echo("No incidents so far." if route is None and state is None else "None like that.", err=True)
@@ -76,7 +75,7 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     """Say what happened in one incident, and which alerts it consists of."""
     found = _found(stores, incident)
     if as_json:
-        click.echo(json.dumps({**found.to_json(), "headline": _said(found)}, ensure_ascii=False, indent=2))
+        emit({**found.to_json(), "headline": _said(found)})
         return
     lines = [_said(found)]
     if found.state == "resolved":
@@ -96,8 +95,9 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
 @click.argument("decided", type=click.Choice(DECIDED))
 @click.option("--note", default="", help="Why, for the record.")
 @by_option
+@json_option
 @with_stores
-def decide(stores: Stores, incident: str, decided: str, note: str, by: str | None) -> None:
+def decide(stores: Stores, incident: str, decided: str, note: str, by: str | None, *, as_json: bool) -> None:
     """Acknowledge an incident, or close it.
 
     \b
@@ -116,7 +116,18 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
     stores.watched.note(decision)
     detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
     stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))
-    click.echo(f"noted; {found.id} is {decided.replace('_', ' ')} once the monitor has read it")
+    if as_json:
+        emit(
+            {
+                "incident": found.id,
+                "decided": decided,
+                "by": decision.by,
+                "at": decision.at,
+                "note": decision.note,
+            }
+        )
+    else:
+        click.echo(f"Recorded. The monitor marks {found.id} as {decided.replace('_', ' ')} within seconds.")
 
 
 def _said(incident: Incident) -> str:

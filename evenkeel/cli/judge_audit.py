@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +9,10 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
+    CommandFailedError,
     call_options,
     file_option,
+    json_option,
     model_address,
     model_options,
     price_option,
@@ -61,11 +62,11 @@ _PIPED_WIDTH: Final = 160
 @call_options(4, 60.0, most=None, least_s=None)
 @file_option("--cache", "Keep answers here, so that a stopped run can go on.")
 @file_option("--record", "Write the judge's ratings, for --recorded.")
-@file_option("--json", "Write everything as JSON.")
+@json_option
 @file_option("--html", "Write a page with plots.")
 @price_option
 @yes_option
-def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
+def judge_audit(files: tuple[Path, ...], *, as_json: bool, yes: bool, **given: Any) -> None:
     """Measure how far a judge can be believed: against people, and against a false hint.
 
     FILES holds human ratings (JSONL, CSV, or a file of SummEval or USR), or pairs of answers with the
@@ -78,33 +79,29 @@ def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
       evenkeel judge-audit GPT-4_Vanilla.json ChatGPT_Vanilla.json
     """
-    sys.exit(_run(files, given, confirmed=yes))
+    _run(files, given, json=as_json, confirmed=yes)
 
 
-def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) -> int:
+def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Run the audit as the options say.
 
-    Returns: the exit code: 0, or 1 if nothing was asked because the user did not confirm or the judge
-        could not be used.
-    Raises: InputError for options and files that cannot be used.
+    Raises: UserError for options and files that cannot be used, for a user who did not confirm, and for a
+        judge that could not be asked.
     """
-    out, err = consoles(_PIPED_WIDTH)
-    check_writable(given[name] for name in ("json", "html", "record", "cache"))
+    out, err = consoles(_PIPED_WIDTH, json=json)
+    check_writable(given[name] for name in ("html", "record", "cache"))
     try:
         outcome = run_judge_audit(_options(files, given), err=err, confirm=confirmation(confirmed=confirmed))
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
-        return 1
+    except NotConfirmedError as error:
+        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     except JudgeFailedError as error:
-        click.echo(f"evenkeel: {error}", err=True)
-        return 1
+        raise CommandFailedError(str(error)) from error
     found = document(outcome)
     show(found, out)
-    if given["json"]:
-        given["json"].write_text(as_json(outcome), encoding="utf-8")
     if given["html"]:
         given["html"].write_bytes(html(found))
-    return 0
+    if json:
+        click.echo(as_json(outcome), nl=False)
 
 
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import re
 import sys
@@ -9,10 +11,11 @@ from importlib import import_module
 from typing import Any, Final, TextIO
 
 import click
+from click.shell_completion import CompletionItem
 
 from evenkeel import logs
 from evenkeel.core.errors import UserError
-from evenkeel.core.text import visible
+from evenkeel.core.text import escaped, visible
 from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
@@ -37,6 +40,7 @@ COMMANDS: Final = {
     "simulate": "Serve a SIMULATED model whose robustness is known exactly, or RECORDED answers.",
     "demo": "Watch the whole product work against a simulated model.",
     "fingerprint": "Print the fingerprint of an API key.",
+    "completion": "Print the script for completion in bash, zsh or fish.",
     "child": "",
 }
 """What each command does, in the order of the help; those without words are hidden.
@@ -46,6 +50,8 @@ of the program would otherwise have to load every command, which takes seconds.
 """
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+_AS_JSON: Final = "evenkeel.json"
+"""Whether the command was asked for JSON, in the context's `meta`."""
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 
@@ -62,24 +68,71 @@ class _Commands(click.Group):
         command: click.Command = getattr(import_module(f"evenkeel.cli.{name}"), name)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in COMMANDS if COMMANDS[name] and name.startswith(incomplete)]
+        return [CompletionItem(name, help=COMMANDS[name]) for name in names] or super().shell_complete(
+            ctx, incomplete
+        )
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, summary in COMMANDS.items() if summary])
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], [name for name in COMMANDS if COMMANDS[name]], n=1)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            ctx.fail(f"No such command '{args[0]}'.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            shown = _with_suggestion(error)
+            if not ctx.meta[_AS_JSON]:
+                raise shown from error
+            _fail_as_json(shown.format_message(), shown.exit_code)
+            ctx.exit(shown.exit_code)
         except UserError as error:
-            if logs.is_json():
+            if ctx.meta[_AS_JSON]:
+                _fail_as_json(str(error), error.exit_code)
+            elif logs.is_json():
                 logs.log.error("%s", error)
             else:
                 click.echo(f"evenkeel: {error}", err=True)
-            ctx.exit(2)
+            ctx.exit(error.exit_code)
         except Exception:
             if not logs.is_json():
                 raise
             logs.log.critical("evenkeel ended with an error of its own", exc_info=True)
             ctx.exit(1)
+
+
+def _with_suggestion(error: click.ClickException) -> click.ClickException:
+    """The error with the choice that was perhaps meant, if it is about a choice that does not exist."""
+    given = re.match(r"'([^']*)' is not one of", error.message)
+    if given is None or not isinstance(error, click.BadParameter) or error.param is None:
+        return error
+    kind = error.param.type
+    choices = [str(one) for one in kind.choices] if isinstance(kind, click.Choice) else []
+    near = difflib.get_close_matches(given[1], choices, n=1)
+    if not near:
+        return error
+    message = f"{error.message} Did you mean '{near[0]}'?"
+    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
+
+
+def _fail_as_json(message: str, exit_code: int) -> None:
+    """Say on standard error, in one line, why a command that was to print JSON prints none."""
+    error = {"error": {"message": message, "exit_code": exit_code}}
+    click.echo(escaped(json.dumps(error, ensure_ascii=False)), err=True)
 
 
 class TerminalGuard:

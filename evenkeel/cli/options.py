@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict
 from functools import wraps
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import click
 
 from evenkeel import logs
+from evenkeel.core.errors import UserError
+from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Settings, SettingsError, load, route_table
 
@@ -33,7 +36,7 @@ EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 Decorator: TypeAlias = "Callable[[Any], Any]"
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask before spending; needed without a terminal."
 )
@@ -55,6 +58,17 @@ by_option = click.option(
     metavar="NAME",
     help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
 )
+
+
+class CommandFailedError(UserError):
+    """A command could not finish what it was asked to do, though nothing is wrong with how it was asked."""
+
+    exit_code = 1
+
+
+def emit(value: Any) -> None:
+    """Print a result as the one JSON document on standard output."""
+    click.echo(escaped(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
 def together(*options: Decorator) -> Decorator:

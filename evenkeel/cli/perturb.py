@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel.cli.options import file_option
+from evenkeel.cli.options import emit, file_option, json_option
 from evenkeel.core.text import visible
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 @file_option("--template", "The prompt with {placeholders} for its inputs.  [told by the roles of messages]")
 @file_option("--config", "Settings file: kinds and template of its first route, or of that for --task.")
 @click.option("--task", metavar="NAME", help="Chooses the route of the settings file by its task.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with the variants' bodies.")
+@json_option
 def perturb(
     file: Path,
     only: tuple[str, ...],
@@ -108,7 +108,7 @@ def perturb(
     view = view.changing(inputs or (route.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if as_json:
-        click.echo(json.dumps(record(view, tried), indent=2))
+        emit(record(view, tried))
     else:
         show(view, tried, Console(highlight=False))
 

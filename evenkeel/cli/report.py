@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
-from evenkeel.cli.options import file_option
+from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.figures import number
 from evenkeel.experiments.kit.arguments import InputError, words
 from evenkeel.experiments.kit.renderings import html, markdown, pdf_maker
 from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.experiments.report import sentences
-from evenkeel.experiments.report.document import as_csv, as_json, document, sides_as_csv
+from evenkeel.experiments.report.document import as_csv, document, sides_as_csv
+from evenkeel.experiments.report.document import as_json as report_as_json
 from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.period import period_of
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -57,7 +59,11 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
 @file_option(
     "--data-dir", "Folder of the store.  [./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
 )
+@json_option
+@click.pass_context
 def report(
+    context: click.Context,
+    /,
     since: str | None,
     until: str | None,
     route: str | None,
@@ -66,6 +72,8 @@ def report(
     out: Path,
     config: Path | None,
     data_dir: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Write a report on live traffic between two dates, or around a change, for people who open no dashboard.
 
@@ -79,7 +87,8 @@ def report(
       evenkeel report --since 7d --route support --format html,pdf,csv --out reports
       evenkeel report --change 3f9c0b2a771e --format pdf
     """
-    wanted = formats_of(formats)
+    stated = context.get_parameter_source("formats") is ParameterSource.COMMANDLINE
+    wanted = formats_of(formats) if stated or not as_json else ()
     to_pdf = pdf_maker() if "pdf" in wanted else None
     settings = settings_of_stores(config, data_dir)
     period = None if change and since is None and until is None else period_of(since, until, time.time())
@@ -91,7 +100,10 @@ def report(
             clock=time.time,
             progress=progress,
         )
-    written = _write(found, wanted, out, to_pdf)
+    written = _write(found, wanted, out, to_pdf) if wanted else []
+    if as_json:
+        click.echo(report_as_json(found), nl=False)
+        return
     click.echo(f"{sentences.title(found)}, {found.period.words}")
     for line in (sentences.headline(found), *sentences.summary(found)):
         click.echo(f"  {line}")
@@ -126,7 +138,7 @@ def _write(
     page = html(shown) if {"html", "pdf"} & set(formats) else b""
     makers: dict[str, Callable[[], bytes]] = {
         "html": lambda: page,
-        "json": lambda: as_json(found).encode(),
+        "json": lambda: report_as_json(found).encode(),
         "md": lambda: markdown(shown).encode(),
         "csv": lambda: as_csv(found).encode(),
     }

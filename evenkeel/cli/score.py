@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import embeddings_option, file_option, json_option
+from evenkeel.cli.options import embeddings_option, emit, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import escaped
@@ -73,7 +73,7 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
 
     asyncio.run(run())
     if as_json:
-        click.echo(json.dumps({"pairs": out, "counts": dict(sorted(counts.items()))}, indent=2))
+        emit({"pairs": out, "counts": dict(sorted(counts.items()))})
     else:
         said = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
         click.echo(f"{len(rows)} pairs; {said or 'none'}", err=True)

@@ -236,9 +236,15 @@ _ADVICE: Final = {
 }
 
 
+def calibration_as_json(calibration: Calibration) -> dict[str, Any]:
+    """The calibration as values for JSON."""
+    found: dict[str, Any] = _ADAPTER.dump_python(calibration, mode="json", exclude_none=True)
+    return found
+
+
 def calibration_to_yaml(calibration: Calibration) -> str:
     """The calibration as YAML that `read_calibration` reads; the same calibration gives the same bytes."""
-    data = _ADAPTER.dump_python(calibration, mode="json", exclude_none=True)
+    data = calibration_as_json(calibration)
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
     return text
 

@@ -235,6 +235,36 @@ def cell_sentence(noise: float, *, limit: float, level: float) -> str:
     return f"Live, a cell at this noise alerts on {sizes}; up to {round(100 * limit)} points are tolerated."
 
 
+class Prospect(NamedTuple):
+    """How a gate would rule on a regression of some size."""
+
+    regression: float
+    """Share of the answers that got worse; 0 = an equal candidate."""
+    enough: int | None
+    """Goldens after which four runs in five settle it; None = more than are tried."""
+    chances: dict[int, float]
+    """Share of the runs that settle it, by the number of goldens."""
+
+
+def prospects(scenario: Scenario, goldens: int) -> list[Prospect]:
+    """What is planned for: an equal candidate, and regressions of several sizes.
+
+    Args:
+        scenario: What is known.
+        goldens: How many there are today.
+    """
+    found = []
+    for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
+        seen = outlooks(scenario, excess, _numbers(goldens))
+        chances = {one.goldens: one.regression if excess else one.passed for one in seen}
+        found.append(Prospect(excess, enough(scenario, excess), chances))
+    return found
+
+
+def _numbers(goldens: int) -> tuple[int, ...]:
+    return tuple(sorted({*_SHOWN, *([goldens] if goldens else [])}))
+
+
 def document(
     scenario: Scenario, goldens: int, source: str, *, noise_from: str, effort: Sequence[str] = ()
 ) -> Document:
@@ -247,18 +277,15 @@ def document(
         noise_from: Where the noise comes from.
         effort: Lines about calls and cost.
     """
-    numbers = tuple(sorted({*_SHOWN, *([goldens] if goldens else [])}))
     columns = (
         Column("Regression"), Column(f"Goldens for {percent(LIKELY)}"),
-        *(Column(number(one), Form.PERCENT) for one in numbers),
+        *(Column(number(one), Form.PERCENT) for one in _numbers(goldens)),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
-        least = enough(scenario, excess)
-        name = f"+{round(100 * excess)} points: found" if excess else "none: passes"
-        found = outlooks(scenario, excess, numbers)
-        chances = [one.regression if excess else one.passed for one in found]
-        rows.append((name, number(least) if least else f"over {number(LADDER[-1])}", *chances))
+    for one in prospects(scenario, goldens):
+        name = f"+{round(100 * one.regression)} points: found" if one.regression else "none: passes"
+        least = number(one.enough) if one.enough else f"over {number(LADDER[-1])}"
+        rows.append((name, least, *one.chances.values()))
     blocks: list[Block] = [Table(columns, tuple(rows))]
     if goldens:
         blocks.append(Paragraph(sentence(scenario, goldens)))

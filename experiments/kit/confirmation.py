@@ -36,7 +36,7 @@ def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
             raise InputError(
                 f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
             )
-        if not agreed(f"{estimate}. Go ahead?", err=True):
+        if not agreed(f"{estimate}. Go ahead?"):
             raise NotConfirmedError
 
     return confirm
@@ -47,10 +47,10 @@ def on_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def agreed(question: str, *, err: bool = False) -> bool:
-    """Whether the answer to a question is yes; no answer, as where nobody is there, is a no."""
+def agreed(question: str) -> bool:
+    """Ask on standard error; no answer, as where nobody is there, is a no."""
     try:
-        return click.confirm(question, err=err)
+        return click.confirm(question, err=True)
     except click.Abort:
-        click.echo(err=err)
+        click.echo(err=True)
         return False

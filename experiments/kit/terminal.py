@@ -11,12 +11,19 @@ class Consoles(NamedTuple):
     """Where a command prints."""
 
     out: Console
+    """Tables and lines for people."""
     err: Console
+    """Progress and notes."""
 
 
-def consoles(piped_width: int) -> Consoles:
-    """Standard output and error; the output is at least so many columns wide where it is no terminal."""
-    out = plain_console(stderr=False)
+def consoles(piped_width: int, *, json: bool = False) -> Consoles:
+    """Standard output and error.
+
+    Args:
+        piped_width: Columns that tables have at least where they do not go to a terminal.
+        json: Whether standard output is kept for a JSON document; all else goes to standard error then.
+    """
+    out = plain_console(stderr=json)
     if not out.is_terminal:
         out.width = max(out.width, piped_width)
     return Consoles(out, plain_console(stderr=True))

@@ -67,8 +67,8 @@ def test_nothing_is_approved_unless_it_is_confirmed(database):
     """No is an answer."""
     done = run(database, "approve", "--route", VERDICT.route, "--by", "ann", input="n\n")
     assert (done.exit_code, done.output.splitlines()[-1]) == (
-        0,
-        "nothing approved; --yes approves without asking",
+        1,
+        "evenkeel: nothing approved; --yes approves without asking",
     )
     assert SqliteVerdictLog(database).approvals() == []
     assert "no baseline has been approved" in run(database, "list").output

@@ -48,7 +48,7 @@ def folder(tmp_path):
 def run(*arguments):
     result = CliRunner().invoke(main, [str(one) for one in arguments])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_an_export_is_what_the_audit_reads(folder, tmp_path):
@@ -56,11 +56,11 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path):
 
     One of the two differences is 3 against 2, the other 2 against 1, so alpha is high and not 1.
     """
-    people, judge, out = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl", "audit.json"))
+    people, judge = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl"))
     said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
     assert "20 rows; verdicts: 10, people: 2" in said
-    run("judge-audit", people, "--recorded", judge, "--json", out, "--resamples", "50")
-    metrics = {one["metric"]: one for one in json.loads(out.read_text())["ratings"]["metrics"]}
+    audit = json.loads(run("judge-audit", people, "--recorded", judge, "--json", "--resamples", "50"))
+    metrics = {one["metric"]: one for one in audit["ratings"]["metrics"]}
     assert set(metrics) == {"similarity", "quality_change"}
     similarity = metrics["similarity"]
     assert (similarity["items"], similarity["raters"]) == (10, 2)

@@ -128,8 +128,8 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
         stores.verdicts.append(one, None)
         with path.open("a") as file:
             file.write(one.to_json() + "\n")
-    stored = json.loads(run("backtest", "--intervals", 50, "--json", "-"))
-    read = json.loads(run("backtest", path, "--intervals", 50, "--json", "-"))
+    stored = json.loads(run("backtest", "--intervals", 50, "--json"))
+    read = json.loads(run("backtest", path, "--intervals", 50, "--json"))
     assert stored.pop("source") == stores.place
     assert read.pop("source") == path.name
     assert stored == read
@@ -176,7 +176,7 @@ def test_reference_prompts_are_forgotten_by_command(stores, run):
     for name, route in (("a", "shop"), ("b", "shop"), ("c", "forms")):
         stores.references.add(replace(kept, id=name, route=route))
     said = run("changes", "forget-references", "--route", "shop", "--by", "ann")
-    assert said.strip() == "2 reference prompt(s) deleted"
+    assert said.strip() == "2 reference prompts deleted"
     assert [one.id for one in stores.references.states()] == ["c"]
     run("changes", "forget-references", "--by", "bob")
     assert stores.references.states() == []

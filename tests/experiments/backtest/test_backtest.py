@@ -136,7 +136,7 @@ def run(tmp_path, log, *arguments, code=0):
 def test_the_json_has_what_the_page_describes(tmp_path):
     """Alerts with trial and time, cells with estimates, intervals, and a row for each variant."""
     said = json.loads(
-        run(tmp_path, BROKEN, "--json", "-", "--intervals", 200, "--threshold", 0.1, "--threshold", 0.2)
+        run(tmp_path, BROKEN, "--json", "--intervals", 200, "--threshold", 0.1, "--threshold", 0.2)
     )
     assert said.keys() == {
         "source", "settings", "trials", "first_at", "last_at", "trials_between_alerts", "alerts", "cells",

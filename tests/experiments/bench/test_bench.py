@@ -54,10 +54,14 @@ def quick(folder, issues):
     return "--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing"
 
 
-def run(found, exit_code=0):
+def done_run(found, exit_code=0):
     done = CliRunner().invoke(main, found)
     assert done.exit_code == exit_code, done.output
-    return done.output
+    return done
+
+
+def run(found, exit_code=0):
+    return done_run(found, exit_code).output
 
 
 def calls(simulation, *names):
@@ -72,11 +76,11 @@ def measured(served, tmp_path_factory):
     more = [
         "--items", items, "--runs", 1, "--tasks", "case_summary,slot_filling",
         "--perturbations", "general.whitespace,general.casing,positional.context,format.yaml",
-        "--json", folder / "bench.json", "--csv", folder / "bench.csv", "--html", folder / "bench.html",
+        "--json", "--csv", folder / "bench.csv", "--html", folder / "bench.html",
         "--trials", folder / "trials.jsonl",
     ]  # fmt: skip
-    output = run(arguments(served[1], folder, *more))
-    return folder, output, json.loads((folder / "bench.json").read_text())
+    done = done_run(arguments(served[1], folder, *more))
+    return folder, done.stderr, json.loads(done.stdout)
 
 
 def test_three_models_are_ranked_rightly(measured):
@@ -134,13 +138,13 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
     more = (
         "--items", planted_issues(tmp_path / "issues.jsonl", 3), "--runs", 1,
         "--tasks", "case_summary,slot_filling",
-        "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json", tmp_path / "bench.json",
+        "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json",
     )  # fmt: skip
     with ScriptedChat(lambda _: fixed) as chat:
         found = arguments(served[1], tmp_path, *more, models=("fixed",))
         found[found.index("--base-url") + 1] = chat.url
-        output = run(found)
-    (row,) = json.loads((tmp_path / "bench.json").read_text())["models"]
+        done = done_run(found)
+    (row,) = json.loads(done.stdout)["models"]
     scores = {
         name: 100 * one["robustness"]["value"] for name, one in (row["formats"] | row["languages"]).items()
     }
@@ -148,7 +152,7 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
     assert scores.pop("json") == 100
     assert max(scores.values()) <= 20
     assert min(one["invalid"] for one in row["languages"].values()) > 0.8
-    assert "N/A" in output
+    assert "N/A" in done.stderr
 
 
 def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):

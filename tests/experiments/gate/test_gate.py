@@ -71,7 +71,7 @@ def gate(tmp_path, model):
     def run(name, *options, code, files=(tmp_path / "goldens.jsonl",), yes=True, typed=None):
         report.unlink(missing_ok=True)
         candidate = ("--base-url", model[1], "--model", name) if name else ()
-        arguments = (*files, "--no-embeddings", "--json", report, *candidate, *options)
+        arguments = (*files, "--no-embeddings", "--json-file", report, *candidate, *options)
         command = ["gate", *map(str, arguments), *(["--yes"] if yes else [])]
         done = CliRunner().invoke(main, command, input=typed)
         assert done.exit_code == code, done.output
@@ -140,7 +140,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     output, _ = gate("equal", "--price", "1/2", code=2, yes=False, typed="n\n")
     assert "6 calls, at most " in output
     assert "at most $0.01. Go ahead?" in output.replace("<$", "$")
-    assert "nothing was asked" in output
+    assert "no calls were made" in output
     assert calls("equal") == before
     gate("equal", "--price", "1/2", code=3, yes=False, typed="y\n")
     assert calls("equal") == before + 3
@@ -313,7 +313,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_pat
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
         assert process.returncode == 2
-        assert "stopped before the verdict; run it again to go on" in said
+        assert "stopped before the verdict; run it again to continue" in said
         simulation.change("in-use", {"latency_s": 0.0})
         output, found = gate("", *options, code=0)
     assert found["ledger"]["remembered"] >= 6

@@ -118,7 +118,7 @@ def test_a_choice_may_be_of_one_model(run, store, folder):
 
 def test_a_question_that_nobody_answers_is_a_no(run, store):
     """Where there is no terminal, nothing is approved, and `--yes` is named."""
-    assert "nothing approved; --yes approves a choice" in run("approve", "--sample", "1", typed="")
+    assert "nothing approved; --yes approves a choice" in run("approve", "--sample", "1", typed="", code=1)
     assert store.select() == ()
 
 
@@ -148,7 +148,7 @@ def test_an_exchange_that_is_not_archived_is_an_error(run, store):
 def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     """Near-duplicates are left out, which is said; the same seed chooses the same."""
     choose = ("approve", "--route", "shop", "--sample", "5", "--spread", "--seed", "3")
-    output = run(*choose, typed="n\n")
+    output = run(*choose, typed="n\n", code=1)
     assert "4 of 5 candidates; the others are nearly the same" in output
     assert "Approve these 4 answers as ann? [y/N]: n" in output
     assert "nothing approved" in output

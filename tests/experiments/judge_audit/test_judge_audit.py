@@ -46,9 +46,13 @@ def write_ratings(path, rows, scale="1-5", metric="fluency"):
     return path
 
 
-def run(*arguments, exit_code=0, **options):
+def run(*arguments, exit_code=0, to=None, **options):
+    """What the command prints; the JSON document goes into the file `to`."""
+    arguments = (*arguments, *(["--json"] if to else []))
     done = CliRunner().invoke(main, ["judge-audit", *map(str, arguments)], **options)
     assert done.exit_code == exit_code, done.output
+    if to:
+        to.write_text(done.stdout)
     return done.output
 
 
@@ -67,7 +71,7 @@ def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_p
         return claim if claim is not None and number % 4 == 0 else own
 
     with Scripted(answer) as judge:
-        shown = run(path, *asking(judge), "--json", report, "--yes", "--seed", 3)
+        shown = run(path, *asking(judge), "--yes", "--seed", 3, to=report)
     (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
     assert [each["strategy"] for each in metric["strategies"]] == [
         "zero_shot", "knowledge", "few_shot", "step_by_step",
@@ -96,7 +100,7 @@ def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tm
     replies = ["I cannot rate this.", "four out of five", '{"rating": 7}', 4, 5]
     report = tmp_path / "a.json"
     with Scripted(lambda number, *_: replies[number]) as judge:
-        shown = run(path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge,zero-shot")
+        shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge,zero-shot", to=report)
     ratings = json.loads(report.read_text())["ratings"]
     found = Counter()
     for each in ratings["failures"]:
@@ -112,7 +116,7 @@ def test_nothing_is_asked_without_consent(tmp_path):
     with Scripted(lambda *_: 3) as judge:
         shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
         assert "8 calls to scripted (0 remembered), about " in shown
-        assert "nothing was asked" in shown
+        assert "no calls were made" in shown
         run(path, *asking(judge), exit_code=1, input="")
         assert not judge.prompts
 
@@ -168,8 +172,8 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
 
     chosen = ["--strategies", "zero_shot,knowledge,step_by_step", "--again"]
     with Scripted(answer) as judge:
-        run(path, *asking(judge), *chosen, "--yes", "--record", record, "--json", first)
-    run(path, "--recorded", record, "--resamples", 50, "--json", second)
+        run(path, *asking(judge), *chosen, "--yes", "--record", record, to=first)
+    run(path, "--recorded", record, "--resamples", 50, to=second)
     one, other = (json.loads(report.read_text())["ratings"] for report in (first, second))
     assert one["metrics"] == other["metrics"]
     assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
@@ -204,7 +208,7 @@ def test_a_live_pairwise_judge_is_asked_in_both_orders(tmp_path):
     path.write_text(json.dumps([pair(1), pair(2), {**pair(1), "input": "Say hello."}]))
     report = tmp_path / "a.json"
     with Scripted(lambda *_: 1) as judge:
-        run(path, *asking(judge), "--json", report, "--yes")
+        run(path, *asking(judge), "--yes", to=report)
     (found,) = json.loads(report.read_text())["pairwise"]
     assert found["judge"] == "scripted"
     assert found["accuracy"]["value"] == 0.5
@@ -240,7 +244,7 @@ def test_several_recorded_pairwise_judges_are_compared(tmp_path):
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", "cot"], '"cot" is none of zero_shot'),
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", ","], "--strategies: is empty"),
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--scale", "f=five"], "--scale f=five"),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--json", "."], ".: is a folder"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--html", "."], ".: is a folder"),
         (
             "item,metric,scale,rater_1\na,f,1-5,4\n",
             ["--html", "nowhere/a.html"],

@@ -120,16 +120,16 @@ def test_faults_name_the_place(tmp_path):
 
 def test_all_four_strategies_run_offline(tmp_path):
     """The simulated judge rates every question, also those with examples and those on 0 to 1."""
-    path, report = tmp_path / "usr.json", tmp_path / "a.json"
+    path = tmp_path / "usr.json"
     responses = [
         {"response": f"Owl {n}.", "Understandable": [n % 2] * 3, "Overall": [1 + n % 5] * 3} for n in range(8)
     ]
     path.write_text(json.dumps([{"context": "Do you like birds?", "responses": responses}]))
     with serving(Simulation([ModelState("m")], SimulationSettings(salt=b"audit"))) as url:
         asking = ["--judge-model", "simulated-judge", "--judge-url", f"{url}/v1", "--resamples", "0"]
-        done = CliRunner().invoke(main, ["judge-audit", str(path), *asking, "--yes", "--json", str(report)])
+        done = CliRunner().invoke(main, ["judge-audit", str(path), *asking, "--yes", "--json"])
     assert done.exit_code == 0, done.output
-    found = json.loads(report.read_text())["ratings"]
+    found = json.loads(done.stdout)["ratings"]
     assert found["failures"] == []
     assert [len(metric["strategies"]) for metric in found["metrics"]] == [4, 4]
     assert all(each["plain"]["rated"] == 6 for each in found["metrics"][0]["strategies"])
@@ -137,14 +137,13 @@ def test_all_four_strategies_run_offline(tmp_path):
 
 def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
     """No judge is named: a table of alphas over articles, and nothing about strategies."""
-    report = tmp_path / "a.json"
-    arguments = ["judge-audit", str(summaries), "--cluster", "article", "--json", str(report)]
+    arguments = ["judge-audit", str(summaries), "--cluster", "article", "--json"]
     done = CliRunner().invoke(main, [*arguments, "--resamples", "20", "--html", str(tmp_path / "a.html")])
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("people\n")
-    assert 'Intervals are drawn over the groups of "article"' in done.output
-    assert "strateg" not in done.output
-    metrics = {each["metric"]: each for each in json.loads(report.read_text())["ratings"]["metrics"]}
+    assert done.stderr.startswith("people\n")
+    assert 'Intervals are drawn over the groups of "article"' in done.stderr
+    assert "strateg" not in done.stderr
+    metrics = {each["metric"]: each for each in json.loads(done.stdout)["ratings"]["metrics"]}
     # Coherence: ratings 1, 2, 1 of every item: 1 − 11 · 4 / (8 · 4) with the ordinal distance of two values.
     assert metrics["coherence"]["people"]["value"] == pytest.approx(1 - 11 * 8 / (2 * 8 * 4))
     assert metrics["consistency"]["people"]["failure"] == "no_variation"

@@ -186,6 +186,9 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
     made = command(*place, *DATES, "--format", "json", "--out", tmp_path / "out")
     assert made.exit_code == 0, made.output
     report = json.loads((tmp_path / "out" / "evenkeel-report-2026-11-18_2026-11-19.json").read_text())
+    printed = command(*place, *DATES, "--json", "--out", tmp_path / "none")
+    assert json.loads(printed.stdout)["tables"] == report["tables"]
+    assert not (tmp_path / "none").exists()  # no file unless a format is named
     tables = report["tables"]
 
     lines = {(line["route"], line["model"], line["name"]): line for name in ("kinds", "formats", "languages")

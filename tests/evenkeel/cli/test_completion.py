@@ -1,0 +1,101 @@
+"""Completion, in the shells themselves where they are installed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import COMMANDS, main
+
+PROGRAM = "from evenkeel.__main__ import main\nmain()\n"
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Variables with `evenkeel` on the path."""
+    program = tmp_path / "evenkeel"
+    program.write_text(f"#!{sys.executable}\n{PROGRAM}")
+    program.chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb"}
+
+
+@pytest.fixture
+def in_bash(environment):
+    """What bash offers after some words, the last of which may be begun."""
+
+    def offered(line):
+        words = shlex.split(line) + ([""] if line.endswith(" ") else [])
+        listed = " ".join(map(shlex.quote, words))
+        script = (
+            'eval "$(evenkeel completion bash)"\n'
+            f"COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}\n"
+            "_evenkeel_completion evenkeel 2>/dev/null\n"
+            'printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        done = subprocess.run(
+            ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    return offered
+
+
+def test_bash_completes_commands_options_and_choices(in_bash):
+    """By the script that `evenkeel completion bash` prints, in bash itself."""
+    assert in_bash("evenkeel in") == ["incidents"]
+    assert in_bash("evenkeel incidents ") == ["decide", "list", "show"]
+    assert in_bash("evenkeel incidents list --st") == ["--state"]
+    assert in_bash("evenkeel incidents list --state res") == ["resolved"]
+    assert in_bash("evenkeel up --log-f") == ["--log-format"]
+
+
+def test_bash_knows_the_function_for_the_program(environment):
+    """The script registers it."""
+    script = 'eval "$(evenkeel completion bash)"; complete -p evenkeel'
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "complete -o nosort -F _evenkeel_completion evenkeel"
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_other_shells_are_answered(environment, shell):
+    """Their scripts ask the program by variables; zsh and fish show what each command does."""
+    asked = {"_EVENKEEL_COMPLETE": f"{shell}_complete", "COMP_WORDS": "evenkeel inc", "COMP_CWORD": "1"}
+    if shell == "fish":
+        asked["COMP_CWORD"] = "inc"
+    done = subprocess.run(
+        ["evenkeel"], env={**environment, **asked}, capture_output=True, text=True, check=True
+    )
+    assert "incidents" in done.stdout
+    assert COMMANDS["incidents"] in done.stdout
+
+
+@pytest.mark.parametrize(("shell", "check"), [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")])
+def test_each_script_is_one_of_its_shell(tmp_path, shell, check):
+    """Read by the shell, where it is installed; it calls `evenkeel` and nothing else of ours."""
+    script = CliRunner().invoke(main, ["completion", shell]).stdout
+    assert f"_EVENKEEL_COMPLETE={shell}_complete" in script
+    if shutil.which(shell):
+        path = tmp_path / "script"
+        path.write_text(script)
+        subprocess.run([shell, check, path], check=True)
+
+
+def test_completing_a_command_loads_none(environment):
+    """The first word is answered from the list of commands, so a key press takes no seconds."""
+    asked = {"_EVENKEEL_COMPLETE": "bash_complete", "COMP_WORDS": "evenkeel ", "COMP_CWORD": "1"}
+    program = "import sys, atexit\natexit.register(lambda: print('numpy' in sys.modules, file=sys.stderr))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}sys.argv = ['evenkeel']\n{PROGRAM}"],
+        env={**environment, **asked}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = [line.partition(",")[2] for line in done.stdout.splitlines()]
+    assert names == [name for name in COMMANDS if COMMANDS[name]]
+    assert done.stderr.strip() == "False"

@@ -1,0 +1,155 @@
+"""`--json`: each command that has a result prints it as one document; each error is one, too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import COMMANDS, main
+from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.stores.examples import ARCHIVED
+
+SERVING = {"up", "proxy", "worker", "monitor", "simulate", "demo", "child"}
+"""These run until they are stopped; their events are JSON (`--log-format`)."""
+LINES = {"goldens export", "feedback export"}
+"""These print JSON lines, which other commands read."""
+SCRIPTS = {"completion"}
+"""Prints what a shell reads."""
+
+
+def commands():
+    """Every command that does something, by its name."""
+
+    def walk(command, path):
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from walk(command.get_command(context, name), (*path, name))
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            yield " ".join(path), command
+
+    return dict(walk(main, ()))
+
+
+FOUND = commands()
+WITH_RESULT = sorted(FOUND.keys() - SERVING - LINES - SCRIPTS)
+
+
+def test_the_exceptions_are_commands():
+    """A command that is renamed leaves no exception behind."""
+    assert FOUND.keys() >= SERVING | LINES | SCRIPTS
+    assert {name.partition(" ")[0] for name in FOUND} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", WITH_RESULT)
+def test_every_command_with_a_result_takes_json(name):
+    """The option is a flag, so that nothing after it is taken for a file to write."""
+    (option,) = [one for one in FOUND[name].params if "--json" in one.opts]
+    assert option.is_flag
+
+
+@pytest.mark.parametrize("name", WITH_RESULT)
+def test_wrong_use_is_a_document_on_standard_error(name):
+    """One line with the message and the exit code; nothing on standard output."""
+    done = CliRunner().invoke(main, [*name.split(), "--json", "--no-such-option"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert json.loads(done.stderr) == {
+        "error": {"message": "No such option '--no-such-option'.", "exit_code": 2}
+    }
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a command on a store with one archived exchange; gives its document."""
+    with opened(settings_of_stores(None, tmp_path), create=True) as stores:
+        stores.archive.put(ARCHIVED)
+
+    def run(*arguments, code=0, store=True):
+        place = ("--data-dir", str(tmp_path)) if store else ()
+        done = CliRunner(env={"EVENKEEL_USER": "ann"}).invoke(main, [*arguments, "--json", *place])
+        assert done.exit_code == code, done.output
+        assert code == 0 or done.stdout == ""
+        return json.loads(done.stdout if code == 0 else done.stderr.splitlines()[-1])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("incidents", "show", "0123456789ab"), "there is no incident"),
+        (("incidents", "decide", "0123456789ab", "accepted"), "there is no incident"),
+        (("changes", "show", "0123456789ab"), "there is no change"),
+        (("goldens", "show", "nobody"), "nobody"),
+        (("goldens", "retire", "nobody"), "nobody"),
+        (("baseline", "approve", "--route", "nowhere"), "no trial of nowhere"),
+        (("report", "--since", "yesterday"), "--since"),
+    ],
+)
+def test_what_cannot_be_done_is_a_document(run, arguments, said):
+    """The sentence that people read, and exit code 2."""
+    error = run(*arguments, code=2)["error"]
+    assert said in error["message"]
+    assert error["exit_code"] == 2
+
+
+def test_what_a_no_leaves_undone_has_exit_code_1(run):
+    """No terminal is there to say yes at: nothing is approved."""
+    assert run("goldens", "approve", "--sample", "1", code=1)["error"] == {
+        "message": "nothing approved; --yes approves a choice without asking",
+        "exit_code": 1,
+    }
+
+
+def test_results_of_commands_that_change_something(run):
+    """What was done, under names that stay."""
+    (approved,) = run("goldens", "approve", ARCHIVED.id, "--name", "kettle")
+    assert approved == {"id": "kettle", "version": 1, "route": ARCHIVED.route}
+    assert run("goldens", "retire", "kettle") == [approved]
+    assert run("goldens", "unretire", "kettle") == [approved]
+    assert run("changes", "forget-references", "--by", "ann") == {"deleted": 0, "routes": []}
+
+
+@pytest.mark.parametrize(
+    "name", ["incidents list", "changes list", "baseline list", "feedback list", "goldens list"]
+)
+def test_lists_without_an_entry_are_empty_arrays(run, name):
+    """Not a sentence."""
+    assert run(*name.split()) == []
+
+
+def test_settings_are_checked_with_a_document(run):
+    """Also where something is wrong: that is the result, with exit code 1."""
+    done = CliRunner().invoke(main, ["check-config", "--upstream", "http://127.0.0.1:9", "--json"])
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["ok"], done.stderr) == (1, False, "")
+    assert "cannot be reached" in found["problems"][0]
+    assert found.keys() == {"ok", "problems", "notes", "keys", "limits", "reference_prompts"}
+    del run
+
+
+def test_a_fingerprint_and_a_plan(run, monkeypatch):
+    """Commands that need no store."""
+    monkeypatch.setenv("SOME_KEY", "sk-1")
+    assert run("fingerprint", "SOME_KEY", store=False).keys() == {"variable", "fingerprint"}
+    plan = run("gate", "--plan", "--noise", "0.04", store=False)
+    assert (plan["noise"], plan["goldens"], plan["prospects"][0]["regression"]) == (0.04, 0, 0.0)
+    chances = list(plan["prospects"][-1]["chances"].values())
+    assert all(one <= two for one, two in pairwise(chances))
+
+
+def test_standard_output_holds_nothing_else(tmp_path):
+    """As a process of its own: notes and tables go to standard error."""
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"reference": "D. Berlin", "candidate": "The answer is D. Berlin."}\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "evenkeel", "score", str(pairs), "--no-embeddings", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout).keys() == {"pairs", "counts"}
