@@ -25,7 +25,7 @@ from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.incidents import worst_trials
+from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -65,6 +65,18 @@ class IncidentLine(NamedTuple):
     step: str
     """What to do next; "" once it is over."""
     contact: Contact
+    routes: tuple[Incident, ...] = ()
+    """The incidents of each route, where one cause has several."""
+
+
+def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
+    """What is said of open incidents, those with one cause together, the one opened last first."""
+    cases = {case.id: case for case in cases_of(going).values()}
+    ordered = sorted(cases.values(), key=lambda case: -case.members[-1].opened_at)
+    return [
+        _line(case.whole, writer)._replace(routes=case.members if len(case.members) > 1 else ())
+        for case in ordered
+    ]
 
 
 def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:

@@ -8,7 +8,7 @@ from litestar import Response, get
 
 from evenkeel.console import links
 from evenkeel.console.heatmap import heatmap, language_matrices
-from evenkeel.console.incidents import incident_lines
+from evenkeel.console.incidents import case_lines, incident_lines
 from evenkeel.console.pipeline import pipeline_line
 from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
 from evenkeel.console.status import coverage, status
@@ -34,7 +34,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     """Read all sources once and put the page together."""
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
-    going = incident_lines(situation.going(), sources.writer)
+    going = case_lines(situation.going(), sources.writer)
     over = [one for one in situation.board.all() if now - (one.closed_at or 0.0) < _LATELY_S]
     found = status(reports, view, now, going, incident_lines(over[:3], sources.writer))
     matrices = language_matrices(reports)

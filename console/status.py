@@ -36,7 +36,7 @@ class Status:
 
     state: State
     going: Sequence[IncidentLine]
-    """The open incidents, newest first."""
+    """The open incidents, newest first; those with one cause together."""
     lately: Sequence[IncidentLine]
     """Those that ended within a day."""
     summary: str
