@@ -18,8 +18,8 @@ from evenkeel.console.access import (
     visitor_of,
 )
 from evenkeel.console.api import json_object, json_response
+from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
-from evenkeel.console.status import stuck
 from evenkeel.console.trends import incident_trend
 from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures

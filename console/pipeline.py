@@ -12,7 +12,6 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import spend_part
-from evenkeel.console.status import stuck
 from evenkeel.core import figures, rewordings
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Untried
 
 
+STUCK_AFTER_S: Final = 120.0
+"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
 _NAMED: Final = 3
 """So many kinds of a category are named on a line; more are counted."""
 
@@ -126,6 +127,16 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         spend=spend_part(view, None).total,
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics, no judge",
         untried=untried_lines(view.untried),
+    )
+
+
+def stuck(pipeline: PipelineView) -> str:
+    """What is wrong with the queue, "" if nothing is."""
+    if pipeline.oldest_s <= STUCK_AFTER_S:
+        return ""
+    return (
+        f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
+        "so the figures are as old. Check that the worker runs and that the budget is not spent."
     )
 
 

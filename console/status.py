@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.console.pipeline import stuck
 from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 State = Literal["incident", "blind", "steady", "collecting", "empty"]
 
-STUCK_AFTER_S: Final = 120.0
-"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
 _TITLES: Final[dict[State, str]] = {
     "incident": "Now",
     "blind": "Blind",
@@ -83,16 +82,6 @@ def status(
     else:
         state, summary = "empty", ""
     return Status(state, going, lately, summary, notices)
-
-
-def stuck(pipeline: PipelineView) -> str:
-    """What is wrong with the queue, "" if nothing is."""
-    if pipeline.oldest_s <= STUCK_AFTER_S:
-        return ""
-    return (
-        f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
-        "so the figures are as old. Check that the worker runs and that the budget is not spent."
-    )
 
 
 def blind_notices(reports: Sequence[CellReport]) -> list[str]:

@@ -133,6 +133,8 @@ class Walk:
         shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&outcome=worse"
         if place == "first-shifted":
             place = self._first_link(shifted, "/verdicts/")
+        elif place == "first-incident":
+            place = self._first_link("/incidents", "/incidents/")
         elif place == "first-change":
             place = self._first_link("/changes", "/changes/")
         self._page.set_extra_http_headers(self._token())

@@ -220,8 +220,10 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
 def test_what_is_stored_is_not_written_into_a_page(desk):
     """Names, prompts, answers, tool calls, explanations, notes: on no page is any of it markup."""
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
-        paths = ["/", "/fragments/now", "/goldens", "/goldens?show=all", "/trials"]
+        paths = ["/goldens", "/goldens?show=all", "/trials"]
         paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
+        for path in ("/", "/fragments/now", "/routes", "/incidents"):
+            check(browser.get(path))
         for path in paths:
             response = browser.get(path)
             assert response.status_code == 200
