@@ -4,7 +4,7 @@
 
 Every reader, perturbation, metric and redaction pattern gets every shape of text, and one twice as
 long. Then whole requests go through what a worker does before it sends anything. Times are processor time.
-docs/security.md quotes the tables.
+docs/research/other.md quotes the tables.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from benchmarks.kit import Cell
     from evenkeel.experiments.calibrate.limits import PlacedLimits
 
-PAGE: Final = DOCS / "limits.md"
+PAGE: Final = DOCS / "research" / "limits.md"
 STATED: Final = 10_000
 _KINDS: Final = 5
 _PLACED_ON: Final = 3_000
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--goldens", type=int, default=60, help="of each form, prose and list")
     parser.add_argument("--kinds", type=int, default=len(TRAFFIC), help="of traffic, the first so many")
     parser.add_argument("--jobs", type=int, default=None, help="processes")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/limits.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/research/limits.md")
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"there is no public data in {DATA}; nothing was measured")

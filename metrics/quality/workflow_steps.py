@@ -74,7 +74,7 @@ def _dice(one: frozenset[str], other: frozenset[str]) -> float:
 NO_WORKFLOW: Final = "no_workflow"
 TOLERANCE: Final = 0.18
 """Losing a third of the steps is a change, a tenth is none. At 0.82 lies the threshold of a calibration on
-the published scores of missing steps: see docs/calibration.md."""
+the published scores of missing steps: see docs/research/workflows.md."""
 
 
 class WorkflowSteps:

@@ -102,7 +102,7 @@ def published_graph_f1(reference: Workflow, candidate: Workflow, alignment: Alig
 
     Every step whose neighbours differ goes in the same round. What is left has no disagreement, so one
     round is all there is. A single edge that only one side has takes both its steps, where `graph_f1`
-    takes one; the published tables agree with `graph_f1` (docs/workflow-metrics.md).
+    takes one; the published tables agree with `graph_f1` (docs/research/workflows.md).
 
     Returns: as `graph_f1`.
     Source: appendix B.2 of WorkflowPerturb, step 3 to the letter.

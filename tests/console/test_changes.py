@@ -246,7 +246,7 @@ def test_every_member_of_a_silent_change_is_documented(console_client, make_scen
     reports = (silent_change(NOW),)
     served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
     body = served.get("/api/changes/s-1").json()
-    text = (ROOT / "docs" / "silent-changes.md").read_text(encoding="utf-8").partition("## As data")[2]
+    text = (ROOT / "docs" / "changes.md").read_text(encoding="utf-8").partition("## As data")[2]
     in_table = [
         cell
         for line in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
