@@ -100,9 +100,9 @@ SECURITY_HEADERS: Final = (
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 
-_NO_PAGE = "There is no page at this address. Its subject may no longer be stored."
+_NO_PAGE = "There is no page at this address, or what it showed is no longer stored."
 
-_OLD_FORM = "The form was not sent from a page of this console, or the page was open for too long."
+_OLD_FORM = "The form was not sent from a page of this console, or the page had been open too long."
 
 
 _FAULT: Final = 500

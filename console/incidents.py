@@ -103,10 +103,7 @@ def next_step(incident: Incident, contact: Contact) -> str:
         return f"If the answers are worse, undo the change: {named}."
     if incident.effect == "suspected":
         return "Confirm or deny it: reference prompts do so in a few calls (references.calls_per_day)."
-    return (
-        "Nothing on your side changed before it. If the answers are worse, pin the model's version or "
-        "ask the provider."
-    )
+    return "If the answers are worse, pin the model's version or ask the provider."
 
 
 class Check(NamedTuple):

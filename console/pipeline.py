@@ -32,12 +32,12 @@ _NAMED: Final = 3
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set rewriter.model",
-    "no_judge": "needs a judge, since answers in two languages have to be compared: set judge.model",
+    "no_judge": "needs a judge, because answers in two languages are compared: set judge.model",
     "budget": "the day's budget is spent",
     "budget_pace": "held back so that the budget lasts the day",
     "unpriced": "not replayed: their model has no known price",
-    "no_input": "the prompt holds no text of a user",
-    "nothing_to_change": "no place in the input can be changed in this way",
+    "no_input": "the prompt has no user text",
+    "nothing_to_change": "nothing in the input can be reworded in this way",
 }
 
 
@@ -125,7 +125,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         skipped=skipped,
         lag=_lag(view),
         spend=spend_part(view, None).total,
-        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics, no judge",
+        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics (no judge is set)",
         untried=untried_lines(view.untried),
     )
 
@@ -144,8 +144,8 @@ def _lag(view: PipelineView) -> str:
     if not view.waiting and not view.leased:
         return "empty, scoring is up to date"
     return (
-        f"{view.waiting:,} waiting, {view.leased:,} in work, "
-        f"the oldest since {figures.duration(view.oldest_s)}"
+        f"{view.waiting:,} waiting, {view.leased:,} in progress, "
+        f"the oldest for {figures.duration(view.oldest_s)}"
     )
 
 
@@ -155,12 +155,12 @@ _BODY_CHARS: Final = 20_000
 
 _DROPPED: Final = {
     "budget": "the day's budget is spent",
-    "queue_full": "the hand-off was full: more is sampled than can be stored",
+    "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
     "store_full": "the queue was full: more is sampled than is scored",
-    "store_error": "the queue could not be written",
-    "client_quota": "its client had as many in this hour as it may have",
+    "store_error": "the queue could not be written to",
+    "client_quota": "its client has reached its hourly limit",
     "too_large": "request or answer is too large",
-    "client_left": "the client left before the answer was whole",
+    "client_left": "the client disconnected before the answer was complete",
     "truncated": "the upstream cut the answer off",
     "status": "the upstream answered with an error",
     "replay": "the request was itself a replay",

@@ -29,7 +29,7 @@ def label(metric: str) -> str:
 
 _SCORERS: Final[dict[Scorer, str]] = {
     "judge": "decided by the judge",
-    "metrics": "decided by heuristics, no judge",
+    "metrics": "decided by heuristics, not by a judge",
 }
 
 

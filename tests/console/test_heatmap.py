@@ -136,7 +136,7 @@ def test_columns_are_ordered_by_category_then_kind_then_name():
 
 def test_cheap_metrics_are_never_called_a_judge():
     """A rating without a judge says so."""
-    assert scorer_words("metrics") == "decided by heuristics, no judge"
+    assert scorer_words("metrics") == "decided by heuristics, not by a judge"
     publish_labels()
     assert "stand-in" in label("faithfulness_proxy")
 

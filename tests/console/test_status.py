@@ -144,7 +144,7 @@ def test_what_a_person_has_resolved_alerts_no_more(make_cell, ending):
             "If the answers are worse, undo the change: prompt version.",
         ),
         (replace(FOUND, measure="traits"), Contact(), "references.calls_per_day"),
-        (BILLING, Contact(), "Nothing on your side changed before it."),
+        (BILLING, Contact(), "If the answers are worse, pin the model's version or ask the provider."),
     ],
 )
 def test_the_next_step_fits_the_cause(event, contact, said):
