@@ -24,7 +24,7 @@ class AlertEvent:
     at: float
     """Unix time in seconds of what decided it, mostly a verdict."""
     kind: str
-    """"raised" or "resolved"; of an incident "acknowledged", "closed" or "reopened"."""
+    """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened" or "explained"."""
     route: str
     model: str
     """Of a change the requested one."""

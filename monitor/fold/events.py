@@ -269,6 +269,19 @@ def decided(known: Known, logged: LoggedDecision) -> AlertEvent:
     )
 
 
+def explained(known: Known, logged: LoggedVerdict) -> AlertEvent:
+    """What came before an incident was noticed after it was opened."""
+    verdict = logged.verdict
+    named = [f"{mark.before} → {mark.after}" for mark in known.marks if mark.kind in kinds.STATED]
+    return replace(
+        _incident_event(known, verdict.scored_at, logged.offset),
+        id=_named("incident", "explained", known.id, verdict.id),
+        kind="explained",
+        summary=f"Noticed before it: {figures.listing(named)}.",
+        marks=known.marks,
+    )
+
+
 def not_rolled_back(known: Known, logged: LoggedVerdict) -> AlertEvent:
     """An incident goes on: what somebody said was rolled back is still in the traffic."""
     after = ", ".join(mark.after for mark in known.turns)

@@ -29,6 +29,7 @@ from evenkeel.monitor.fold.events import (
     drift_approved,
     drift_event,
     drift_left,
+    explained,
     not_rolled_back,
     trend_point,
 )
@@ -188,7 +189,9 @@ class MonitorState:
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
         observed = cell.observes(verdict, outcome)
+        before = self._watch(verdict.route).era
         history = self._follow(logged, outcome, observed=observed)
+        events += self._explained(logged) if history.era != before else ()
         eras = Eras(history.era, self._changes)
         if not isinstance(outcome, str):
             exchange = Exchange(verdict.exchange_id, verdict.route, model)
@@ -366,6 +369,11 @@ class MonitorState:
         for change in history.observe(logged.verdict, outcome, logged.offset, observed=observed):
             self.mark_change(route, change)
         return history
+
+    def _explained(self, logged: LoggedVerdict) -> list[AlertEvent]:
+        """Say what was noticed of an incident's cause with a verdict."""
+        known = self._incidents.explain(logged.verdict.route, logged.verdict.scored_at)
+        return [] if known is None else [explained(known, logged)]
 
     def _watch(self, route: str) -> RouteWatch:
         watch = self._routes.get(route)

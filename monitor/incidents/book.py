@@ -159,6 +159,29 @@ class IncidentBook:
         going = next((one for one in here if not one.over), None)
         return going or self._open(change or event.id, event, change, marks)
 
+    def explain(self, route: str, at: float) -> Known | None:
+        """Take a change of a route that was noticed only now, or more of one.
+
+        An alert may be raised a few exchanges before its cause is noticed: a new value has to stay.
+
+        Returns: the incident that it explains; None if there is none, or if that knows it already.
+        """
+        change, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
+        if all(mark.kind in _SIGNS for mark in marks):
+            return None
+        here = [one for one in self._here(route) if not one.over]
+        known = next((one for one in here if one.change == change), None) or next(
+            (one for one in here if not one.stated and one.opened_at >= marks[0].at - _EARLY_S), None
+        )
+        if known is None:
+            return None
+        kept = known.marks if known.stated else ()
+        more = tuple(mark for mark in marks if all(mark.kind != one.kind for one in kept))
+        if not more:
+            return None
+        known.change, known.marks = change, _brief((*kept, *more))
+        return known
+
     def _here(self, route: str) -> list[Known]:
         """The incidents of a route, the latest first."""
         return self._known.get(route, [])[::-1]

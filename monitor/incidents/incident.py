@@ -136,6 +136,9 @@ class Incident:
             self._close(event.at, event.reason or "recovered")
 
     def _decide(self, event: AlertEvent) -> None:
+        if event.kind == "explained":
+            self.marks, self.change = event.marks, event.change
+            return
         self.note = event.summary
         if event.kind == "acknowledged":
             self.acknowledged_by, self.acknowledged_at = event.by, event.at

@@ -177,19 +177,20 @@ class Channel:
                     continue
                 if not self._backoff.due:
                     break
-                if not self._say(case):
+                news = any(event.kind == "explained" for event in waiting.events)
+                if not self._say(case, news=news):
                     waiting.attempts += 1
                     break
             settled |= {event.id for event in self._waiting.pop(name).events}
         return settled
 
-    def _say(self, case: Case) -> bool:
+    def _say(self, case: Case, *, news: bool) -> bool:
         """Send or show what there is to say about a case; False if it has to be tried again."""
         incident = case.whole
         sent = self._store.sent(case.id, self._sink.name)
         phase = next_phase(incident, sent)
         if phase is None:
-            return sent is None or sent.state == incident.state or self._show(case, sent)
+            return sent is None or (sent.state == incident.state and not news) or self._show(case, sent)
         number = 1 if sent is None else sent.messages + 1
         notice = self._writer.message(case, phase, number, sent)
         receipt = self._sink.send(notice, sent.receipt if sent else "")

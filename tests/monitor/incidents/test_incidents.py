@@ -163,7 +163,22 @@ def test_two_changes_within_a_minute_are_one_incident(log):
     log.answers(3, "m2", broken=KINDS, prompt_version="p1")
     log.answers(60, "m2", broken=KINDS, prompt_version="p2")
     (incident,) = log.incidents()
-    assert {mark.kind for mark in incident.stated} <= {"model", "prompt_version"}
+    assert {mark.kind for mark in incident.stated} == {"model", "prompt_version"}
+
+
+def test_a_cause_that_is_noticed_after_the_alert_is_that_of_the_incident():
+    """Seven fragile answers raise it, the twelfth of the new model is a change, and so is a new prompt."""
+    log = Log(MonitorState(replace(SETTINGS, mean_trials_between_false_alarms=5)))
+    log.answers(60, "m1", prompt_version="p1")
+    noticed = []
+    for prompt, count in (("p1", 7), ("p1", 5), ("p2", 16)):
+        log.answers(count, "m2", broken=KINDS, prompt_version=prompt)
+        incident = log.incidents()[0]
+        noticed.append((incident.state, [mark.after for mark in incident.stated]))
+    assert noticed == [("open", []), ("open", ["m2"]), ("open", ["m2", "p2"])]
+    log.answers(40, "m1", prompt_version="p1")
+    incident = log.incidents()[0]
+    assert (incident.state, incident.ending) == ("resolved", "reversed")
 
 
 def test_an_acknowledged_incident_is_open(log):

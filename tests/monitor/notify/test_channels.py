@@ -249,6 +249,16 @@ def test_what_needs_no_message_is_shown():
     assert desk.sink.shown == ["acknowledged", "resolved"]
 
 
+def test_a_cause_that_is_noticed_later_is_shown():
+    """Without a further message."""
+    desk = Desk()
+    desk.after(30, replace(SPELLING, marks=()))
+    explained = replace(decided("explained", 1100.0), marks=SPELLING.marks)
+    assert desk.after(30, explained) == []
+    assert desk.sink.shown == ["open"]
+    assert desk.store.waiting == []
+
+
 def test_one_message_that_is_refused_does_not_hold_up_the_others():
     """The service takes every other incident; the refused one is tried again behind them."""
 
