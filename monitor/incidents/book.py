@@ -171,7 +171,7 @@ class IncidentBook:
             return None
         here = [one for one in self._here(route) if not one.over]
         known = next((one for one in here if one.change == change), None) or next(
-            (one for one in here if not one.stated and one.opened_at >= marks[0].at - _EARLY_S), None
+            (one for one in here if not one.stated and _may_explain(marks, one)), None
         )
         if known is None:
             return None
@@ -238,6 +238,12 @@ _GONE_BACK: Final = frozenset(("reversed", "retired"))
 _DECIDED: Final = frozenset(("accepted", "rolled_back", "false_alarm"))
 """After these, further alerts of the same change are counted and page nobody."""
 _MOST_MARKS: Final = 8
+
+
+def _may_explain(marks: tuple[ChangeMark, ...], known: Known) -> bool:
+    """Whether an incident may come from a change: opened shortly before, and not of the model that was left."""
+    left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
+    return known.opened_at >= marks[0].at - _EARLY_S and not any(key.model in left for key in known.up)
 
 
 def _brief(marks: tuple[ChangeMark, ...]) -> tuple[ChangeMark, ...]:
