@@ -13,8 +13,8 @@ _WORDS: Final = words_of("overview")
 
 _ROUTE: Final = 'route=~"$route"'
 CELL_LINK: Final = (
-    "/?route=${__data.fields.Route:percentencode}"
-    "&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
+    "/trials?route=${__data.fields.Route:percentencode}"
+    "&perturbation=${__data.fields.Perturbation:percentencode}"
 )
 _LAST_500: Final = 'window="500"'
 _SHOWN_ALERTS: Final = 'alertname=~"Evenkeel.*"'

@@ -18,7 +18,7 @@ _ROUTE: Final = 'route="$route"'
 _HERE: Final = (_ROUTE, 'model="$model"')
 _WINDOW: Final = 'window="$window"'
 _CELL_LINK: Final = (
-    "/?route=${route:percentencode}&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
+    "/trials?route=${route:percentencode}&perturbation=${__data.fields.Perturbation:percentencode}"
 )
 
 
