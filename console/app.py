@@ -33,7 +33,7 @@ from evenkeel.console.settings_view import document_handlers, settings_handlers,
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers, spend_table, split_table
 from evenkeel.console.trial import trial_handlers
-from evenkeel.console.trials import trial_explorer_handlers, trials_table, verdicts_table
+from evenkeel.console.trials import trial_list_handlers, trials_table, verdicts_table
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.sealing import SealError
 
@@ -141,7 +141,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *incident_handlers(sources, situation, renderer),
             *route_handlers(sources, situation, renderer),
             *baseline_handlers(sources, renderer),
-            *trial_explorer_handlers(sources, renderer),
+            *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(measured),

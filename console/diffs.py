@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evenkeel.core.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -103,6 +105,102 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
         left_runs.append(_side(old, "same" if same else "removed"))
         right_runs.append(_side(new, "same" if same else "added"))
     return SideBySide(_cut(_merged(left_runs), max_chars), _cut(_merged(right_runs), max_chars))
+
+
+_LED_BY: Final = 40
+"""Characters before the first difference that an excerpt shows."""
+_LONGEST_WORD: Final = 40
+_AROUND_WORDS: Final = 5
+_ROOM: Final = 3
+"""Times as many characters are compared as are shown: unchanged stretches between changes are left out."""
+
+
+class Difference(NamedTuple):
+    """The stretch in which two texts differ, cut between words."""
+
+    start: int
+    """In both texts."""
+    end: int
+    """In the first."""
+    other_end: int
+    """In the second."""
+
+
+def difference(one: str, other: str) -> Difference:
+    """Where two texts differ: from the first difference to the last, in whole words."""
+    shorter = min(len(one), len(other))
+    start = _shared(shorter, lambda low, high: one[low:high] == other[low:high])
+    tail = _shared(
+        shorter - start,
+        lambda low, high: (
+            one[len(one) - high : len(one) - low] == other[len(other) - high : len(other) - low]
+        ),
+    )
+    for _ in range(min(start, _LONGEST_WORD)):
+        start -= _inside(one, start) or _inside(other, start)
+    for _ in range(min(tail, _LONGEST_WORD)):
+        tail -= _inside(one, len(one) - tail) or _inside(other, len(other) - tail)
+    return Difference(start, len(one) - tail, len(other) - tail)
+
+
+def _inside(text: str, at: int) -> bool:
+    """Whether a cut there would go through a word, or through white space."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    return (before.isalnum() and after.isalnum()) or (before.isspace() and after.isspace())
+
+
+def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
+    """Both texts shortened to where they differ, with what each has that the other has not.
+
+    White space counts for nothing and is shown as single spaces. Equal texts show their beginning.
+    """
+    left, right = (" ".join(text.split()) for text in (left, right))
+    if left == right:
+        same = _cut([Run("same", left)], max_chars, rest=" …")
+        return SideBySide(same, same)
+    found = difference(left, right)
+    start = 0
+    if found.start > 2 * _LED_BY:
+        start = min(found.start, _word_start(left, found.start - _LED_BY))
+    end = start + _ROOM * max_chars
+    blocks = list(_opcodes(_words(left[start:end]), _words(right[start:end]), spaces=False))
+    if max(len(left), len(right)) > end and len(blocks) > 1 and blocks[-1][0] != "equal":
+        blocks.pop()  # it differs because both sides end there
+    lead = [Run("gap", "… ")] if start else []
+    left_runs, right_runs = [*lead], [*lead]
+    for place, (tag, old, new) in enumerate(blocks):
+        if tag == "equal":
+            last = place == len(blocks) - 1
+            context = (
+                2 * _AROUND_WORDS if last or not place else _AROUND_WORDS,
+                0 if last else _AROUND_WORDS,
+            )
+            left_runs += _shortened(old, *context)
+            right_runs += _shortened(new, *context)
+        else:
+            left_runs.append(_side(old, "removed"))
+            right_runs.append(_side(new, "added"))
+    return SideBySide(*(_cut(_merged(runs), max_chars, rest=" …") for runs in (left_runs, right_runs)))
+
+
+def _word_start(text: str, at: int) -> int:
+    """The first place from there on where a word begins, within as many characters as words have."""
+    space = _SPACE.search(text, at, at + _LED_BY)
+    return space.end() if space else at
+
+
+_SPACE: Final = re.compile(r"\s+")
+
+
+def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
+    """A text without marks: about so many characters of its beginning and of its end."""
+    if len(text) <= head + tail + _LED_BY:
+        return _cut([Run("same", text)], len(text))
+    first, last = text[:head], text[len(text) - tail :] if tail else ""
+    gap = Run("gap", " … " if tail else " …")
+    return _cut(_merged([Run("same", first), gap, Run("same", last)]), len(text))
 
 
 def _words(text: str, before: int = 0) -> list[_Word]:
@@ -221,20 +319,23 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
     return merged
 
 
-def _cut(runs: Iterable[Run], max_chars: int) -> tuple[Run, ...]:
-    """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing."""
+def _cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
+    """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing.
+
+    Controls and overrides of the writing direction are shown as U+FFFD.
+    """
     kept: list[Run] = []
     left = max_chars
     missing = 0
     for run in runs:
         if len(run.text) <= left:
-            kept.append(run)
+            kept.append(Run(run.kind, visible(run.text)))
         elif left > 0:
-            kept.append(Run(run.kind, run.text[:left]))
+            kept.append(Run(run.kind, visible(run.text[:left])))
             missing += len(run.text) - left
         else:
             missing += len(run.text)
         left = max(0, left - len(run.text))
     if missing:
-        kept.append(Run("gap", f" … {missing:,} more characters"))
+        kept.append(Run("gap", rest.format(missing)))
     return tuple(kept)

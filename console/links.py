@@ -79,6 +79,6 @@ def runbook_link(name: str) -> str:
 
 
 def trials_link(**parts: str | None) -> str:
-    """The trial explorer, narrowed by the parts of its filter."""
+    """The list of trials, narrowed by the parts of its filter."""
     narrowed = query(**parts)
     return f"/trials?{narrowed}" if narrowed else "/trials"

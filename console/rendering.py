@@ -196,6 +196,7 @@ class Renderer:
         self._environment.filters |= {
             "band": geometry.band,
             "candidate_lines": candidate_lines,
+            "control_words": wording.control_words,
             "finding_lines": finding_lines,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,

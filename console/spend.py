@@ -110,10 +110,16 @@ def meters(amount: Amount, *, limited: bool = False) -> tuple[Meter, ...]:
     return tuple(
         Meter(f"{text} today, no limit set", None)
         if budget is None
-        else Meter(f"{text} of {limit} today", min(1.0, spent / budget) if budget > 0 else 1.0)
+        else Meter(
+            _against(text, limit, over=spent > budget), min(1.0, spent / budget) if budget > 0 else 1.0
+        )
         for text, spent, budget, limit in found
         if budget is not None or not limited
     )
+
+
+def _against(text: str, limit: str, *, over: bool) -> str:
+    return f"{text} today, over the limit of {limit}" if over else f"{text} of {limit} today"
 
 
 def _lines(amounts: Sequence[Amount]) -> list[SpendLine]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from litestar import Response, get
 
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback
+from evenkeel.console.questions import LEAST_PROMPTS, NO_FRAME, Frame, Span, question_runs, question_spans
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.core.labels import scorer_words
-from evenkeel.core.verdict import PROVENANCE, stage_of
+from evenkeel.core.text import visible
+from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
 from evenkeel.stores.labels import CountedLabels
+from evenkeel.stores.sealing import SealError
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.diffs import Run, SideBySide
@@ -26,12 +33,14 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, QualityScore, Verdict
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.archive import ArchivedExchange
     from evenkeel.stores.verdict_log import VerdictLog
 
 
 _PAGE_CHARS = 60_000
-_LONG_PROMPT_CHARS = 3_000
-_PAGE_CONTEXT_WORDS = 40
+_QUESTION_CHARS = 6_000
+_OTHERS = 8
+"""Trials that show which words of a prompt are template where none was learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class Approval:
 
 def approval(sources: GoldenSources, exchange_id: str) -> Approval:
     """Whether a trial's exchange can be approved, or has been."""
-    exchange = sources.archive.find(exchange_id)
+    exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
     known = sources.store.find(exchange_id) is not None
     return Approval(
@@ -58,6 +67,14 @@ def approval(sources: GoldenSources, exchange_id: str) -> Approval:
         empty=answer is not None and not answer.text and not answer.tool_calls,
         golden_href=links.golden_link(exchange_id) if known else "",
     )
+
+
+def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
+    """The exchange, None if it is not archived or cannot be read."""
+    try:
+        return sources.archive.find(exchange_id)
+    except SealError:
+        return None
 
 
 class FilterLink(NamedTuple):
@@ -84,12 +101,15 @@ class Exhibit:
     """The texts behind a verdict, with differences marked."""
 
     unchanged_prompt: bool
-    prompt: tuple[Run, ...]
+    question: tuple[Run, ...]
+    """Without the template."""
     answers: SideBySide
     no_candidate: bool
     """Whether the replay gave no answer."""
     whole_prompt: tuple[Run, ...] = ()
-    """The prompt without gaps, where `prompt` has some and the page has room."""
+    """The prompt with its template; empty where there is no room for it."""
+    control: tuple[Run, ...] = ()
+    """The answer to the control, with what the original's answer has not."""
 
 
 class TrialView(NamedTuple):
@@ -98,6 +118,15 @@ class TrialView(NamedTuple):
     verdict: Verdict
     exhibit: Exhibit | None = None
     """None once the texts have been pruned."""
+
+    @property
+    def name(self) -> str:
+        """The rewording, or that it is the control."""
+        return (
+            "control"
+            if self.verdict.perturbation == BASELINE
+            else rewordings.label(self.verdict.perturbation)
+        )
 
     @property
     def severity(self) -> str:
@@ -144,24 +173,70 @@ class TrialView(NamedTuple):
         return scores + others
 
 
-def exhibit_in_full(evidence: Evidence) -> Exhibit:
-    """The texts at the length of a page of their own; of a long prompt also what surrounds the changes."""
-    whole = diffs.inline(
-        evidence.prompt, evidence.variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS
-    )
-    is_long = sum(len(run.text) for run in whole) > _LONG_PROMPT_CHARS
-    around = diffs.inline(
-        evidence.prompt, evidence.variant, context_words=_PAGE_CONTEXT_WORDS, max_chars=_LONG_PROMPT_CHARS
-    )
+def exhibit_in_full(evidence: Evidence, control: Answer | None = None, frame: Frame = NO_FRAME) -> Exhibit:
+    """The texts at the length of a page of their own.
+
+    Args:
+        evidence: what is shown.
+        control: the answer to the control of the same exchange, None if there is none to show.
+        frame: what the prompt shares with others like it.
+    """
+    spans = question_spans(evidence.prompt, evidence.asked, frame)
+    said, prompt = answer_text(evidence.reference), evidence.prompt
+    question = question_runs(prompt, evidence.variant, spans, max_chars=_QUESTION_CHARS)
+    shortened = any(run.kind == "gap" for run in question) or spans != [Span(0, len(prompt))]
     return Exhibit(
-        unchanged_prompt=evidence.prompt == evidence.variant,
-        prompt=around if is_long else whole,
-        whole_prompt=whole if is_long else (),
-        answers=diffs.side_by_side(
-            answer_text(evidence.reference), answer_text(evidence.candidate), max_chars=_PAGE_CHARS
-        ),
+        unchanged_prompt=prompt == evidence.variant,
+        question=question,
+        whole_prompt=diffs.inline(
+            prompt, evidence.variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS
+        )
+        if shortened
+        else (),
+        answers=diffs.side_by_side(said, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
+        control=diffs.side_by_side(said, answer_text(control), max_chars=_PAGE_CHARS).right
+        if control
+        else (),
     )
+
+
+def frame_of(log: VerdictLog, verdict: Verdict, prompts: Iterable[str]) -> Frame:
+    """What the prompts of a trial's route and prompt version share.
+
+    Args:
+        log: where further ones are read if these are too few.
+        verdict: the trial.
+        prompts: of this kind, as far as they are read already.
+    """
+    known = set(prompts)
+    if len(known) < LEAST_PROMPTS and not verdict.template_share:  # else its template was learned
+        others = log.latest(_OTHERS, route=verdict.route, perturbation=verdict.perturbation)
+        texts = [
+            readable_evidence(log, one.id) for one in others if one.prompt_version == verdict.prompt_version
+        ]
+        known |= {one.prompt for one in texts if one}
+    return Frame.of(known)
+
+
+class Texts(NamedTuple):
+    """Prompts and answers of a trial, or why there are none."""
+
+    evidence: Evidence | None
+    missing: str = ""
+    """Why there are none, as a sentence; "" if there are."""
+
+
+_NOT_STORED: Final = "Prompt and answers are no longer stored."
+
+
+def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
+    """What can be read of a trial's texts."""
+    try:
+        evidence = log.evidence(verdict_id)
+    except SealError as error:
+        return Texts(None, f"Prompt and answers cannot be read: {error}.")
+    return Texts(evidence, "" if evidence else _NOT_STORED)
 
 
 def answer_text(answer: Answer | None) -> str:
@@ -193,15 +268,20 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
             return renderer.not_found("Trial not found", "There is no trial with this id in the log.")
-        evidence = sources.log.evidence(verdict.id)
+        texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
+        evidence, control = texts.evidence, _control_of(sources.log, others)
+        again = control.evidence.candidate if control.evidence else None
+        frame = frame_of(sources.log, verdict, [evidence.prompt] if evidence else ())
         store = sources.labels
         said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
         return renderer.response(
             "trial.html",
-            one=TrialView(verdict, exhibit_in_full(evidence) if evidence else None),
+            one=TrialView(verdict, exhibit_in_full(evidence, again, frame) if evidence else None),
+            gaps=_gaps(verdict, texts, control),
+            request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
-            siblings=[TrialView(other) for other in siblings(sources.log, verdict)],
+            siblings=[TrialView(other) for other in others],
             before=_change(sources, verdict, after=False),
             after=_change(sources, verdict, after=True),
             feedback=said,
@@ -211,6 +291,42 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         )
 
     return [page]
+
+
+def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
+    """The texts of the control among the other trials of an exchange; without a reason if there is none."""
+    found = next((one for one in others if one.perturbation == BASELINE), None)
+    return texts_of(log, found.id) if found else Texts(None)
+
+
+_KEPT: Final = (
+    "Texts are kept of the newest trials only, and for a limited time (storage.evidence and "
+    "storage.evidence_days; with Redis redis.evidence and redis.evidence_days)."
+)
+_REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")
+
+
+def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
+    """What of a trial is not there to be looked at, and why, a sentence or two each."""
+    found = []
+    if texts.missing:
+        found.append(texts.missing if texts.missing != _NOT_STORED else f"{_NOT_STORED} {_KEPT}")
+    elif verdict.perturbation != BASELINE and (
+        control.evidence is None or control.evidence.candidate is None
+    ):
+        if verdict.baseline_rating is None and verdict.baseline_similarity is None:
+            found.append("There is no rated control of this exchange, so chance cannot be ruled out.")
+        else:
+            found.append("The control was rated; its answer is no longer stored.")
+    if texts.evidence and _REDACTED.search(texts.evidence.prompt):
+        found.append("Values such as e-mail addresses were replaced before anything was stored.")
+    return found
+
+
+def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
+    """The body of the original request, "" if it is not archived or cannot be read."""
+    found = _archived(sources.goldens, exchange_id) if sources.goldens else None
+    return visible(found.request[:_PAGE_CHARS]) if found else ""
 
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from evenkeel.core.cells import OTHER_MODEL
+from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.verdict_log import Narrow, readable_evidence
 
 if TYPE_CHECKING:
@@ -21,30 +23,37 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.incidents import Incident
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
 RATINGS: Final[Mapping[str, tuple[str, tuple[int | None, ...]]]] = {
-    "shifted": ("changed (1 or 2)", (1, 2)),
+    "shifted": ("changed", (1, 2)),
     "1": ("1 different message", (1,)),
     "2": ("2 some details differ", (2,)),
     "3": ("3 same content", (3,)),
     "unsure": ("unsure", (None,)),
     "failed": ("not rated", (None,)),
+    "open": ("changed or unclear", (1, 2, None)),
 }
 """Choices in words, and the ratings that they mean; None = there is none."""
 
 OUTCOMES: Final[Mapping[str, tuple[str, Callable[[Verdict], bool]]]] = {
-    "excess": (
-        "changed, the control did not",
-        lambda verdict: bool(verdict.shifted) and verdict.baseline_shifted is False,
-    ),
-    "noise": ("the control changed as well", lambda verdict: bool(verdict.baseline_shifted)),
-    "worse": ("quality worse", lambda verdict: verdict.direction == "worse"),
-    "better": ("quality better", lambda verdict: verdict.direction == "better"),
-    "mixed": ("quality mixed", lambda verdict: verdict.direction == "mixed"),
-    "unchanged": ("changed, quality the same", lambda verdict: verdict.quality_changed is False),
+    "worse": ("worse", lambda verdict: verdict.direction == "worse"),
+    "better": ("better", lambda verdict: verdict.direction == "better"),
+    "mixed": ("better and worse", lambda verdict: verdict.direction == "mixed"),
+    "unchanged": ("the same", lambda verdict: verdict.quality_changed is False),
 }
+"""What became of the quality of an answer that changed."""
+
+CONTROLS: Final[Mapping[str, tuple[str, bool | None]]] = {
+    "held": ("held", False),
+    "changed": ("changed as well", True),
+    "none": ("no rated control", None),
+}
+"""What the control did, in words, and as `Verdict.baseline_shifted` says it."""
+ORDERS: Final = {"newest": "newest first"}
+"""Orders of the list beside the worst first."""
 LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
 SIDES: Final = {"after": "after it", "before": "before it"}
 LONGEST: Final = 300
@@ -66,6 +75,12 @@ class TrialFilter:
     """A key of `RATINGS`."""
     outcome: str = ""
     """A key of `OUTCOMES`."""
+    control: str = ""
+    """A key of `CONTROLS`."""
+    client: str = ""
+    """Name of the client that sent the original."""
+    incident: str = ""
+    """Id of an incident: only trials of its cells, from the change on until it was closed."""
     reason: str = ""
     """Why there is no rating: a word of a failure."""
     format: str = ""
@@ -83,12 +98,21 @@ class TrialFilter:
     """One of `LABELS`."""
     text: str = ""
     """Looked for in prompts, answers and explanations, without regard to case."""
+    order: str = ""
+    """A key of `ORDERS`; "" = the worst first."""
 
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
         """Read a query string's values; what is not known among the fixed choices means anything."""
         given = {each.name: str(query.get(each.name, "")).strip()[:LONGEST] for each in fields(cls)}
-        known = {"rating": RATINGS, "outcome": OUTCOMES, "labels": LABELS, "side": SIDES}
+        known = {
+            "rating": RATINGS,
+            "outcome": OUTCOMES,
+            "control": CONTROLS,
+            "labels": LABELS,
+            "side": SIDES,
+            "order": ORDERS,
+        }
         for name, choices in known.items():
             if given[name] not in choices:
                 given[name] = ""
@@ -123,6 +147,8 @@ class TrialFilter:
             and (self.rating != "failed" or failure is not None)
             and (self.rating != "unsure" or verdict.unsure)
             and (not self.outcome or OUTCOMES[self.outcome][1](verdict))
+            and (not self.control or verdict.baseline_shifted is CONTROLS[self.control][1])
+            and self.client in {"", verdict.client}
             and (not self.reason or (failure is not None and failure.reason == self.reason))
             and self.format in {"", verdict.wanted_format}
             and self.language in {"", _language(verdict)}
@@ -143,17 +169,19 @@ class TrialFilter:
         found = next((one for one in changes if one.is_called(self.change)), None)
         if found is None:
             return None
-        since, until = self.span
-        if self.side == "before":
-            last = found.at - _TICK_S  # the trial that shows a change comes after it
-            until = last if until is None else min(until, last)
-        else:
-            since = found.at if since is None else max(since, found.at)
+        # The trial that shows a change comes after it.
+        narrowed = self.within(None, found.at - _TICK_S) if self.side == "before" else self.within(found.at)
+        return replace(narrowed, route=found.route)
+
+    def within(self, since: float | None, until: float | None = None) -> TrialFilter:
+        """The same, no earlier and no later than two moments in Unix seconds."""
+        first, last = self.span
+        starts = [one for one in (first, since) if one is not None]
+        ends = [one for one in (last, until) if one is not None]
         return replace(
             self,
-            route=found.route,
-            since="" if since is None else _exact(since),
-            until="" if until is None else _exact(until),
+            since=_exact(max(starts)) if starts else "",
+            until=_exact(min(ends)) if ends else "",
         )
 
 
@@ -180,8 +208,90 @@ def _language(verdict: Verdict) -> str:
     return (verdict.wanted_language or verdict.prompt_language or "").partition("-")[0]
 
 
+class CellName(NamedTuple):
+    """A cell of an incident; "" = any."""
+
+    route: str
+    model: str = ""
+    perturbation: str = ""
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether a verdict is of it."""
+        return (
+            self.route == verdict.route
+            and self.model in {"", OTHER_MODEL, verdict.model}
+            and self.perturbation in {"", verdict.perturbation}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search is narrowed to, changes and incidents put into time and cells."""
+
+    chosen: TrialFilter
+    cells: tuple[CellName, ...] = ()
+    """A trial is of one of them; () = of any."""
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether a verdict is one of those chosen; text, labels and times are not looked at."""
+        return self.chosen.admits(verdict) and (
+            not self.cells or any(cell.admits(verdict) for cell in self.cells)
+        )
+
+
+def scope(
+    chosen: TrialFilter,
+    changes: Sequence[ChangeReport],
+    incidents: Sequence[Incident],
+    began: Callable[[Incident], float],
+) -> Scope | None:
+    """What a choice means; None if its change or its incident is no longer known.
+
+    Args:
+        chosen: what was chosen.
+        changes: the latest ones.
+        incidents: all that are kept.
+        began: when what an incident is about began, in Unix seconds.
+    """
+    beside = chosen.beside(changes)
+    if beside is None or not chosen.incident:
+        return None if beside is None else Scope(beside)
+    found = next((one for one in incidents if one.id == chosen.incident), None)
+    if found is None:
+        return None
+    cells = (
+        CellName(one.route, "" if one.what == "change" else one.model, one.perturbation)
+        for one in found.parts
+    )
+    narrowed = beside.within(began(found), found.closed_at)
+    return Scope(narrowed, tuple(dict.fromkeys(cells)))
+
+
+def badness(verdict: Verdict) -> tuple[int, float, bool]:
+    """Sorts trials, the worst first.
+
+    First those whose control held and whose answer moved, the furthest first; then those of which that is not
+    clear; at last the counter-examples: the control moved as well, or the answer held.
+    """
+    moved, control = verdict.shifted, verdict.baseline_shifted
+    if verdict.perturbation == BASELINE:
+        tier = 6
+    elif moved:
+        tier = {False: 0, None: 1, True: 4}[control]
+    elif verdict.unsure:
+        tier = 2
+    else:
+        tier = 3 if verdict.failure else 5
+    grade = verdict.grade
+    if grade is None:
+        grade = 1.0 if verdict.rating is None else (verdict.rating - 1) / 2
+    return tier, grade, verdict.direction != "worse"
+
+
 SHOWN: Final = 50
-"""Trials on a page."""
+"""Trials of an answer of the API."""
+RANKED: Final = 3_000
+"""Trials among which the worst come first."""
 SCANNED: Final = 50_000
 """Verdicts read for one page."""
 TEXTS: Final = 1_500
@@ -237,7 +347,7 @@ class Labelled:
 
 def search(
     log: VerdictLog,
-    chosen: TrialFilter,
+    asked: Scope | TrialFilter,
     *,
     before: int | None = None,
     labelled: Labelled | None = None,
@@ -248,16 +358,18 @@ def search(
 
     Args:
         log: where they are.
-        chosen: with its change put into route and time.
+        asked: with its change and its incident put into cells and time.
         before: only trials before this place in the log; None = from the newest.
         labelled: needed if the choice is about labels.
         limits: how much is read at most.
         clock: in seconds, for the limit of time.
     """
     limits = limits or Limits()
+    within = asked if isinstance(asked, Scope) else Scope(asked)
+    chosen = within.chosen
     ends = clock() + limits.seconds
     since, until = chosen.span
-    looking = _Looking(log, chosen, labelled or Labelled({}), limits)
+    looking = _Looking(log, within, labelled or Labelled({}), limits)
     at = before if until is None else _start(log, until + _SLACK_S, before)
     step = _FIRST_STEP
     while at != 0 and not looking.ended:
@@ -274,9 +386,10 @@ def search(
 class _Looking:
     """A search under way."""
 
-    def __init__(self, log: VerdictLog, chosen: TrialFilter, labelled: Labelled, limits: Limits) -> None:
+    def __init__(self, log: VerdictLog, within: Scope, labelled: Labelled, limits: Limits) -> None:
         self._log = log
-        self._chosen = chosen
+        self._within = within
+        self._chosen = chosen = within.chosen
         self._labelled = labelled
         self._limits = limits
         self._text = chosen.text.casefold()
@@ -314,7 +427,7 @@ class _Looking:
             until is not None and verdict.scored_at > until
         ):
             return False
-        if not self._chosen.admits(verdict):
+        if not self._within.admits(verdict):
             return False
         if not self._labelled.admits(verdict.id, self._chosen.labels):
             return False

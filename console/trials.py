@@ -1,51 +1,63 @@
-"""The trial explorer and its form: every trial there is, narrowed by its address; as page, files and JSON."""
+"""The list of trials and its form: every trial there is, narrowed by its address; as page, files and JSON."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from litestar import Response, get
 
-from evenkeel.console import links
+from evenkeel.console import diffs, links
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
-from evenkeel.console.trial import TrialView
+from evenkeel.console.questions import question_runs, question_spans
+from evenkeel.console.rendering import AnyRequest, Page, see_other
+from evenkeel.console.trial import FilterLink, TrialView, answer_text, frame_of, texts_of
 from evenkeel.console.trial_search import (
+    CONTROLS,
     LABELS,
     OUTCOMES,
+    RANKED,
     RATINGS,
     SIDES,
     Found,
     Labelled,
     Limits,
+    Scope,
     TrialFilter,
+    badness,
     each_page,
+    scope,
     search,
 )
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
+from evenkeel.monitor.incidents import IncidentBoard, verdicts_behind
+from evenkeel.monitor.notify.notices import headline
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.downloads import Column
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.incidents import Incident
     from evenkeel.stores.labels import Label
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
-_MORE: Final = ("format", "language", "task", "reason", "change", "side", "since", "until", "labels")
-"""Fields that are folded away until one of them is used."""
-_NAMES: Final = {"text": "text", "side": "side of the change", "labels": "people"}
+Finder: TypeAlias = Callable[[str, int | None, int], Found]
+"""A rating, a place in the log and a number → the newest trials of the choice with that rating before it."""
 _CHANGES: Final = 30
+_NAMES: Final = {"text": "text", "side": "side of the change", "labels": "people"}
 
 
 class Option(NamedTuple):
@@ -85,28 +97,33 @@ def filter_form(
     chosen: TrialFilter,
     reports: Sequence[CellReport],
     changes: Sequence[ChangeReport],
+    incidents: Sequence[Incident],
     now: float,
     *,
     labels: bool,
 ) -> FilterForm:
-    """The form, with what the cells know as entries of its lists."""
+    """The form, with what is known of cells, changes and incidents as entries of its lists."""
     keys = [report.key for report in reports]
     perturbations = {key.perturbation for key in keys}
     kinds = _kinds(perturbations)
-    fields = (
+    fields = [
         _field(chosen, "route", "Route", _plain(key.route for key in keys)),
         _field(chosen, "model", "Model", _plain(key.model for key in keys)),
+        _field(chosen, "perturbation", "Rewording", _perturbations(perturbations)),
+        _field(chosen, "rating", "Outcome", _options(RATINGS)),
+        _field(chosen, "control", "Control", _options(CONTROLS)),
+    ]
+    if incidents or chosen.incident:
+        listed = tuple(Option(one.id, _incident(one, now)) for one in incidents[:_CHANGES])
+        fields.append(_field(chosen, "incident", "Incident", listed))
+    more = [
         _field(
             chosen,
             "category",
-            "Category",
+            "Category of rewordings",
             _plain({rewordings.category(one).name for one in perturbations}, _rank),
         ),
-        _field(chosen, "perturbation", "Rewording", _perturbations(perturbations)),
-        _field(chosen, "rating", "Rating", _options(RATINGS)),
-        _field(chosen, "outcome", "Outcome", _options(OUTCOMES)),
-    )
-    more = [
+        _field(chosen, "outcome", "Quality of a changed answer", _options(OUTCOMES)),
         _field(chosen, "format", "Format asked for", _plain(kinds("format"))),
         _field(chosen, "language", "Language", _plain(kinds("language", "languages"))),
     ]
@@ -118,10 +135,11 @@ def filter_form(
         ]
     if labels:
         more.append(_field(chosen, "labels", "People say", _options(LABELS)))
+    shown = {"text", "order", *(field.name for field in fields)}
     return FilterForm(
-        fields,
+        tuple(fields),
         tuple(more),
-        opened=any(getattr(chosen, name) for name in _MORE),
+        opened=any(value for name, value in chosen.parts().items() if name not in shown),
         chips=_chips(chosen, (*fields, *more)),
     )
 
@@ -163,6 +181,10 @@ def _change(change: ChangeReport, now: float) -> str:
     return f"{change.route}, {figures.moment(change.at, now)}: {change.coincided}"
 
 
+def _incident(incident: Incident, now: float) -> str:
+    return f"{', '.join(incident.routes)}, {figures.moment(incident.opened_at, now)}: {headline(incident)}"
+
+
 def _chips(chosen: TrialFilter, fields: Sequence[Field]) -> tuple[Chip, ...]:
     words = {
         (field.name, option.value): option.label
@@ -172,7 +194,7 @@ def _chips(chosen: TrialFilter, fields: Sequence[Field]) -> tuple[Chip, ...]:
     }
     found = []
     for name, value in chosen.parts().items():
-        if value:
+        if value and name != "order":
             undone = {name: ""} | ({"side": ""} if name == "change" else {})
             said = words.get((name, value), value.replace("T", " ") if name in {"since", "until"} else value)
             label = f"{_NAMES.get(name, name)}: {said}"
@@ -186,65 +208,176 @@ MOST_SCANNED: Final = 400_000
 """Verdicts read for a file."""
 _LONGEST_PLACE: Final = 18
 """Digits of a place in the log; more would not fit the store's 64 bits."""
-_LIVE_SCAN: Final = 2_000
-"""A page that took more reading than this is not kept fresh."""
 _EXCERPT: Final = 160
+_ROWS: Final = 30
+"""Trials on a page."""
+_QUESTION_CHARS: Final = 340
+_ANSWER_CHARS: Final = 300
 
 
-def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None, labelled: Labelled) -> Page:
-    """The newest trials of a choice before a place in the log."""
-    now = sources.clock()
+class TrialRow(NamedTuple):
+    """A trial as the list shows it."""
+
+    offset: int
+    view: TrialView
+    question: tuple[Run, ...] = ()
+    """Without the template, its rewording marked."""
+    answers: SideBySide | None = None
+    """Shortened to where they differ; None if they are not stored."""
+    no_candidate: bool = False
+    """Whether the replay gave no answer."""
+    missing: str = ""
+    """Why there are no texts, "" if there are."""
+
+
+def trial_rows(log: VerdictLog, trials: Sequence[LoggedVerdict]) -> list[TrialRow]:
+    """The trials with their texts, each question without what the prompts of its kind share."""
+    read = [(one, texts_of(log, one.verdict.id)) for one in trials]
+    kinds: dict[tuple[str, str | None], list[tuple[Verdict, str]]] = {}
+    for one, texts in read:
+        if texts.evidence:
+            kind = one.verdict.route, one.verdict.prompt_version
+            kinds.setdefault(kind, []).append((one.verdict, texts.evidence.prompt))
+    frames = {kind: frame_of(log, some[0][0], [prompt for _, prompt in some]) for kind, some in kinds.items()}
+    rows = []
+    for one, (evidence, missing) in read:
+        if evidence is None:
+            rows.append(TrialRow(one.offset, TrialView(one.verdict), missing=missing))
+            continue
+        frame = frames[one.verdict.route, one.verdict.prompt_version]
+        spans = question_spans(evidence.prompt, evidence.asked, frame)
+        answers = answer_text(evidence.reference), answer_text(evidence.candidate)
+        rows.append(
+            TrialRow(
+                one.offset,
+                TrialView(one.verdict),
+                question_runs(evidence.prompt, evidence.variant, spans, max_chars=_QUESTION_CHARS),
+                diffs.excerpt(*answers, max_chars=_ANSWER_CHARS),
+                evidence.candidate is None,
+            )
+        )
+    return rows
+
+
+class Listing(NamedTuple):
+    """A page of the list."""
+
+    trials: tuple[LoggedVerdict, ...]
+    next: dict[str, str]
+    """What the address of the next page has beside the choice; empty if there is none."""
+    found: Found
+    """What was read for it."""
+
+
+def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) -> Listing:
+    """A page of trials, by default the worst first.
+
+    The worst are looked for among the newest 3,000 that changed or are unclear; behind these stand the trials
+    whose answers held, newest first.
+
+    Args:
+        find: searches for the choice with another rating, from a place in the log on.
+        chosen: with the order.
+        before: only trials before this place in the log; None = from the newest.
+        page: number of the page, from 1, where the worst come first.
+    """
+    if chosen.order:
+        found = find(chosen.rating, before, _ROWS)
+        return Listing(found.trials, {"before": str(found.older)} if found.older else {}, found)
+    found = find(chosen.rating or "open", before, RANKED)
+    ranked = sorted(found.trials, key=lambda one: (badness(one.verdict), -one.offset))
+    rows = tuple(ranked[(page - 1) * _ROWS : page * _ROWS])
+    place = {} if before is None else {"before": str(before)}
+    if len(ranked) > page * _ROWS:
+        return Listing(rows, {**place, "page": str(page + 1)}, found)
+    if found.older:
+        return Listing(rows, {"before": str(found.older)}, found)
+    if chosen.rating:
+        return Listing(rows, {}, found)
+    held = find("3", before, _ROWS - len(rows)) if len(rows) < _ROWS else None
+    if held is None:
+        return Listing(rows, {**place, "rating": "3", "order": "newest"}, found)
+    rest = {"before": str(held.older), "rating": "3", "order": "newest"} if held.older else {}
+    return Listing((*rows, *held.trials), rest, found)
+
+
+def trials_page(
+    sources: ConsoleSources,
+    chosen: TrialFilter,
+    query: Mapping[str, Any],
+    labelled: Labelled,
+    incidents: Sequence[Incident],
+) -> Page:
+    """A page of the trials of a choice.
+
+    Args:
+        sources: what is read.
+        chosen: the choice.
+        query: of the address, for the place in the list.
+        labelled: what people said.
+        incidents: all that are kept.
+    """
+    now, before, number = sources.clock(), _whole(query, "before"), _whole(query, "page") or 1
     changes = _changes(sources)
-    narrowed = chosen.beside(changes)
-    found = _find(sources, narrowed, labelled, before, Limits())
-    query = links.query(**chosen.parts())
+    narrowed = _scope(sources, chosen, changes, incidents)
+    found = listing(
+        lambda rating, at, shown: _find(sources, narrowed, labelled, at, Limits(shown=shown), rating),
+        chosen,
+        before,
+        number,
+    )
+    query_text = links.query(**chosen.parts())
+    parts = chosen.parts()
+    first = before is None and number == 1
     return Page(
         "Trials · evenkeel",
         chosen=chosen,
-        form=filter_form(chosen, sources.reports(), changes, now, labels=sources.labels is not None),
-        trials=[(one.offset, TrialView(one.verdict)) for one in found.trials],
+        form=filter_form(
+            chosen, sources.reports(), changes, incidents, now, labels=sources.labels is not None
+        ),
+        rows=trial_rows(sources.log, found.trials),
         agrees=labelled.agrees,
-        one_line=lambda text: one_line(text, _EXCERPT),
-        first=before is None,
-        older_href=links.trials_link(**chosen.parts(), before=str(found.older)) if found.older else "",
-        query=f"?{query}" if query else "",
-        unknown_change=narrowed is None,
-        cut_short=found.older is not None and not found.full,
-        looked_at=found.looked_at,
-        reached_s=found.reached_s,
-        live=before is None and narrowed is not None and not chosen.text and found.looked_at <= _LIVE_SCAN,
+        excerpt=lambda text: one_line(text, _EXCERPT),
+        orders=[
+            FilterLink("worst first", links.trials_link(**chosen.parts(order="")), not chosen.order),
+            FilterLink("newest first", links.trials_link(**chosen.parts(order="newest")), bool(chosen.order)),
+        ],
+        first=first,
+        start_href=links.trials_link(**parts),
+        next_href=links.trials_link(**parts | found.next) if found.next else "",
+        query=f"?{query_text}" if query_text else "",
+        narrowed=any(value for name, value in parts.items() if name != "order"),
+        unknown=narrowed is None,
+        cut_short=found.found.older is not None and not found.found.full,
+        looked_at=found.found.looked_at,
+        reached_s=found.found.reached_s,
+        ranked=len(found.found.trials),
         labels=sources.labels is not None,
     )
 
 
-def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/trials`, its live part, and `/api/trials`; all take the parts of `TrialFilter`, and `before`."""
-    counted = CountedLabels(sources.labels)
+def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/trials` and `/api/trials`; both take the parts of `TrialFilter`, and `before`."""
+    counted, board = CountedLabels(sources.labels), IncidentBoard(sources.monitor_store)
 
     @get("/trials", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.query_params
-        chosen, before = TrialFilter.of(query), _before(query)
+        chosen = TrialFilter.of(query)
         if any(not value for value in query.values()):  # a form without script sends every field
-            place = {} if before is None else {"before": str(before)}
+            place = {name: str(at) for name in ("before", "page") if (at := _whole(query, name))}
             return see_other(links.trials_link(**chosen.parts(), **place))
         return renderer.response(
-            "trials.html", page=trials_page(sources, chosen, before, _labelled(counted()))
-        )
-
-    @get("/fragments/trials", sync_to_thread=True, needs="viewer")
-    def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
-        chosen = TrialFilter.of(request.query_params)
-        return tagged(
-            renderer.page("_trials.html", page=trials_page(sources, chosen, None, _labelled(counted()))),
-            known,
+            "trials.html", page=trials_page(sources, chosen, query, _labelled(counted()), board.all())
         )
 
     @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
+        """The newest first, whatever `order` says."""
         chosen = TrialFilter.of(request.query_params)
-        before = _before(request.query_params)
-        found = _find(sources, chosen.beside(_changes(sources)), _labelled(counted()), before, Limits())
+        before = _whole(request.query_params, "before")
+        narrowed = _scope(sources, chosen, _changes(sources), board.all())
+        found = _find(sources, narrowed, _labelled(counted()), before, Limits())
         return json_response(
             {
                 "trials": [asdict(one.verdict) for one in found.trials],
@@ -253,12 +386,14 @@ def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list
             }
         )
 
-    return [page, fragment, api]
+    return [page, api]
 
 
 def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
     """At most 10,000 trials of a choice, the newest first, for a file."""
-    narrowed = TrialFilter.of(query).beside(_changes(sources))
+    narrowed = _scope(
+        sources, TrialFilter.of(query), _changes(sources), IncidentBoard(sources.monitor_store).all()
+    )
     labelled = _labelled(CountedLabels(sources.labels)())
     pages = each_page(
         lambda before, wanted: _find(sources, narrowed, labelled, before, Limits(shown=wanted)),
@@ -334,18 +469,45 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
 
 def _find(
     sources: ConsoleSources,
-    narrowed: TrialFilter | None,
+    narrowed: Scope | None,
     labelled: Labelled,
     before: int | None,
     limits: Limits,
+    rating: str | None = None,
 ) -> Found:
+    """The newest trials of a choice, with another rating if one is given; none of one that means nothing."""
     if narrowed is None:
         return Found((), None, 0, None, full=False)
+    if rating is not None:
+        narrowed = replace(narrowed, chosen=replace(narrowed.chosen, rating=rating))
     return search(sources.log, narrowed, before=before, labelled=labelled, limits=limits)
 
 
 def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
     return tuple(sources.change_reports()) if sources.change_reports else ()
+
+
+def _scope(
+    sources: ConsoleSources,
+    chosen: TrialFilter,
+    changes: Sequence[ChangeReport],
+    incidents: Sequence[Incident],
+) -> Scope | None:
+    return scope(chosen, changes, incidents, lambda incident: _began(sources.log, incident, changes))
+
+
+def _began(log: VerdictLog, incident: Incident, changes: Sequence[ChangeReport]) -> float:
+    """When what an incident is about began: at its change, else with the first trial behind its alerts."""
+    change = next((one for one in changes if incident.change and one.is_called(incident.change)), None)
+    if change is not None:
+        return change.at
+    times = [mark.at for mark in incident.marks] + [
+        time for part in incident.parts.values() for time in (part.raised.after, part.raised.since) if time
+    ]
+    if not times:
+        behind = (verdicts_behind(log, part.raised) for part in incident.parts.values())
+        times = [one.verdict.scored_at for trials in behind for one in trials]
+    return min(times, default=incident.opened_at)
 
 
 def _labelled(labels: Iterable[Label]) -> Labelled:
@@ -357,6 +519,6 @@ def _labelled(labels: Iterable[Label]) -> Labelled:
     return Labelled(agrees)
 
 
-def _before(query: Mapping[str, Any]) -> int | None:
-    text = str(query.get("before", ""))
+def _whole(query: Mapping[str, Any], name: str) -> int | None:
+    text = str(query.get(name, ""))
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_PLACE else None

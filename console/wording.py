@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core import figures
 from evenkeel.core.labels import label as metric_label
-from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
@@ -29,6 +29,15 @@ def outcome_words(verdict: Verdict) -> str:
         near = "" if verdict.similarity is None else f", similarity {verdict.similarity:.2f}"
         return f"unsure{near}"
     return rating_words(verdict.rating)
+
+
+def control_words(verdict: Verdict) -> str:
+    """What the control of a trial's exchange did."""
+    if verdict.perturbation == BASELINE:
+        return "this is the control"
+    if verdict.baseline_shifted is None:
+        return "no rated control"
+    return "control changed as well" if verdict.baseline_shifted else "control held"
 
 
 _STAGES: dict[Stage, str] = {

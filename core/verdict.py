@@ -133,6 +133,9 @@ class Evidence:
     variant: str
     reference: Answer
     candidate: Answer | None
+    asked: tuple[tuple[int, int], ...] = ()
+    """Where in `prompt` the user's own words stand, in characters: the rest is template, data or an earlier
+    turn. () if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +397,8 @@ def evidence_from_json(text: str) -> Evidence:
     raw: dict[str, Any] = json.loads(text)
     reference = answer(raw["reference"])
     assert reference is not None
-    return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]))
+    asked = tuple((start, end) for start, end in raw.get("asked", ()))
+    return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]), asked)
 
 
 Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]

@@ -180,7 +180,9 @@ class TrialMaker:
             verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
             if freely is not None:
                 verdict = replace(verdict, free_rating=freely.rating, free_similarity=freely.similarity)
-            evidence = Evidence(original.view.text, variant.text, original.answer, candidate)
+            evidence = Evidence(
+                original.view.text, variant.text, original.answer, candidate, original.view.asked
+            )
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             report.logged(verdict)
         finally:

@@ -112,6 +112,27 @@ class PromptView:
         return well_formed("\n\n".join(f"{message.role}: {message.text}" for message in self.messages))
 
     @property
+    def asked(self) -> tuple[tuple[int, int], ...]:
+        """Where in `text` the last words that a user put in stand: what was typed, else all input."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        at = 0
+        for message in self.messages:
+            start = at + len(message.role) + 2
+            here: dict[str, list[tuple[int, int]]] = {"typed": [], "input": []}
+            for place, one in enumerate(message.segments):
+                if place and one.part != message.segments[place - 1].part:
+                    start += 1
+                end = start + len(one.text)
+                if one.kind == "input" and one.text.strip():
+                    here["input"].append((start, end))
+                    if one.source == "typed":
+                        here["typed"].append((start, end))
+                start = end
+            found |= {name: spans for name, spans in here.items() if spans}
+            at += len(f"{message.role}: {message.text}\n\n")
+        return tuple(found.get("typed", found.get("input", [])))
+
+    @property
     def input_text(self) -> str:
         """The input segments alone, a blank line between; "" if there are none."""
         return "\n\n".join(segment.text for segment in self.segments if segment.kind == "input")

@@ -213,7 +213,7 @@ def test_reference_prompts_are_listed_by_route_and_version(console_client, make_
         assert said in page, said
     assert "printer" not in page
     assert '<a href="/changes/s-1">found</a>' in page
-    assert "10<sup>0.4</sup> of 10<sup>4.8</sup>" in page
+    assert "10<sup>0.4</sup>, alarm at 10<sup>4.8</sup>" in page
     chat = next(one for one in served.get("/api/references").json()["routes"] if one["route"] == "chat")
     assert (chat["references"], chat["calls_today"], chat["usd_today"]) == (4, 53, 0.083)
     assert chat["sets"][1] | {"asked_at": 0} == {

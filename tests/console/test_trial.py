@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.core.verdict import BASELINE, Evidence, Verdict
 from evenkeel.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -58,16 +58,74 @@ VERDICT = Verdict(
 )
 
 
-def test_a_page_that_needs_a_missing_key_names_it(tmp_path):
-    """503 with the key's id and the variable; the overview does without."""
+def test_texts_whose_key_is_missing_are_said_to_be_unreadable(tmp_path):
+    """Page and list say which key is missing, and show all that is not encrypted."""
     path = tmp_path / "evenkeel.db"
     sealed = Database(path, seal=seal_of({KEY_VARIABLE: KEY}))
     SqliteVerdictLog(sealed).append(VERDICT, Evidence("asked", "asked", Answer("said"), Answer("told")))
     sealed.close()
     database = Database(path, seal=seal_of({}))
     with TestClient(create_app(console_over(database))) as client:
-        assert client.get("/").status_code == 200
-        page = client.get("/verdicts/v1")
+        pages = [client.get(where) for where in ("/", "/trials", "/verdicts/v1")]
     database.close()
-    assert page.status_code == 503
-    assert f"the key {payload_keys(KEY)[0].id.hex()}, which is not in {KEY_VARIABLE}" in page.text
+    assert [page.status_code for page in pages] == [200, 200, 200]
+    missing = f"the key {payload_keys(KEY)[0].id.hex()}, which is not in {KEY_VARIABLE}"
+    assert all("cannot be read" in page.text and missing in page.text for page in pages[1:])
+    assert "<dt>Exchange</dt><dd><code>e1</code></dd>" in pages[2].text
+
+
+SYSTEM = "system: Answer for the shop. Be brief and keep every number.\n\n"
+
+
+def trials_of(scene, *variants, rating=2):
+    """Trials of one exchange: its control, then one for each variant."""
+    prompt, said = f"{SYSTEM}user: Where is order 4711?", Answer("It left on Monday.")
+    control = replace(VERDICT, id="control", perturbation=BASELINE, rating=3)
+    scene.log.append(control, Evidence(prompt, prompt, said, Answer("It has left on Monday."), ((70, 91),)))
+    for number, (variant, answer) in enumerate(variants):
+        one = replace(VERDICT, id=f"t{number}", rating=rating, baseline_rating=3)
+        texts = Evidence(prompt, f"{SYSTEM}user: {variant}", said, answer, ((70, 91),))
+        scene.log.append(one, texts)
+
+
+def test_the_page_shows_the_question_and_all_three_answers(make_scene, console_client):
+    """The template is folded away; the control's own words are marked in the control's answer."""
+    scene = make_scene("empty")
+    trials_of(scene, ("Where is oredr 4711?", Answer("It left on Tuesday.")))
+    html = console_client(scene).get("/verdicts/t0").text
+    shown, _, folded = html.partition("The whole prompt, with its template")
+    assert "Where is <del>order</del><ins>oredr</ins> 4711?" in shown
+    assert "Answer for the shop" not in shown
+    assert "Answer for the shop" in folded
+    assert "It left on <del>Monday</del>." in folded
+    assert "It left on <ins>Tuesday</ins>." in folded
+    assert "It <ins>has </ins>left on Monday." in folded
+    assert "control held" in html
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"baseline_rating": None}, "There is no rated control of this exchange"),
+        ({"baseline_rating": 3}, "The control was rated; its answer is no longer stored."),
+    ],
+)
+def test_a_missing_control_is_explained(make_scene, console_client, change, said):
+    """Whether there never was one, or its answer is gone."""
+    scene = make_scene("empty")
+    scene.log.append(replace(VERDICT, **change), Evidence("user: a", "user: b", Answer("x"), Answer("y")))
+    assert said in console_client(scene).get("/verdicts/v1").text
+
+
+def test_what_was_never_stored_or_redacted_is_said(make_scene, console_client):
+    """Pruned texts name the settings that keep them, placeholders what stood there."""
+    scene = make_scene("empty")
+    scene.log.append(replace(VERDICT, id="gone"), None)
+    scene.log.append(
+        replace(VERDICT, id="redacted"),
+        Evidence("user: write to [EMAIL_1]", "user: write [EMAIL_1]", Answer("x"), Answer("y")),
+    )
+    client = console_client(scene)
+    assert "storage.evidence_days" in client.get("/verdicts/gone").text
+    assert "were replaced before anything was stored" in client.get("/verdicts/redacted").text
+    assert "Prompt and answers are no longer stored." in client.get("/trials").text

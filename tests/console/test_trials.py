@@ -1,4 +1,4 @@
-"""The trial explorer: what it finds, how it pages, and that it reads no more than it may."""
+"""The list of trials: what it finds, how it pages, and that it reads no more than it may."""
 
 from __future__ import annotations
 
@@ -14,11 +14,21 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.trial_search import OUTCOMES, RATINGS, Labelled, Limits, TrialFilter, each_page, search
+from evenkeel.console.trial_search import (
+    OUTCOMES,
+    RATINGS,
+    Labelled,
+    Limits,
+    TrialFilter,
+    badness,
+    each_page,
+    search,
+)
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
 from evenkeel.monitor.changes import Cause
 from evenkeel.monitor.changes.report import ChangeReport
+from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.scenes import Scene
@@ -50,6 +60,7 @@ def made(number):
         wanted_format="json" if kind == "format.json" else None,
         wanted_language="de" if kind == "multilingual.de" else None,
         prompt_language="en",
+        client=f"c-{number % 4}",
     )
 
 
@@ -118,8 +129,14 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, sc
         ({"rating": "failed"}, lambda one: one.rating is None),
         ({"reason": "timeout"}, lambda one: one.failure is not None and one.failure.reason == "timeout"),
         ({"outcome": "worse"}, lambda one: one.direction == "worse"),
-        ({"outcome": "excess"}, lambda one: one.rating in {1, 2} and one.baseline_rating == 3),
-        ({"outcome": "noise"}, lambda one: one.baseline_rating == 2),
+        (
+            {"rating": "shifted", "control": "held"},
+            lambda one: one.rating in {1, 2} and one.baseline_rating == 3,
+        ),
+        ({"control": "changed"}, lambda one: one.baseline_rating == 2),
+        ({"control": "none"}, lambda one: one.baseline_rating is None),
+        ({"client": "c-3"}, lambda one: one.client == "c-3"),
+        ({"rating": "open"}, lambda one: one.rating != 3),
         ({"format": "json"}, lambda one: one.perturbation == "format.json"),
         ({"language": "de"}, lambda one: one.perturbation == "multilingual.de"),
         (
@@ -239,9 +256,9 @@ def rows(response):
     return re.findall(r'<tr role="row" id="t-(\d+)"', response.text)
 
 
-def test_the_explorer_pages_backwards_by_links(client):
-    """Fifty a page; each trial once; every row links to its trial."""
-    seen, path = [], "/trials?rating=shifted"
+def test_the_list_pages_backwards_by_links(client):
+    """Thirty a page; each trial once; every row links to its trial."""
+    seen, path = [], "/trials?rating=shifted&order=newest"
     while path:
         response = client.get(path)
         assert response.status_code == 200
@@ -251,7 +268,6 @@ def test_the_explorer_pages_backwards_by_links(client):
         assert path is None or parse_qs(urlsplit(path).query)["rating"] == ["shifted"]
     assert seen == [str(number + 1) for number in range(119, -1, -1) if VERDICTS[number].rating in {1, 2}]
     assert client.get("/verdicts/v3").status_code == 200
-    assert 'href="/verdicts/v119"' in client.get("/trials").text
 
 
 def test_a_form_that_sends_empty_fields_ends_at_a_clean_address(client):
@@ -271,15 +287,136 @@ def test_every_choice_can_be_taken_back(client):
     assert undone.startswith("change: desk, 01:00: ")
 
 
-def test_only_the_newest_trials_are_kept_fresh(client):
-    """A page further back, a search through texts and an unknown change load no script."""
-    assert 'data-source="/fragments/trials?rating=3"' in client.get("/trials?rating=3").text
-    for path in ("/trials?before=30", "/trials?text=zebra", "/trials?change=gone"):
-        assert "live.js" not in client.get(path).text
-    assert "no longer stored" in client.get("/trials?change=gone").text
-    part = client.get("/fragments/trials?rating=3")
-    again = client.get("/fragments/trials?rating=3", headers={"if-none-match": part.headers["etag"]})
-    assert (part.status_code, again.status_code) == (200, 304)
+def ranked(number, **changes):
+    """A trial of the desk whose answer moved and whose control held, unless it says otherwise."""
+    facts = {"route": "desk", "perturbation": "general.tone", "rating": 2, "baseline_rating": 3}
+    facts |= {"similarity": 0.5, "baseline_similarity": 0.9, "failure": None, "quality": ()}
+    return replace(made(number), id=f"r{number}", **{**facts, **changes})
+
+
+def test_the_worst_come_first_and_counter_examples_last(console_client):
+    """Furthest from the original first; then what is not clear; then what chance explains, and what held."""
+    worse = (QualityScore("faithfulness", 1, 3, 1),)
+    order = [
+        ranked(1, rating=1, similarity=0.1),
+        ranked(2, similarity=0.3, quality=worse),
+        ranked(3, similarity=0.3),
+        ranked(4, rating=1, baseline_rating=None, baseline_similarity=None),
+        ranked(5, rating=None, unsure=True, similarity=0.6),
+        ranked(6, rating=None, failure=Failure("judge", 1, "timeout"), similarity=None),
+        ranked(7, rating=1, baseline_rating=1),
+        ranked(8, rating=1, perturbation=BASELINE, baseline_rating=None, baseline_similarity=None),
+        ranked(9, rating=3, similarity=1.0),
+    ]
+    mixed = order[::2] + order[1::2]
+    assert sorted(mixed, key=badness) == [*order[:7], order[8], order[7]]
+    scene = Scene(now=7200.0)
+    for verdict in mixed:
+        scene.log.append(verdict, None)
+    shown = re.findall(r'href="/verdicts/(r\d)"', console_client(scene).get("/trials").text)
+    assert shown == [one.id for one in order]
+
+
+def test_the_worst_are_paged_and_those_that_held_follow(client):
+    """Each trial once: the changed and unclear ones by rank, then the others, newest first."""
+    seen, path = [], "/trials"
+    while path:
+        response = client.get(path)
+        seen += rows(response)
+        older = re.search(r'rel="next" href="([^"]+)"', response.text)
+        path = older[1].replace("&amp;", "&") if older else None
+    assert sorted(map(int, seen)) == list(range(1, 121))
+    open_ones = [VERDICTS[int(place) - 1] for place in seen[: sum(one.rating != 3 for one in VERDICTS)]]
+    assert {one.rating for one in open_ones} == {1, 2, None}
+    ranks = [badness(one) for one in open_ones]
+    assert ranks == sorted(ranks)
+
+
+def test_a_row_shows_the_question_and_both_answers_where_they_differ(console_client):
+    """Not the template that the prompts of the route share, of which the page itself shows too few."""
+    scene = Scene(now=7200.0)
+    for number, word in enumerate(("order", "invoice", "parcel")):
+        prompt = f"user: Answer the customer below, and keep every number.\n\nWhere is my {word} 4711?"
+        answer = Answer("We are sorry for the trouble. Your goods left the store on Monday at nine.")
+        other = Answer(answer.text.replace("Monday", "Friday"))
+        verdict = ranked(number, prompt_version=None)
+        scene.log.append(verdict, Evidence(prompt, prompt.replace("Where", "Wehre"), answer, other))
+    html = console_client(scene).get("/trials?text=invoice").text
+    row = html.partition('<tbody role="rowgroup"')[2].partition("</tr>")[0]
+    assert "><del>Where</del><ins>Wehre</ins> is my invoice 4711?</td>" in row
+    assert "Answer the customer below" not in html
+    assert "on <del>Monday </del>at nine." in row
+    assert "on <ins>Friday </ins>at nine." in row
+    assert "control held" in row
+
+
+def incident_event(**changes):
+    """An alert of the incident c1."""
+    said = {"what": "excess", "measure": "content", "incident": "c1", "change": "c1", "run_trials": 20}
+    event = AlertEvent("e1", 5400.0, "raised", "desk", "m-2", "general.tone", 90, 40, 0.3, "", **said)
+    return replace(event, **changes)
+
+
+def found_by(client, query):
+    """Ids of the trials on a page, in order."""
+    return re.findall(r'href="/verdicts/(v\d+)"', client.get(f"/trials?{query}").text)
+
+
+def test_an_incident_stands_for_its_cells_since_its_change_until_it_was_closed(log, console_client):
+    """The trials of the alerting cells from the change on; a closed one ends with its closing."""
+    scene = Scene(now=7200.0)
+    scene.store.history = [incident_event(), incident_event(id="e2", route="lab", at=5500.0)]
+    client = console_client(scene, log=log, change_reports=lambda: (change(),))
+    cells = {("desk", "m-2", "general.tone"), ("lab", "m-2", "general.tone")}
+    expected = [
+        one
+        for one in reversed(VERDICTS)
+        if (one.route, one.model, one.perturbation) in cells and one.scored_at >= 3600
+    ]
+    assert found_by(client, "incident=c1&order=newest") == [one.id for one in expected]
+    assert '<option value="c1">desk, lab, ' in client.get("/trials").text
+    scene.store.history += [
+        incident_event(id=f"o{route}", route=route, at=6600.0, kind="resolved", reason="retired")
+        for route in ("desk", "lab")
+    ]
+    before = [one.id for one in expected if one.scored_at <= 6600]
+    assert 0 < len(before) < len(expected)
+    assert found_by(client, "incident=c1&order=newest") == before
+
+
+def test_an_incident_without_a_change_begins_with_the_trials_behind_its_alert(log, console_client):
+    """The run of the alert, as far as the log has it."""
+    scene = Scene(now=7200.0)
+    scene.store.history = [incident_event(change="", run_trials=2)]
+    cell = ("desk", "m-2", "general.tone")
+    tones = [one for one in VERDICTS if (one.route, one.model, one.perturbation) == cell]
+    first = [one for one in tones if int(one.id[1:]) < 90 and one.rating][-2]
+    assert found_by(console_client(scene, log=log), "incident=c1&order=newest") == [
+        one.id for one in reversed(tones) if one.scored_at >= first.scored_at
+    ]
+
+
+def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client):
+    """Markup, overrides of direction, NUL and lines of 300,000 characters are inert and cut."""
+    scene = make_scene("hostile")
+    for number in range(30):
+        said = f"<script>alert({number})</script>\u202e\x00{'x' * 300_000}"
+        scene.log.append(
+            ranked(number, exchange_id=f"x{number}"),
+            Evidence(f"user: {said} a", f"user: {said} b", Answer(f"{said} yes"), Answer(f"{said} no")),
+        )
+    client = console_client(scene)
+    for page in (client.get("/trials"), client.get("/verdicts/r3")):
+        assert page.status_code == 200
+        assert not re.search("<script>|\u202e|\x00|<img src=x", page.text)
+    assert len(client.get("/trials").content) < 150_000
+
+
+def test_a_change_that_is_no_longer_stored_is_said_to_be(client):
+    """And no trial is shown for it."""
+    page = client.get("/trials?change=gone").text
+    assert "This change is no longer stored" in page
+    assert "This incident is no longer stored" in client.get("/trials?incident=gone").text
 
 
 def test_what_is_chosen_can_be_downloaded(client):

@@ -123,6 +123,24 @@ def test_messages_and_segments_of_a_conversation() -> None:
         "system: Be brief.\n\nuser: Look:\nWhat is it?\n[image_url]\n\n"
         'assistant: [calls lookup {"id": 7}]\n\ntool: a fox'
     )
+    assert [view.text[start:end] for start, end in view.asked] == ["Look:", "What is it?"]
+
+
+def test_what_the_user_asked_is_found_in_the_text_for_people() -> None:
+    """The last turn with typed words, without template; half characters do not shift the places."""
+
+    def classify(slots: Sequence[SlotText]) -> list[list[Block]]:
+        return [[Block("template", slot.text[:5]), Block("input", slot.text[5:])] for slot in slots]
+
+    def asked(*turns: str) -> list[str]:
+        said = [{"role": "user", "content": turn} for turn in turns]
+        view = PromptView.parse(json.dumps({"model": "m", "messages": said}).encode(), classify)
+        return [view.text[start:end] for start, end in view.asked]
+
+    assert asked("Say: first", "Say: where?") == ["where?"]
+    assert asked("Say: first", "Say:  ") == ["first"]
+    assert asked("\ud83d", "Say: where?") == ["where?"]
+    assert asked("Say: \ud83d\ude00 where?") == ["\U0001f600 where?"]
 
 
 def test_edits_are_escaped_as_the_client_escapes() -> None:

@@ -1,0 +1,189 @@
+"""What a prompt asks: its words without the template that all prompts of its kind share.
+
+Where the user's own words stand is stored with a trial as far as a template was learned. What all prompts of
+a page share at both ends is left out too. What differs between a prompt and its rewording is always shown.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.console import diffs
+from evenkeel.console.diffs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+LEAST_PROMPTS: Final = 3
+"""Fewer may share their beginning by chance."""
+_LEAST_SHARED_WORDS: Final = 8
+"""Fewer are no template, but the way in which people ask."""
+_LEAST_WORDS: Final = 4
+"""A question of fewer words is shown with what stands around it."""
+_AROUND: Final = 70
+_TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
+_ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
+_WORD: Final = re.compile(r"\w+")
+_SPACE: Final = re.compile(r"\s")
+_LINE: Final = re.compile(r"\n")
+_FEW_WORDS: Final = 7
+_ROOM: Final = 4
+"""Times as many characters are compared as are shown."""
+
+
+class Span(NamedTuple):
+    """A half-open stretch of a prompt, in characters."""
+
+    start: int
+    end: int
+
+
+class Frame(NamedTuple):
+    """What the prompts of one kind share at both ends, in characters."""
+
+    head: int = 0
+    tail: int = 0
+
+    @classmethod
+    def of(cls, prompts: Collection[str]) -> Frame:
+        """The frame of prompts, of which equal ones count once; nothing if they are too few to tell."""
+        first, *others = distinct = sorted(set(prompts)) or [""]
+        if len(distinct) < LEAST_PROMPTS:
+            return cls()
+        head = min(diffs.difference(first, other).start for other in others)
+        tail = min(len(first) - diffs.difference(first, other).end for other in others)
+        tail = min(tail, min(map(len, distinct)) - head)
+        end = len(first) - tail
+        # Signs that end a question are its own. Whole lines are template, however short.
+        head = _space_before(first, head) if _many_words(first, 0, head) else first.rfind("\n", 0, head) + 1
+        sign = _SPACE if _many_words(first, end, len(first)) else _LINE
+        begin = sign.search(first, end)
+        end = begin.start() if begin else len(first)
+        return cls(head, len(first) - end)
+
+
+NO_FRAME: Final = Frame()
+
+
+def _space_before(text: str, at: int) -> int:
+    """The place behind the last white space before a place."""
+    return max(text.rfind(sign, 0, at) for sign in " \n\t") + 1
+
+
+def _many_words(text: str, start: int, end: int) -> bool:
+    found = _WORD.finditer(text, start, end)
+    return sum(1 for _ in zip(range(_LEAST_SHARED_WORDS), found, strict=False)) == _LEAST_SHARED_WORDS
+
+
+def question_spans(prompt: str, asked: Sequence[tuple[int, int]], frame: Frame) -> list[Span]:
+    """Where the question stands in a prompt.
+
+    Args:
+        prompt: "role: text" blocks, a blank line between, as trials store them.
+        asked: where the user's own words stand, as far as that is known; else it is the last turn of a user.
+        frame: what the prompt shares with others like it.
+
+    Returns: at least one span of a prompt that has words.
+    """
+    turn = _last_turn(prompt)
+    known = [Span(start, end) for start, end in asked if 0 <= start < end <= len(prompt)] or [turn]
+    inner = Span(frame.head, len(prompt) - frame.tail)
+    spans = [Span(max(one.start, inner.start), min(one.end, inner.end)) for one in known]
+    spans = [one for one in spans if prompt[one.start : one.end].strip()] or known
+    spans = _merged(spans)
+    words = sum(1 for one in spans for _ in zip(range(_LEAST_WORDS), _words(prompt, one), strict=False))
+    return spans if words >= _LEAST_WORDS else [_widened(prompt, one) for one in spans]
+
+
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    """The stretches in order, those that few words part as one: dots would take as much room."""
+    found: list[Span] = []
+    for one in sorted(spans):
+        if found and one.start - found[-1].end <= _AROUND // 2:
+            found[-1] = Span(found[-1].start, max(found[-1].end, one.end))
+        else:
+            found.append(one)
+    return found
+
+
+def _words(prompt: str, span: Span) -> Iterator[re.Match[str]]:
+    return _WORD.finditer(prompt, *span)
+
+
+def _last_turn(prompt: str) -> Span:
+    """The text of the last user's turn; the whole of a prompt without turns."""
+    start, end = 0, len(prompt)
+    for found in _TURN.finditer(prompt):
+        start = found.end()
+    after = _ROLE.search(prompt, start)
+    return Span(start, after.start() if after else end)
+
+
+def _widened(prompt: str, span: Span) -> Span:
+    """A short stretch with the words around it that stand in the same line of the same turn."""
+    begins = [found.end() for found in _ROLE.finditer(prompt, 0, span.start + 1)]
+    begins += [0, prompt.rfind("\n", 0, span.start) + 1]
+    line = prompt.find("\n", span.end)
+    first = max(*begins, span.start - _AROUND)
+    last = min(len(prompt) if line < 0 else line, span.end + _AROUND)
+    while 0 < first < span.start and prompt[first - 1].isalnum():
+        first += 1
+    while span.end < last < len(prompt) and prompt[last].isalnum():
+        last -= 1
+    return Span(min(first, span.start), max(last, span.end))
+
+
+def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars: int) -> tuple[Run, ...]:
+    """The question, shortened to where it was reworded, with removals and additions in place.
+
+    Args:
+        prompt: the original.
+        variant: the reworded prompt.
+        spans: where the question stands in the original.
+        max_chars: the output is cut, ending in a gap, once it is longer than this.
+    """
+    if prompt == variant:
+        return _cut(_kept(prompt, Span(0, len(prompt)), spans), max_chars)
+    start, end, other_end = diffs.difference(prompt, variant)
+    before = _joined(_kept(prompt, Span(0, start), spans))
+    after = _joined(_kept(prompt, Span(end, len(prompt)), spans))
+    room = start + _ROOM * max_chars
+    middle = diffs.inline(
+        prompt[start : min(end, room)],
+        variant[start : min(other_end, room)],
+        context_words=max(_FEW_WORDS, max_chars // 100),
+        max_chars=max_chars,
+    )
+    if max(end, other_end) > room:
+        while len(middle) > 1 and middle[-1].kind in {"removed", "added"}:
+            middle = middle[:-1]  # it differs because both sides end there
+        middle = (*middle, Run("gap", " …"))
+    if middle[-1].kind == "gap":
+        after = ""
+    runs = [*diffs.shortened(before.lstrip(), head=max_chars // 3, tail=max_chars // 7)]
+    if before.strip() and not _within(spans, start):
+        runs.append(Run("gap", " … "))
+    runs += middle
+    if after.strip() and not _within(spans, end):
+        runs.append(Run("gap", " … "))
+    runs += diffs.shortened(after.rstrip(), head=max_chars // 3, tail=0)
+    return tuple(run for run in runs if run.text)
+
+
+def _within(spans: Sequence[Span], at: int) -> bool:
+    return any(one.start <= at <= one.end for one in spans)
+
+
+def _kept(text: str, within: Span, spans: Sequence[Span]) -> list[str]:
+    """The parts of the question that lie within a stretch."""
+    cut = (text[max(one.start, within.start) : min(one.end, within.end)] for one in spans)
+    return [part for part in cut if part]
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " … ".join(parts)
+
+
+def _cut(parts: Sequence[str], max_chars: int) -> tuple[Run, ...]:
+    return diffs.shortened(_joined(parts).strip(), head=max_chars, tail=0)

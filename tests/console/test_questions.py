@@ -1,0 +1,141 @@
+"""Questions without their template."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.console import diffs
+from evenkeel.console.questions import NO_FRAME, Frame, question_runs, question_spans
+
+HEAD = (
+    "system: You answer for the shop.\n\nuser: Answer the customer below, and keep every number.\n\nMessage: "
+)
+TAIL = "\n\nWrite three sentences at most and sign as the shop team."
+ASKED = ("Where is my order 4711?", "May I return the red shoes?", "Who pays for invoice 992?")
+PROMPTS = [f"{HEAD}{one}{TAIL}" for one in ASKED]
+
+
+def cut(prompt, asked=(), frame=NO_FRAME):
+    return [prompt[start:end] for start, end in question_spans(prompt, asked, frame)]
+
+
+def text(runs):
+    return "".join(run.text for run in runs)
+
+
+def test_what_all_prompts_share_at_both_ends_is_left_out():
+    """Where no template was learned, three prompts that differ in the middle show it."""
+    frame = Frame.of(PROMPTS)
+    assert PROMPTS[0][frame.head :].startswith("Where")
+    spans = question_spans(f"{HEAD}How do I pay for the second order of last week?{TAIL}", (), frame)
+    assert [one.start for one in spans] == [len(HEAD)]
+
+
+@pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS[:2], [PROMPTS[0]] * 5, []])
+def test_too_few_prompts_show_no_template(prompts):
+    """Two questions may begin alike by chance; equal prompts share everything and say nothing."""
+    assert Frame.of(prompts) == NO_FRAME
+
+
+def test_a_way_of_asking_is_no_template():
+    """Five words that all questions begin with are part of the question; whole lines are not."""
+    asked = [f"user: What is the capital of {one}?" for one in ("France", "Spain", "Peru")]
+    assert Frame.of(asked) == NO_FRAME
+    lines = [f"user: Be brief.\n{one}?\nThanks" for one in ("Why", "Who", "When")]
+    assert Frame.of(lines) == (len("user: Be brief.\n"), len("\nThanks"))
+
+
+def test_the_last_turn_of_the_user_is_the_question_where_nothing_else_is_known():
+    """Instructions and earlier turns are left out, a blank line within the turn is not."""
+    earlier = "system: Be brief.\n\nuser: Hello there\n\nassistant: Hi.\n\n"
+    assert cut(f"{earlier}user: Where is my\n\norder 4711 of last Monday?") == [
+        "Where is my\n\norder 4711 of last Monday?"
+    ]
+    assert cut("no turns at all") == ["no turns at all"]
+
+
+def test_learned_stretches_are_taken_and_close_ones_joined():
+    """Few words between two stretches are shown; a long template between them is not."""
+    prompt = (
+        "user: Case 17 of the north office, printer model LX. "
+        + "t " * 60
+        + "It prints nothing since Monday."
+    )
+    end = prompt.index("It prints")
+    spans = question_spans(prompt, ((6, 13), (21, 50), (end, len(prompt))), NO_FRAME)
+    assert [prompt[start:stop][:12] for start, stop in spans] == ["Case 17 of t", "It prints no"]
+
+
+def test_a_question_of_one_word_is_shown_with_what_stands_around_it():
+    """A number alone says nothing; no role and no other turn comes with it."""
+    prompt = "system: Be exact.\n\nuser: Is 17077 a prime number? Think step by step."
+    at = prompt.index("17077")
+    assert cut(prompt, ((at, at + 5),)) == ["Is 17077 a prime number? Think step by step."]
+
+
+def test_spans_of_another_prompt_do_no_harm():
+    """Stretches that do not fit are not believed."""
+    assert cut("user: Where is order 4711 of mine?", ((90, 200), (3, 1), (-4, 2))) == [
+        "Where is order 4711 of mine?"
+    ]
+
+
+def test_the_rewording_is_marked_and_never_left_out():
+    """Also where it lies in the template."""
+    spans = question_spans(PROMPTS[0], (), Frame.of(PROMPTS))
+    runs = question_runs(PROMPTS[0], PROMPTS[0].replace("order", "oredr"), spans, max_chars=300)
+    assert [(run.kind, run.text) for run in runs] == [
+        ("same", "Where is my "),
+        ("removed", "order"),
+        ("added", "oredr"),
+        ("same", " 4711?"),
+    ]
+    runs = question_runs(PROMPTS[0], PROMPTS[0].replace("three", "two"), spans, max_chars=300)
+    assert [run.text for run in runs if run.kind in {"removed", "added"}] == ["three", "two"]
+    assert text(runs).startswith("Where is my order 4711?")
+
+
+words = st.text(alphabet="ab .,\n", max_size=60)
+
+
+@given(head=words, asked=words, other=words, tail=words)
+def test_every_rewording_shows_a_mark(head, asked, other, tail):
+    """Whatever stands around it; an unchanged question shows none."""
+    one, two = f"user: {head}{asked}{tail}", f"user: {head}{other}{tail}"
+    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=10_000)
+    assert any(run.kind in {"removed", "added"} for run in runs) == (one != two)
+
+
+def test_an_excerpt_begins_near_the_first_difference():
+    """What both share is left out, also between two differences."""
+    same = " ".join(f"w{number}" for number in range(100))
+    found = diffs.excerpt(f"{same} Monday {same} yes", f"{same} Friday {same} no", max_chars=200)
+    assert text(found.left) == (
+        "… w91 w92 w93 w94 w95 w96 w97 w98 w99 Monday w0 w1 w2 w3 w4  … w95 w96 w97 w98 w99 yes"
+    )
+    assert [run.text for run in found.right if run.kind == "added"] == ["Friday ", "no"]
+
+
+def test_an_excerpt_of_equal_answers_is_their_beginning():
+    """White space counts for nothing, and nothing is marked."""
+    found = diffs.excerpt("one  two\nthree " * 40, "one two three " * 40, max_chars=30)
+    assert {run.kind for run in (*found.left, *found.right)} == {"same", "gap"}
+    assert text(found.left) == "one two three one two three on …"
+
+
+@given(left=words, right=words)
+def test_an_excerpt_marks_a_difference_exactly_if_there_is_one(left, right):
+    """Between words; white space apart."""
+    found = diffs.excerpt(left, right, max_chars=1_000)
+    marked = any(run.kind in {"removed", "added"} for run in (*found.left, *found.right))
+    assert marked == (left.split() != right.split())
+
+
+def test_shown_text_cannot_turn_the_direction_of_writing():
+    """Overrides, NUL and half a character are shown as U+FFFD."""
+    one, two = "user: a\u202eb\x00 c\ud83d", "user: a\u202eb\x00 d\ud83d"
+    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=99)
+    assert not set("\u202e\x00\ud83d") & set(text(runs))
+    assert "\ufffd" in text(runs)
