@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Answer:
     completion_tokens: int | None = None
     mean_logprob: float | None = None
     """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
+    response_id: str | None = field(default=None, compare=False)
+    """The endpoint's id of the response; no two answers share it, so it is left out of comparisons."""
 
 
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]

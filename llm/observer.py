@@ -52,6 +52,7 @@ class CallResult:
     finish_reason: str | None = None
     text: str = field(default="", repr=False)
     tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
+    response_id: str | None = None
     failure: str = ""
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
 
@@ -122,6 +123,7 @@ def result_of(completion: object) -> CallResult:
         output_tokens=said if asked is None or said is None or whole is None else max(said, whole - asked),
         finish_reason=_text(getattr(first, "finish_reason", None)),
         text=_text(getattr(getattr(first, "message", None), "content", None)) or "",
+        response_id=_text(getattr(completion, "id", None)),
     )
 
 

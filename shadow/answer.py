@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.text import well_formed
+from evenkeel.core.text import named_if, well_formed
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class Draft:
     calls: dict[int, Call] = field(default_factory=dict)
     model: str | None = None
     system_fingerprint: str | None = None
+    response_id: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -133,6 +134,7 @@ class Draft:
         """Take over who answered; the latest statement wins."""
         self.model = string(body.get("model")) or self.model
         self.system_fingerprint = string(body.get("system_fingerprint")) or self.system_fingerprint
+        self.response_id = string(body.get("id")) or self.response_id
 
     def note_usage(self, usage: Any, prompt_keys: Sequence[str], completion_key: str) -> None:
         """Take over the token counts; the latest statement wins.
@@ -171,6 +173,7 @@ class Draft:
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             mean_logprob=self.logprobs / self.tokens_with_logprob if self.tokens_with_logprob else None,
+            response_id=named_if(_well_formed(self.response_id)),
         )
 
 

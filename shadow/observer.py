@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from evenkeel.llm.observer import CallObserver, Unobserved
 
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 ExchangeOutcome = Literal["scored", "skipped", "dead"]
 """How the work on an exchange ends."""
+
+
+class Judged(NamedTuple):
+    """The endpoint's ids of the answers that a verdict is about, None where it gave none."""
+
+    candidate: str | None = None
+    """Of the answer to the variant."""
+    reference: str | None = None
+    """Of the answer that the user got."""
+
+
+NOTHING_JUDGED: Final = Judged()
 
 
 class ExchangeReport(Protocol):
@@ -46,8 +58,8 @@ class TrialReport(Protocol):
         """The trial is not made."""
         ...
 
-    def logged(self, verdict: Verdict) -> None:
-        """Its verdict is in the log."""
+    def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
+        """Its verdict is in the log; `judged` names the answers that it is about."""
         ...
 
 
@@ -86,8 +98,8 @@ class _NoTrialReport:
     def skipped(self, reason: str) -> None:
         del reason
 
-    def logged(self, verdict: Verdict) -> None:
-        del verdict
+    def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
+        del verdict, judged
 
 
 _NO_EXCHANGE_REPORT: Final[ExchangeReport] = _NoExchangeReport()

@@ -478,6 +478,7 @@ def _result(outcome: Replay | Failure) -> CallResult:
         answer.finish_reason,
         answer.text,
         answer.tool_calls,
+        answer.response_id,
     )
 
 

@@ -14,7 +14,7 @@ from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
 from evenkeel.llm.price import Quote, estimate_tokens
-from evenkeel.shadow.observer import NOBODY
+from evenkeel.shadow.observer import NOBODY, Judged
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.replay import Replay
 
@@ -184,7 +184,8 @@ class TrialMaker:
                 original.view.text, variant.text, original.answer, candidate, original.view.asked
             )
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
-            report.logged(verdict)
+            answered = candidate.response_id if candidate else None
+            report.logged(verdict, Judged(answered, original.answer.response_id))
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"

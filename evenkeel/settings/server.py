@@ -427,10 +427,19 @@ class Telemetry(Section):
 
     traces: bool = False
     """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say."""
+    evaluations: bool = False
+    """Whether ratings are also sent as events of the log (`gen_ai.evaluation.result`), with the id of the
+    response that they are about. Needs `traces`."""
     content: bool = False
-    """Whether spans carry prompts, answers and the judge's explanations."""
+    """Whether spans and events carry prompts, answers and the judge's explanations."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; the pages of trials link there."""
+
+    @model_validator(mode="after")
+    def _evaluations_of_traces(self) -> Telemetry:
+        if self.evaluations and not self.traces:
+            raise ValueError("evaluations are part of a trace: set traces, too")
+        return self
 
 
 class Reload(Section):

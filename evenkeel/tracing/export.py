@@ -1,4 +1,4 @@
-"""Traces by OTLP over HTTP, as the standard `OTEL_…` variables say.
+"""Traces, and evaluations as events of the log, by OTLP over HTTP, as the standard `OTEL_…` variables say.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
 (https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
@@ -10,11 +10,16 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.environment_variables import (
     OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_EXPORTER_OTLP_LOGS_TIMEOUT,
     OTEL_EXPORTER_OTLP_TIMEOUT,
     OTEL_EXPORTER_OTLP_TRACES_TIMEOUT,
 )
@@ -24,6 +29,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from evenkeel.core.version import VERSION
 from evenkeel.stores.counters import Tally
+from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import ChosenIds, TracedSink
 from evenkeel.tracing.shadow import ShadowSpans
 
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opentelemetry.context import Context
+    from opentelemetry.sdk._logs import ReadableLogRecord, ReadWriteLogRecord
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from evenkeel.core.exchange import ExchangeSink
@@ -51,7 +58,80 @@ _LAST_CHANCE_S: Final = 0.3
 _TIMEOUT_S: Final = 5.0
 """Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""
 _ROOM: Final = 2048
+_EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+
+
+class _Room:
+    """Counts what waits for a collector: what finds no room is dropped, so memory stays bounded."""
+
+    def __init__(self, count: Callable[[Fate, int], None], room: int) -> None:
+        self._count = count
+        self._room = room
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._closed = False
+
+    def taken(self) -> bool:
+        """Whether there is room for one more; else it is counted as lost."""
+        with self._lock:
+            lost: Fate | None = (
+                "shutdown" if self._closed else "queue_full" if self._waiting >= self._room else None
+            )
+            if lost is None:
+                self._waiting += 1
+        if lost is not None:
+            self._count(lost, 1)
+        return lost is None
+
+    def done(self, number: int, fate: Fate) -> None:
+        """Say what became of some that waited."""
+        with self._lock:
+            if self._closed:
+                return  # counted already
+            self._waiting -= number
+        self._count(fate, number)
+
+    def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
+        """Let `shutdown` export what waits for at most so long; count the rest as lost."""
+        # A daemon: one that waits for a dead collector must not hold up the end of the process.
+        ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
+        ending.start()
+        ending.join(timeout_s)
+        with self._lock:
+            left, self._waiting, self._closed = self._waiting, 0, True
+        if left:
+            self._count("shutdown", left)
+
+
+class _Watch:
+    """Counts the failures of an exporter, and logs them once until it works again."""
+
+    def __init__(self, what: str, done: Callable[[int, Fate], None]) -> None:
+        self._what = what
+        self._done = done
+        self.failing = False
+        """Whether the last batch was lost."""
+
+    def exported(self, export: Callable[[], object], number: int) -> bool:
+        """Whether a batch was taken."""
+        try:
+            result = export()
+        except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
+            result = None
+        worked = result in {SpanExportResult.SUCCESS, LogRecordExportResult.SUCCESS}
+        self._done(number, "exported" if worked else "export_failed")
+        if worked and self.failing:
+            log.warning("%s are exported again", self._what)
+        elif not worked and not self.failing:
+            log.warning(
+                "%s cannot be exported; everything else goes on. Check the collector and the "
+                "OTEL_EXPORTER_OTLP_… variables. Losses are counted in evenkeel_%s_dropped_total.",
+                self._what,
+                "spans" if self._what == "traces" else self._what,
+            )
+        self.failing = not worked
+        return worked
 
 
 class SpanQueue(SpanProcessor):
@@ -77,14 +157,10 @@ class SpanQueue(SpanProcessor):
             room: Spans that may wait, those being exported included.
             delay_s: How long a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
-        self._count = count
-        self._room = room
-        self._lock = threading.Lock()
-        self._waiting = 0
-        self._closed = False
-        self._exporter = _Watched(exporter, self._done)
+        self._room = _Room(count, room)
+        self._watch = _Watch("traces", self._room.done)
         self._batches = BatchSpanProcessor(
-            self._exporter,
+            _WatchedSpans(exporter, self._watch),
             max_queue_size=room,
             max_export_batch_size=min(_LARGEST_BATCH, room),
             schedule_delay_millis=None if delay_s is None else delay_s * 1000,
@@ -96,32 +172,17 @@ class SpanQueue(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span, or count it as lost."""
         context = span.get_span_context()
-        if context is None or not context.trace_flags.sampled:
-            return
-        with self._lock:
-            lost: Fate | None = (
-                "shutdown" if self._closed else "queue_full" if self._waiting >= self._room else None
-            )
-            if lost is None:
-                self._waiting += 1
-        if lost is None:
+        if context is not None and context.trace_flags.sampled and self._room.taken():
             self._batches.on_end(span)
-        else:
-            self._count(lost, 1)
 
     def close(self, timeout_s: float) -> None:
         """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
 
         A collector that has just failed is not waited for that long.
         """
-        # A daemon: one that waits for a dead collector must not hold up the end of the process.
-        ending = threading.Thread(target=self._batches.shutdown, name="last-spans", daemon=True)
-        ending.start()
-        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._exporter.failing else timeout_s)
-        with self._lock:
-            left, self._waiting, self._closed = self._waiting, 0, True
-        if left:
-            self._count("shutdown", left)
+        self._room.close(
+            self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
+        )
 
     def shutdown(self) -> None:
         """As `SpanProcessor.shutdown`, without waiting."""
@@ -131,64 +192,111 @@ class SpanQueue(SpanProcessor):
         """As `SpanProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
 
-    def _done(self, spans: int, fate: Fate) -> None:
-        with self._lock:
-            if self._closed:
-                return  # counted already
-            self._waiting -= spans
-        self._count(fate, spans)
 
-
-class _Watched(SpanExporter):
-    """An exporter whose failures are counted, and told once until it works again."""
-
-    def __init__(self, exporter: SpanExporter, done: Callable[[int, Fate], None]) -> None:
+class _WatchedSpans(SpanExporter):
+    def __init__(self, exporter: SpanExporter, watch: _Watch) -> None:
         self._exporter = exporter
-        self._done = done
-        self.failing = False
-        """Whether the last batch was lost."""
+        self._watch = watch
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        try:
-            result = self._exporter.export(spans)
-        except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
-            result = SpanExportResult.FAILURE
-        worked = result is SpanExportResult.SUCCESS
-        self._done(len(spans), "exported" if worked else "export_failed")
-        if worked and self.failing:
-            log.warning("traces are exported again")
-        elif not worked and not self.failing:
-            log.warning(
-                "traces cannot be exported; everything else goes on. Check the collector and the "
-                "OTEL_EXPORTER_OTLP_… variables. Lost spans are counted in evenkeel_spans_dropped_total."
-            )
-        self.failing = not worked
-        return result
+        worked = self._watch.exported(lambda: self._exporter.export(spans), len(spans))
+        return SpanExportResult.SUCCESS if worked else SpanExportResult.FAILURE
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
+
+
+class EventQueue(LogRecordProcessor):
+    """The same for events of the log. Arguments as `SpanQueue`."""
+
+    def __init__(
+        self,
+        exporter: LogRecordExporter,
+        count: Callable[[Fate, int], None],
+        *,
+        room: int = 2048,
+        delay_s: float | None = None,
+    ) -> None:
+        """Start the thread."""
+        self._room = _Room(count, room)
+        self._watch = _Watch("evaluations", self._room.done)
+        self._batches = BatchLogRecordProcessor(
+            _WatchedEvents(exporter, self._watch),
+            max_queue_size=room,
+            max_export_batch_size=min(_LARGEST_BATCH, room),
+            schedule_delay_millis=None if delay_s is None else delay_s * 1000,
+        )
+
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        """Queue an event, or count it as lost."""
+        if self._room.taken():
+            self._batches.on_emit(log_record)
+
+    def close(self, timeout_s: float) -> None:
+        """As `SpanQueue.close`."""
+        self._room.close(
+            self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
+        )
+
+    def shutdown(self) -> None:
+        """As `LogRecordProcessor.shutdown`, without waiting."""
+        self.close(0.0)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """As `LogRecordProcessor.force_flush`."""
+        return self._batches.force_flush(timeout_millis)
+
+
+class _WatchedEvents(LogRecordExporter):
+    def __init__(self, exporter: LogRecordExporter, watch: _Watch) -> None:
+        self._exporter = exporter
+        self._watch = watch
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        worked = self._watch.exported(lambda: self._exporter.export(batch), len(batch))
+        return LogRecordExportResult.SUCCESS if worked else LogRecordExportResult.FAILURE
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 class ExportedSpans:
     """Spans of this process, sent to a collector."""
 
     def __init__(
-        self, exporter: SpanExporter, *, content: bool = False, delay_s: float | None = None
+        self,
+        exporter: SpanExporter,
+        events: LogRecordExporter | None = None,
+        *,
+        content: bool = False,
+        delay_s: float | None = None,
     ) -> None:
-        """Start the thread that exports.
+        """Start the threads that export.
 
         Args:
             exporter: Where spans go.
+            events: Where evaluations go as events of the log; None = nowhere.
             content: Whether spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()
         self._ids = ChosenIds()
-        self._queue = SpanQueue(exporter, self._counted, room=_room(), delay_s=delay_s)
+        self._queue = SpanQueue(exporter, partial(self._counted, "spans"), room=_room(), delay_s=delay_s)
+        self._events: EventQueue | None = None
+        logger = None
+        if events is not None:
+            counted = partial(self._counted, "evaluations")
+            self._events = EventQueue(events, counted, room=_room(), delay_s=delay_s)
+            taking = LoggerProvider(resource=_resource(), shutdown_on_exit=False)
+            taking.add_log_record_processor(self._events)
+            logger = taking.get_logger("evenkeel", VERSION, names.SCHEMA)
         provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self._queue)
         self._tracer = provider.get_tracer("evenkeel", VERSION)
-        self._observer = ShadowSpans(self._tracer, self._ids, content=content)
+        self._observer = ShadowSpans(self._tracer, self._ids, events=logger, content=content)
 
     @property
     def observer(self) -> ShadowObserver:
@@ -197,7 +305,7 @@ class ExportedSpans:
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
         """For the data plane: passes exchanges on to a sink and reports each."""
-        return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("error", 1))
+        return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("spans", "error", 1))
 
     def snapshot(self) -> Snapshot:
         """Counters of what became of spans."""
@@ -206,12 +314,14 @@ class ExportedSpans:
     def finish(self, timeout_s: float) -> None:
         """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
         self._queue.close(timeout_s)
+        if self._events is not None:
+            self._events.close(timeout_s)
 
-    def _counted(self, fate: Fate, spans: int) -> None:
+    def _counted(self, what: Literal["spans", "evaluations"], fate: Fate, number: int) -> None:
         if fate == "exported":
-            self._tally.add("spans_exported", spans)
+            self._tally.add(f"{what}_exported", number)
         else:
-            self._tally.add("spans_dropped", spans, reason=fate)
+            self._tally.add(f"{what}_dropped", number, reason=fate)
 
 
 def otlp_exporter() -> OTLPSpanExporter:
@@ -223,6 +333,13 @@ def otlp_exporter() -> OTLPSpanExporter:
     logging.getLogger(_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     said = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
     return OTLPSpanExporter(timeout=None if said else _TIMEOUT_S)
+
+
+def otlp_events() -> OTLPLogExporter:
+    """Exports events of the log as `otlp_exporter` does spans. Raises: as that."""
+    logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
+    said = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
+    return OTLPLogExporter(timeout=None if said else _TIMEOUT_S)
 
 
 def _resource() -> Resource:

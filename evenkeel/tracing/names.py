@@ -1,6 +1,7 @@
 """Names of attributes and events: OpenTelemetry's where it has one, else under `evenkeel.`.
 
-Spelled out here because the package that holds the generative-AI names is marked as incubating.
+Spelled out here because the package that holds the generative-AI names is marked as incubating. They are
+those of version 1.44 of the conventions; a test holds them against the package.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 OPERATION: Final = "gen_ai.operation.name"
 PROVIDER: Final = "gen_ai.provider.name"
 REQUEST_MODEL: Final = "gen_ai.request.model"
+RESPONSE_ID: Final = "gen_ai.response.id"
 RESPONSE_MODEL: Final = "gen_ai.response.model"
 FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
@@ -18,6 +20,7 @@ INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 PROMPT_NAME: Final = "gen_ai.prompt.name"
 
+SCHEMA: Final = "https://opentelemetry.io/schemas/1.44.0"
 EVALUATION: Final = "gen_ai.evaluation.result"
 """Name of the event."""
 EVALUATION_NAME: Final = "gen_ai.evaluation.name"
@@ -52,5 +55,7 @@ SIMILARITY: Final = "evenkeel.similarity"
 BASELINE_RATING: Final = "evenkeel.baseline_rating"
 TOKENS: Final = "evenkeel.tokens"
 COST: Final = "evenkeel.cost_usd"
+REFERENCE_RESPONSE: Final = "evenkeel.reference.response.id"
+"""The answer that the user got."""
 REFERENCE: Final = "evenkeel.evaluation.reference"
 SCALE: Final = "evenkeel.evaluation.scale"
