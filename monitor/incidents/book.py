@@ -169,9 +169,9 @@ class IncidentBook:
         change, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
         if all(mark.kind in _SIGNS for mark in marks):
             return None
-        here = [one for one in self._here(route) if not one.over]
+        here = [one for one in self._here(route) if not one.over and _may_explain(marks, one)]
         known = next((one for one in here if one.change == change), None) or next(
-            (one for one in here if not one.stated and _may_explain(marks, one)), None
+            (one for one in here if not one.stated), None
         )
         if known is None:
             return None
@@ -241,7 +241,7 @@ _MOST_MARKS: Final = 8
 
 
 def _may_explain(marks: tuple[ChangeMark, ...], known: Known) -> bool:
-    """Whether an incident may come from a change: opened shortly before, and not of the model that was left."""
+    """Whether an incident may come from a change: not from one much later, or away from its own model."""
     left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
     return known.opened_at >= marks[0].at - _EARLY_S and not any(key.model in left for key in known.up)
 
