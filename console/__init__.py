@@ -8,8 +8,9 @@ metrics endpoints, `app` is the Litestar application.
 Pages stand in five places. Now: `now` (made of `status` and `heatmap`) and `incidents`. Routes: `routes` with
 its `cells` and `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`. Releases: `changes`,
 `references`, `goldens`, `baselines`. System: `judge`, `calibration`, `pipeline`, `spend`, `settings_view`,
-`actions`. `situation` is what they agree on: the incidents, and which cells belong to one. `chart` lays out
-their pictures, `links` has their addresses, `alerts` is for programs.
+`actions`, and `setup` with `first_hour` for the time before there are numbers. `situation` is what they agree
+on: the incidents, and which cells belong to one. `chart` lays out their pictures, `links` has their addresses,
+`alerts` is for programs.
 
 Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may,
 and `actions` shows the audit log.
@@ -20,14 +21,17 @@ from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
     Amount,
     CalibrationInForce,
+    Check,
     ConsoleSources,
     GoldenSources,
     JudgeSetup,
     PipelineView,
     ReferenceSetup,
     ReferenceSources,
+    RouteSetup,
     SettingLine,
     SettingsSection,
+    SetupSources,
     Share,
     Spending,
 )
@@ -35,14 +39,17 @@ from evenkeel.console.sources import (
 __all__ = [
     "Amount",
     "CalibrationInForce",
+    "Check",
     "ConsoleSources",
     "GoldenSources",
     "JudgeSetup",
     "PipelineView",
     "ReferenceSetup",
     "ReferenceSources",
+    "RouteSetup",
     "SettingLine",
     "SettingsSection",
+    "SetupSources",
     "Share",
     "Spending",
     "create_app",

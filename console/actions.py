@@ -38,6 +38,7 @@ _DONE: Final[dict[What, str]] = {
     "baseline_approved": "approved baselines of the route",
     "references_forgotten": "deleted the reference prompts of the route",
     "incident_decided": "decided about the incident",
+    "test_sent": "sent a test of the",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
     "golden": links.golden_link,

@@ -30,6 +30,7 @@ from evenkeel.console.references import reference_handlers, references_table
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer, see_other
 from evenkeel.console.routes import route_handlers, trends_table
 from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
+from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers, spend_table, split_table
 from evenkeel.console.trial import trial_handlers
@@ -154,6 +155,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *spend_handlers(sources, renderer),
             *(settings_handlers(settings, renderer) if settings else ()),
             *(action_handlers(actions, renderer) if actions else ()),
+            *((setup_handlers(sources, sources.setup, renderer),) if sources.setup else ()),
             *(document_handlers(documents, renderer) if documents else ()),
             *download_handlers(tables(measured, situation, plots)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
@@ -196,6 +198,7 @@ def _places(sources: ConsoleSources) -> tuple[Place, ...]:
                 "/pipeline": "Pipeline",
                 "/spend": "Cost",
                 "/settings": "Settings" if sources.settings else "",
+                "/setup": "Set up" if sources.setup else "",
                 "/actions": "Audit log" if sources.actions else "",
             },
         ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from litestar import Response, get
 
 from evenkeel.console import links
+from evenkeel.console.first_hour import first_hour
 from evenkeel.console.heatmap import heatmap, language_matrices
 from evenkeel.console.incidents import case_lines, incident_lines
 from evenkeel.console.pipeline import pipeline_line
@@ -49,6 +50,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         matrices_left=len(matrices[MATRICES:]),
         pipeline=pipeline_line(view),
         view=view,
+        first_hour=first_hour(sources),
     )
 
 

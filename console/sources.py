@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.monitor.notify import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter, Exchange
@@ -159,6 +159,48 @@ class SettingsSection:
     lines: tuple[SettingLine, ...]
 
 
+class RouteSetup(NamedTuple):
+    """How the requests of one route become trials, as it is set."""
+
+    route: str
+    base_url: str
+    """What an application sets as its `base_url`."""
+    upstream: str
+    """Without credentials."""
+    sampling_rate: float
+    """Share of the requests that is replayed, in [0, 1]."""
+    trials_per_exchange: int
+    """Perturbed trials of each sampled request, besides the control."""
+    rewordings: int
+    """Kinds that can run as things are set."""
+
+
+class Check(NamedTuple):
+    """What came of looking whether one part of the set-up works."""
+
+    state: Literal["good", "note", "bad"]
+    """"note": it works, or is not set, and there is something to know."""
+    said: str
+    """What was found, in one or two sentences."""
+    next_step: str = ""
+    """What to do about it, "" if nothing."""
+    sent: str = ""
+    """What went out, without any key; "" if nothing did."""
+    received: str = ""
+    """What came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupSources:
+    """What the set-up page and the first hour are about."""
+
+    routes: tuple[RouteSetup, ...]
+    named_at: int
+    """Requests of one prompt template by which it has a name, at the latest."""
+    checks: Mapping[str, Callable[[Mapping[str, str]], Check]]
+    """By the name of what is looked at; given the fields of the form. May block for a minute."""
+
+
 @dataclass(frozen=True, slots=True)
 class GoldenSources:
     """Where goldens are looked up and approved."""
@@ -217,6 +259,8 @@ class ConsoleSources:
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
     writer: Writer = field(default_factory=Writer)
     """Says what happened in an incident."""
+    setup: SetupSources | None = None
+    """None leaves the set-up page and the first hour out."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
     references: ReferenceSources | None = None

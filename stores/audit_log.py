@@ -22,6 +22,7 @@ What = Literal[
     "baseline_approved",
     "references_forgotten",
     "incident_decided",
+    "test_sent",
 ]
 
 KnownBy = Literal["token", "proxy", "oidc", "typed", "command"]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Snapshot: TypeAlias = dict[str, list[Any]]
 _EXCHANGES: Final = "exchanges_"
+_REQUESTS: Final = "proxy_requests"
 
 
 def _key(row: list[Any]) -> tuple[str, str]:
@@ -63,6 +64,8 @@ class RouteFlow:
     """Exchanges whose trials are in the verdict log."""
     skipped: dict[str, int] = field(default_factory=dict)
     """Sampled but not scored, by reason."""
+    requests: dict[str, int] = field(default_factory=dict)
+    """Forwarded, by class of status ("2xx", "aborted"); of all APIs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,10 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
     """How far exchanges came, by route, since the service started."""
     stages: dict[str, Counter[str]] = {}
     skipped: dict[str, dict[str, int]] = {}
+    requests: dict[str, dict[str, int]] = {}
     for name, labels, number in merge(snapshots)["counters"]:
+        if name == _REQUESTS and number:
+            requests.setdefault(labels["route"], {})[labels["status_class"]] = int(number)
         if "route" not in labels or not name.startswith(_EXCHANGES):
             continue
         route, stage = labels["route"], name.removeprefix(_EXCHANGES)
@@ -98,9 +104,10 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
             queued=counted["queued"],
             scored=counted["scored"],
             skipped=skipped.get(route, {}),
+            requests=requests.get(route, {}),
         )
-        for route, counted in stages.items()
-        if counted.total()
+        for route in stages.keys() | requests.keys()
+        if (counted := stages.get(route, Counter())).total() or route in requests
     }
 
 

@@ -22,9 +22,12 @@ from evenkeel.runtime.preflight import (
 from evenkeel.runtime.references import cost_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from evenkeel.console import Check
     from evenkeel.runtime.preflight import Role
+    from evenkeel.settings import Settings
 
 
 @click.command("check-config")
@@ -33,9 +36,26 @@ if TYPE_CHECKING:
     type=click.Choice(["proxy", "worker", "monitor"]),
     help="Check the credentials of this role only.  [of all]",
 )
+@click.option(
+    "--test",
+    "tests",
+    type=click.Choice(["request", "judge", "notification"]),
+    multiple=True,
+    help="Also send a test: a request through the running data plane, a question to the judge, or a message "
+    "to every channel. May be repeated.",
+)
+@click.option("--test-model", default="", metavar="NAME", help="Model that the test request names.")
 @settings_options
 @json_option
-def check_config(config: Path | None, role: Role | None, *, as_json: bool, **given: Any) -> None:
+def check_config(
+    config: Path | None,
+    role: Role | None,
+    tests: tuple[str, ...],
+    test_model: str,
+    *,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
@@ -44,14 +64,29 @@ def check_config(config: Path | None, role: Role | None, *, as_json: bool, **giv
         problems += unknown_services(settings)
     keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
+    checks = [] if problems else _checked(settings, ("budget", *tests), {"model": test_model})
+    good = not problems and all(one.state != "bad" for _, one in checks)
     if as_json:
         found = {"keys": keys, "limits": limits, "reference_prompts": costs}
-        emit({"ok": not problems, "problems": problems, "notes": noted, **found})
-        sys.exit(1 if problems else 0)
+        tried = {name: one._asdict() for name, one in checks}
+        emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
+        sys.exit(0 if good else 1)
     for line in (*(f"note: {note}" for note in noted), *problems):
         click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
     for line in (*keys, *limits, *costs):
         click.echo(line)
+    for name, one in checks:
+        click.echo(f"{name}: {one.said} {one.next_step}".rstrip(), err=one.state == "bad")
+    if not good:
+        sys.exit(1)
     click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")
+
+
+def _checked(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
+    """What came of the checks of the set-up page."""
+    # Loaded on demand: it brings the console.
+    from evenkeel.runtime.checks import run_checks
+
+    return run_checks(settings, names, asked)

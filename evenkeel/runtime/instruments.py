@@ -29,13 +29,15 @@ from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenkeel.core.budget import CallBudget, CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.judge import Judge, Reply
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
@@ -125,6 +127,13 @@ def _pace(chosen: JudgeSettings | EmbeddingsSettings) -> RateLimits:
     )
 
 
+def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
+    """What is wrong with a judge, and what to do; both begin in lower case."""
+    advice = _ADVICE.get(failure.reason, "see the detail")
+    problem = f"the judge {model} cannot be used ({failure.reason}: {failure.detail.rstrip('.')})"
+    return problem, advice.format(key_env=key_env)
+
+
 class JudgeHealth:
     """Checks the judge at the start, and again while it is failing.
 
@@ -189,11 +198,8 @@ class JudgeHealth:
         problem = None
         if failure:
             assert self._judge is not None
-            advice = _ADVICE.get(failure.reason, "see the detail")
-            problem = (
-                f"the judge {self._judge.model} cannot be used ({failure.reason}: {failure.detail}); "
-                f"{advice.format(key_env=self._key_env)}. Forwarding goes on; exchanges wait to be scored."
-            )
+            found, advice = judge_problem(self._judge.model, failure, self._key_env)
+            problem = f"{found}; {advice}. Forwarding goes on; exchanges wait to be scored."
         if announced and problem != self.problem:
             judge_log.error("%s", problem) if problem else judge_log.info("the judge works again")
         self.problem = problem
@@ -201,7 +207,7 @@ class JudgeHealth:
 
 def make_judge(
     settings: Settings,
-    cache: Cache,
+    cache: Cache | None,
     prices: Prices,
     observer: CallObserver = UNOBSERVED,
     budget: CallBudget | None = None,
@@ -280,6 +286,15 @@ class Instruments:
         scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
         replayer = replays.replayer(settings)
         return cls(prices, stores.ledger, tally, spans, judge, health, encoder, scorer, replayer)
+
+    def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
+        """What asks the judge, from any thread, the question whose answer is known; blocks."""
+
+        def ask() -> Reply:
+            assert self.judge is not None
+            return asyncio.run_coroutine_threadsafe(self.judge.known(), loop).result()
+
+        return ask
 
     def counted(self) -> Snapshot:
         """What was counted in this process."""

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import gc
 import logging
+import math
 import os
 import sqlite3
 import sys
@@ -81,7 +82,8 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     if role in {"up", "monitor"} and settings.admin.makes_tokens:
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
             kept(settings.data_dir, name)
-    start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin))))
+    new = settings.redis is None and not (settings.data_dir / DATABASE_FILE).exists()
+    start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
     elif role == "proxy" and settings.listen.processes > 1:
@@ -491,8 +493,8 @@ def _lock(folder: Path) -> TextIO:
 # What people see
 
 
-def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
-    """What a person needs to know after the start.
+def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
+    """What a person needs to know after the start; on a new data folder also what comes first.
 
     The link that signs somebody in is for a person at a terminal: what else prints is kept by somebody.
     """
@@ -534,5 +536,21 @@ def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
             *metrics,
             f"  sampling   {rates} of requests, scored by {scorer}",
             f"  data       {settings.redis.url if settings.redis else settings.data_dir}",
+            *(_first_steps(settings) if new else ()),
         ]
     )
+
+
+def _first_steps(settings: Settings) -> list[str]:
+    """When the first number comes, and where to go on."""
+    first = settings.routes[0]
+    if not first.sampling_rate:
+        return [f"  first number   none: nothing of {first.name} is sampled; set its sampling_rate above 0"]
+    trials = max(1, settings.alert.min_trials)
+    return [
+        (
+            f"  first number   after {trials} replayed requests of a route: about "
+            f"{math.ceil(trials / first.sampling_rate):,} requests at {first.sampling_rate:.0%}"
+        ),
+        f"  set up         {settings.admin.url}/setup has lines for your client, and a test request",
+    ]

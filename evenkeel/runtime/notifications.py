@@ -165,11 +165,12 @@ def channels(
     """
     pace = Pace(window_s=settings.alert.notify_window_s)
     return [
-        Channel(sink, store, words, announce, clock, pace, troubles) for sink in _sinks(settings, announce)
+        Channel(sink, store, words, announce, clock, pace, troubles) for sink in sinks(settings, announce)
     ]
 
 
-def _sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
+def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
+    """The services that the settings name; `announce` is told of those that cannot be used."""
     alert = settings.alert
     try:
         keys = notification_keys(settings)

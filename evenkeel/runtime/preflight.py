@@ -115,7 +115,7 @@ def unusable_redis(settings: Settings) -> list[str]:
 
 def notes(settings: Settings) -> list[str]:
     """What to know about prices and encoder of the settings, one line each; nothing of it is an error."""
-    found = _unpriced(settings)
+    found = unpriced(settings)
     encoder = encoder_name(settings)
     if encoder in (None, MINILM):
         return found
@@ -126,7 +126,7 @@ def notes(settings: Settings) -> list[str]:
     return [*found, note]
 
 
-def _unpriced(settings: Settings) -> list[str]:
+def unpriced(settings: Settings) -> list[str]:
     """What counts at an assumed price, or is not replayed, because nobody knows its price."""
     known = budgeted_prices(settings)
     if known.assumed is None:

@@ -191,11 +191,12 @@ class Judge:
         Returns: None if it answered with a rating, or no budget is left to ask, else the `Failure`, as `ask`
             gives it. Uses neither breaker nor cache; does not disturb an endpoint that asked for a pause.
         """
-        got = await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S)
-        if isinstance(got, Fault) and got.reason == "budget":
-            return None
-        outcome = self._reply(_KNOWN_QUESTION, got).outcome
-        return outcome if isinstance(outcome, Failure) else None
+        outcome = (await self.known()).outcome
+        return outcome if isinstance(outcome, Failure) and outcome.reason != "budget" else None
+
+    async def known(self) -> Reply:
+        """The reply to the trivial question of `check`; right is `prompts.KNOWN_RATING`."""
+        return self._reply(_KNOWN_QUESTION, await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S))
 
     def _reply(self, question: Question, got: Completion | Fault) -> Reply:
         if isinstance(got, Fault):

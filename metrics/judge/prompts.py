@@ -16,7 +16,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.llm.observer import Message
 from evenkeel.llm.price import MESSAGE_TOKENS
@@ -194,6 +194,8 @@ SIMILARITY = _PROMPTS["similarity"]
 FAITHFULNESS = _PROMPTS["faithfulness"]
 COMPLETENESS = _PROMPTS["completeness"]
 PROBE = _PROMPTS["probe"]
+KNOWN_RATING: Final = 3
+"""Of its two sentences, which say the same."""
 """Asked once at the start of a process to see whether the endpoint takes the key and can answer."""
 
 

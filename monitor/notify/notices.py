@@ -85,6 +85,8 @@ class Message:
     body: str
     good: bool
     """Whether it only says that something is over."""
+    about: str = "not-measured"
+    """Names its subject to services that join messages of one subject."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,7 +344,7 @@ class PagerDuty(_Poster):
         body: dict[str, Any] = {
             "routing_key": self._key,
             "event_action": "resolve" if message.good else "trigger",
-            "dedup_key": "evenkeel-not-measured",
+            "dedup_key": f"evenkeel-{message.about}",
         }
         if not message.good:
             summary = f"{message.title}: {message.body}"[:1024]

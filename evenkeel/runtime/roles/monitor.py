@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
+from evenkeel.console.first_hour import first_hour
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
@@ -20,8 +21,10 @@ from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
+from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
+from evenkeel.runtime.first_hour import FirstHourLog
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
 from evenkeel.runtime.proposals import LimitProposals
@@ -80,6 +83,7 @@ class MonitorRole:
     _asker: ReferenceAsker
     _asking: Lease
     _needs: NeedsPublisher
+    _first_hour: FirstHourLog
 
     @classmethod
     async def set_up(
@@ -142,6 +146,7 @@ class MonitorRole:
             ),
             labels=stores.labels,
             actions=stores.actions,
+            setup=setup_sources(settings, instruments.asked_on(asyncio.get_running_loop())),
             trace_url=settings.telemetry.trace_url,
             thresholds=folding,
             proposals=proposals.proposals,
@@ -164,6 +169,7 @@ class MonitorRole:
             _needs=await asyncio.to_thread(
                 NeedsPublisher, stores.documents, monitor.reports, settings.alert.min_trials
             ),
+            _first_hour=FirstHourLog(partial(first_hour, sources)),
         )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
@@ -173,6 +179,7 @@ class MonitorRole:
             partial(self._notifier.run, stopping, _POLL_S),
             partial(self._proposals.run, stopping),
             partial(self._needs.run, stopping),
+            partial(self._first_hour.run, stopping),
             *self._exposition.readers(stopping),
         )
 

@@ -158,7 +158,8 @@ _FORGOTTEN_AFTER: Final = 20_000
 _KNOWN_FROM: Final = 6
 _NAMED_FROM: Final = SAMPLES
 _NAMED_AFTER_UNCHANGED: Final = 8
-_NAMED_AT_LATEST: Final = 30
+NAMED_AT_LATEST: Final = 30
+"""Requests of a template by which it has a name."""
 _EDITED_AFTER: Final = 4
 """Requests in a row that miss the same words and have the same others instead."""
 _MOST_DOUBTS: Final = 8
@@ -342,7 +343,7 @@ class RouteTemplates:
         """Give the template its fingerprint once it no longer changes."""
         if cluster.fingerprint is not None or cluster.support < _NAMED_FROM or not self._is_known(cluster):
             return
-        if cluster.unchanged < _NAMED_AFTER_UNCHANGED and cluster.support < _NAMED_AT_LATEST:
+        if cluster.unchanged < _NAMED_AFTER_UNCHANGED and cluster.support < NAMED_AT_LATEST:
             return
         if any(is_special_case(cluster, other) for other in self.clusters):
             self.clusters.remove(cluster)

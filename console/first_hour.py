@@ -1,0 +1,315 @@
+"""The first hour: what is being learned, how much is missing for the first number, and what holds it up.
+
+How many requests are missing follows from what the route has yielded so far; before that, from its settings.
+A time is stated only from a pace that was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.console.pipeline import Stage, reason_in_words, skipped_because
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.fold import MonitorSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.console.sources import ConsoleSources, PipelineView, RouteSetup
+    from evenkeel.core.cells import CellReport
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.stores.counters import RouteFlow
+
+_READ: Final = 100
+"""Newest controls of a route by which the pace is told."""
+_ENOUGH: Final = 5
+"""Exchanges from which yield and pace are read; before, the settings say what to expect."""
+_SHORTEST_S: Final = 20.0
+"""No pace is read from a shorter time."""
+_EXACT_BELOW: Final = 20
+_NEARLY_EQUAL: Final = 0.5
+"""Share of the rated trials that are observations below which near-equal prompts are the reason."""
+
+
+class Goal(NamedTuple):
+    """Something that is being learned."""
+
+    name: str
+    have: int
+    need: int
+    outlook: str
+    """How much is missing, in words."""
+
+
+class HoldUp(NamedTuple):
+    """Why the first number is not getting nearer."""
+
+    problem: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteProgress:
+    """How far one route is."""
+
+    route: str
+    stages: tuple[Stage, ...]
+    goals: tuple[Goal, ...]
+
+    @property
+    def line(self) -> str:
+        """The nearest goal that is not reached, in one line."""
+        goal = next((one for one in self.goals if one.have < one.need), self.goals[0])
+        return f"{self.route}: {goal.name} has {goal.have} of {goal.need} ({goal.outlook})"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstHour:
+    """How far all routes are; there is one only until the first points above noise are known."""
+
+    routes: tuple[RouteProgress, ...]
+    hold_ups: tuple[HoldUp, ...]
+
+
+def first_hour(sources: ConsoleSources) -> FirstHour | None:
+    """How far the routes are; None once a rewording has a number. Blocks on the stores."""
+    if sources.setup is None:
+        return None
+    reports = sources.reports()
+    if any(report.excess is not None for report in reports):
+        return None
+    view, now = sources.pipeline(), sources.clock()
+    rules = sources.thresholds or MonitorSettings()
+    flows = {flow.route: flow for flow in view.routes}
+    progress, hold_ups = [], []
+    for setup in sources.setup.routes:
+        own = [report for report in reports if report.key.route == setup.route]
+        controls = sources.log.latest(_READ, route=setup.route, perturbation=BASELINE)
+        flow = flows.get(setup.route)
+        replayed, rated = _counted(own)
+        supply = _Supply.of(setup, flow, replayed, controls, view, now)
+        goals = _goals(own, controls, supply, rules, sources.setup.named_at)
+        progress.append(RouteProgress(setup.route, _stages(flow, replayed, rated), goals))
+        hold_ups += _hold_ups(setup, flow, own, view)
+    progress.sort(key=lambda one: -sum(goal.have for goal in one.goals))
+    return FirstHour(tuple(progress), tuple(hold_ups))
+
+
+@dataclass(frozen=True, slots=True)
+class _Supply:
+    """How exchanges of a route come in."""
+
+    setup: RouteSetup
+    replayed: int
+    """Exchanges whose control has a verdict."""
+    in_flight: int
+    """Sampled exchanges that wait or are being replayed."""
+    requests: float
+    """That bring one exchange on average; infinite if nothing is sampled."""
+    per_s: float | None
+    """Exchanges a second so far; None if too little was seen."""
+
+    @classmethod
+    def of(
+        cls,
+        setup: RouteSetup,
+        flow: RouteFlow | None,
+        replayed: int,
+        controls: Sequence[Verdict],
+        view: PipelineView,
+        now: float,
+    ) -> _Supply:
+        """What the counters and the controls, newest first, say."""
+        kept, in_flight = 1.0, 0
+        if flow is not None:
+            done = flow.scored + sum(flow.skipped.values())
+            kept = flow.scored / done if flow.scored and done >= _ENOUGH else 1.0
+            # Verdicts are known at once, counters a moment later; after a restart those are the fewer.
+            over = max(flow.scored, min(replayed, flow.queued))
+            in_flight = min(view.waiting + view.leased, max(0, flow.queued - over))
+        span_s = now - controls[-1].scored_at if controls else 0.0
+        paced = len(controls) >= _ENOUGH and span_s >= _SHORTEST_S
+        share = setup.sampling_rate * kept
+        return cls(
+            setup,
+            replayed,
+            in_flight,
+            1 / share if share else float("inf"),
+            len(controls) / span_s if paced else None,
+        )
+
+    def outlook(self, have: int, need: int, planned: float) -> str:
+        """How much is missing for a goal.
+
+        Args:
+            have: so far.
+            need: for the goal.
+            planned: what an exchange brings by the settings, at most 1.
+        """
+        if have >= need:
+            return "known"
+        seen = self.replayed >= _ENOUGH
+        if self.requests == float("inf") or not (have if seen else planned):
+            return "no estimate: nothing comes in"
+        yielded = min(1.0, have / self.replayed) if seen else planned
+        missing = ceil((need - have) / yielded) - self.in_flight
+        if missing <= 0:
+            return "sampled already, being replayed"
+        text = f"about {_rounded(ceil(missing * self.requests)):,} more requests"
+        if not seen and planned < 1:
+            text += f" if all {self.setup.rewordings} rewordings apply, fewer if some do not"
+        elif self.per_s is not None:
+            text += f", {figures.duration(missing / self.per_s)} at the pace so far"
+        return text
+
+
+def _rounded(number: int) -> int:
+    """Up to two digits: more would promise what nobody knows."""
+    if number < _EXACT_BELOW:
+        return number
+    step = int(10 ** (len(str(number)) - 2))
+    return -(-number // step) * step
+
+
+def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
+    """Exchanges of a route that were replayed, and those whose control was rated."""
+    controls = [one for one in reports if one.key.perturbation == BASELINE]
+    rated = sum(one.trials for one in controls)
+    # A trial that lacks only quality scores has a rating.
+    failed = (
+        count for one in controls for name, count in one.failures.items() if not name.startswith("quality_")
+    )
+    return rated + sum(failed), rated
+
+
+def _stages(flow: RouteFlow | None, replayed: int, rated: int) -> tuple[Stage, ...]:
+    seen, sampled = (flow.eligible, flow.sampled) if flow else (0, 0)
+    # Counters begin anew with each start, verdicts do not.
+    return (
+        Stage("seen", max(seen, sampled, replayed), None),
+        Stage("sampled", max(sampled, replayed), None),
+        Stage("replayed", replayed, None),
+        Stage("rated", rated, None),
+    )
+
+
+def _goals(
+    reports: Sequence[CellReport],
+    controls: Sequence[Verdict],
+    supply: _Supply,
+    rules: MonitorSettings,
+    named_at: int,
+) -> tuple[Goal, ...]:
+    setup = supply.setup
+    floor = max((one.effective for one in reports if one.key.perturbation == BASELINE), default=0)
+    reworded = max(
+        (sum(one.pairs.values()) for one in reports if one.key.perturbation != BASELINE), default=0
+    )
+    share = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
+    named = any(one.prompt_version for one in controls)
+    read = named_at if named else min(supply.replayed, named_at - 1)
+    least, drift = max(1, rules.min_trials), rules.provisional_after
+    return (
+        Goal("noise floor", min(floor, least), least, supply.outlook(floor, least, 1.0)),
+        Goal("points above noise", min(reworded, least), least, supply.outlook(reworded, least, share)),
+        Goal("prompt template", read, named_at, "known" if named else "if the prompts share one"),
+        Goal("baseline of drift", min(reworded, drift), drift, supply.outlook(reworded, drift, share)),
+    )
+
+
+_APIS: Final = "chat/completions, completions, responses and messages"
+
+
+def _hold_ups(
+    setup: RouteSetup, flow: RouteFlow | None, reports: Sequence[CellReport], view: PipelineView
+) -> list[HoldUp]:
+    """What the notices of the pipeline (judge, budget, settings) do not say already."""
+    if not setup.sampling_rate:
+        return [
+            HoldUp(f"{setup.route}: nothing is sampled, sampling_rate is 0.", "Set it above 0, say to 0.1.")
+        ]
+    if not setup.rewordings:
+        return [
+            HoldUp(
+                f"{setup.route}: none of its rewordings can run.",
+                "Pipeline says what each of them lacks; general and positional ones need nothing.",
+            )
+        ]
+    stopped = _traffic(setup, flow) or _sampled(setup, flow, view) or _rated(setup, reports)
+    return [stopped] if stopped else []
+
+
+def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
+    """Why there are no exchanges to sample."""
+    requests = dict(flow.requests) if flow else {}
+    total, good = sum(requests.values()), requests.get("2xx", 0)
+    own = flow.skipped.get("replay", 0) if flow else 0
+    if flow is None or (total - own < _ENOUGH and not flow.eligible):
+        return HoldUp(
+            f"{setup.route}: no request that can be replayed has arrived.",
+            f"Point an application at {setup.base_url}, or send a test request from the set-up page.",
+        )
+    if total and not good:
+        return HoldUp(
+            f"{setup.route}: the endpoint answered all {figures.count(total, 'request')} with an error.",
+            "A test request from the set-up page shows what is wrong: mostly the key, model or path.",
+        )
+    if not flow.eligible:
+        return HoldUp(
+            f"{setup.route}: of {figures.count(total, 'request')} none can be replayed.",
+            f"Only POST requests to {_APIS} are. Check which path the application calls.",
+        )
+    return None
+
+
+def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> HoldUp | None:
+    """Why sampled exchanges are not replayed."""
+    if flow is None or flow.scored:
+        return None
+    if not flow.sampled:
+        return HoldUp(
+            f"{setup.route}: none of {figures.count(flow.eligible, 'request')} is in the sample so far.",
+            f"Nothing to do: {figures.percent(setup.sampling_rate)} of them are. "
+            "A higher sampling_rate brings numbers sooner.",
+        )
+    if any(one.reason == "unpriced" and one.route in {setup.route, ""} for one in view.untried):
+        return HoldUp(
+            f"{setup.route}: its model has no known price, so a limit in dollars stops its replays.",
+            "Set its price under prices, or 0 if it is free.",
+        )
+    skipped = {name: count for name, count in flow.skipped.items() if name != "replay" and count}
+    if not skipped or view.waiting + view.leased:
+        return None
+    reason = max(skipped, key=lambda name: skipped[name])
+    return HoldUp(
+        f"{setup.route}: all {figures.count(sum(skipped.values()), 'sampled exchange')} so far were skipped, "
+        f"{skipped[reason]:,} of them because: {skipped_because(reason)}.",
+        "Send requests of another kind, or see Replays in the documentation for what is never replayed."
+        if skipped_because(reason) == reason_in_words(reason)
+        else "Pipeline lists all reasons.",
+    )
+
+
+def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
+    """Why replays give no observations."""
+    controls = [one for one in reports if one.key.perturbation == BASELINE]
+    trials = sum(one.trials for one in controls)
+    failures = {name: count for one in controls for name, count in one.failures.items()}
+    if failures and not trials:
+        step = "Pipeline and Trials show what came back."
+        if "unauthorized" in failures:
+            step = (
+                "Replays have a key of their own, which the endpoint has to accept: put it into the one that "
+                "shadow.api_key_env names, EVENKEEL_SHADOW_API_KEY unless it was changed."
+            )
+        return HoldUp(f"{setup.route}: no replay could be rated: {figures.reasons(failures)}.", step)
+    effective = sum(one.effective for one in controls)
+    if trials >= 2 * _ENOUGH and effective < _NEARLY_EQUAL * trials:
+        return HoldUp(
+            f"{setup.route}: its prompts are nearly equal, so {trials} rated trials count as {effective}.",
+            "Send prompts that differ: near-equal ones that come together are one observation.",
+        )
+    return None

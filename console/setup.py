@@ -1,0 +1,176 @@
+"""The set-up page: what to paste into a client, and a button for each part that can be tried."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from litestar import Response, Router, get, post
+from litestar.exceptions import HTTPException
+
+from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
+from evenkeel.console.first_hour import first_hour
+from evenkeel.console.rendering import AnyRequest, Form  # noqa: TC001 - litestar reads the annotations
+from evenkeel.core.text import LONGEST_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import Check, ConsoleSources, SetupSources
+
+_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
+_LONGEST_PROMPT: Final = 4_000
+_SENDING: Final = frozenset({"request", "notification"})
+"""What somebody may wonder about later, and so is on record."""
+
+
+class Snippet(NamedTuple):
+    """Lines to paste."""
+
+    title: str
+    text: str
+
+
+class Try(NamedTuple):
+    """A part of the set-up that a button tries."""
+
+    name: str
+    title: str
+    what: str
+    """What the button does, and what it costs."""
+    button: str
+
+
+_TRIES: Final = (
+    Try(
+        "upstream",
+        "Keys and endpoint",
+        "Looks whether the variables with keys are set and each upstream accepts connections. Sends nothing.",
+        "Check keys and endpoint",
+    ),
+    Try(
+        "request",
+        "Test request",
+        "Sends one request through the data plane to the first route. It costs what such a request costs "
+        "and is never sampled.",
+        "Send a test request",
+    ),
+    Try(
+        "judge",
+        "Judge",
+        "Asks the judge one question whose answer is known, of about a hundred tokens.",
+        "Ask the judge",
+    ),
+    Try(
+        "budget",
+        "Budget",
+        "Looks at the limits and at the prices of the models. Sends nothing.",
+        "Check the budget",
+    ),
+    Try(
+        "notification",
+        "Notification",
+        "Sends a message that is marked as a test to every channel.",
+        "Send a test message",
+    ),
+)
+
+
+def snippets(base_url: str, model: str) -> tuple[Snippet, ...]:
+    """Lines for the usual clients, with the base URL of a route."""
+    hello = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+    return (
+        Snippet(
+            "Python, openai",
+            f'from openai import OpenAI\n\nclient = OpenAI(base_url="{base_url}")',
+        ),
+        Snippet(
+            "Node, openai",
+            f'import OpenAI from "openai";\n\nconst client = new OpenAI({{ baseURL: "{base_url}" }});',
+        ),
+        Snippet(
+            "curl",
+            f"curl {base_url}/chat/completions \\\n"
+            '  -H "Authorization: Bearer $OPENAI_API_KEY" -H "Content-Type: application/json" \\\n'
+            f"  -d {shlex.quote(json.dumps(hello))}",
+        ),
+        Snippet(
+            "LangChain, LiteLLM and others, by environment",
+            f"export OPENAI_BASE_URL={base_url}   # openai\n"
+            f"export OPENAI_API_BASE={base_url}   # LangChain, LiteLLM, LlamaIndex",
+        ),
+    )
+
+
+def _reached(base_url: str, request: AnyRequest) -> str:
+    """A base URL by which this visitor can reach a data plane that listens everywhere."""
+    host = urlsplit(base_url).hostname or ""
+    own = request.base_url.hostname
+    if host not in _EVERYWHERE or not own:
+        return base_url
+    return base_url.replace(f"[{host}]" if ":" in host else host, f"[{own}]" if ":" in own else own, 1)
+
+
+def setup_handlers(sources: ConsoleSources, setup: SetupSources, renderer: Renderer) -> Router:
+    """GET `/setup`, and POST `/setup` to try one part."""
+    record = Recorder(sources.actions)
+
+    def models() -> list[str]:
+        """Names of the models that answered so far, the latest first."""
+        latest: dict[str, float] = {}
+        for report in sources.reports():
+            model = report.key.model
+            latest[model] = max(latest.get(model, 0.0), report.last_scored_at or 0.0)
+        return sorted(latest, key=lambda name: -latest[name])
+
+    def shown(
+        request: AnyRequest,
+        tried: str = "",
+        result: Check | None = None,
+        asked: Mapping[str, str] | None = None,
+    ) -> Response[bytes]:
+        routes = [route._replace(base_url=_reached(route.base_url, request)) for route in setup.routes]
+        model, visitor = next(iter(models()), ""), visitor_of(request)
+        return renderer.response(
+            "setup.html",
+            routes=routes,
+            snippets=snippets(routes[0].base_url, model or "MODEL"),
+            model=(asked or {}).get("model", model),
+            tries=_TRIES,
+            sending=_SENDING,
+            tried=tried,
+            result=result,
+            first_hour=first_hour(sources),
+            token=form_token(request),
+            visitor=replace(visitor, proposed=visitor.proposed or (asked or {}).get("by", "")),
+        )
+
+    @get("/", sync_to_thread=True, needs="viewer")
+    def page(request: AnyRequest) -> Response[bytes]:
+        return shown(request)
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="admin")
+    def tried(request: AnyRequest, data: Form) -> Response[bytes]:
+        name = data.get("check", "")
+        check = setup.checks.get(name)
+        if check is None:
+            raise HTTPException(f"Say what to check: {', '.join(setup.checks)}.", status_code=400)
+        visitor = visitor_of(request)
+        by = str(signed(visitor, {"by": data.get("by", "").strip()}).get("by") or "")[:LONGEST_NAME]
+        if name in _SENDING and not by:
+            raise HTTPException("Say who you are: what is sent is on record.", status_code=400)
+        asked = {
+            "model": data.get("model", "").strip()[:LONGEST_NAME],
+            "prompt": data.get("prompt", "").strip()[:_LONGEST_PROMPT],
+            "by": by,
+            "models": "\n".join(models()),
+        }
+        if name in _SENDING:
+            record(visitor, by, "test_sent", name, at=sources.clock())
+        return shown(request, name, check(asked), asked)
+
+    return Router("/setup", route_handlers=[page, tried])

@@ -1,0 +1,315 @@
+"""Tries the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
+
+The console's set-up page runs these checks, and `evenkeel check-config` the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import httpx2
+
+from evenkeel.console import Check, RouteSetup, SetupSources
+from evenkeel.core import figures
+from evenkeel.core.exchange import LOOP_GUARD_HEADER
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge.prompts import KNOWN_RATING
+from evenkeel.monitor.notify import Message
+from evenkeel.runtime import replays
+from evenkeel.runtime.console_sources import without_credentials
+from evenkeel.runtime.credentials import keys_by_route
+from evenkeel.runtime.instruments import judge_problem, make_judge
+from evenkeel.runtime.notifications import sinks
+from evenkeel.runtime.preflight import missing_keys, unpriced, unreachable_upstreams
+from evenkeel.shadow.prompt.template.route import NAMED_AT_LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.metrics.judge import Reply
+    from evenkeel.runtime.credentials import Headers
+    from evenkeel.settings import Settings
+
+PROMPT: Final = "Reply with the single word: pong"
+"""What a test request asks unless something else is given."""
+_REQUEST_S: Final = 60.0
+_SHOWN_CHARS: Final = 1_500
+_ANSWER_CHARS: Final = 120
+_MODELS_SHOWN: Final = 8
+_TITLE: Final = "Test message from evenkeel"
+_ADVICE: Final = {
+    400: "The answer says what the endpoint does not take. Check the model's name.",
+    401: "Put a key that the endpoint takes into {variable}.",
+    403: "Put a key that the endpoint takes into {variable}.",
+    404: "Check the model's name, and that routes.upstream ends as the endpoint's base URL does.",
+    429: "The endpoint throttles this key. Wait, or ask the provider for a higher limit.",
+}
+
+
+def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSources:
+    """What the set-up page shows and tries.
+
+    Args:
+        settings: What is set up.
+        ask_judge: Asks the judge the question whose answer is known; blocks. Not called without a judge.
+    """
+    plans = replays.route_plans(settings)
+    return SetupSources(
+        routes=tuple(
+            RouteSetup(
+                route.name,
+                settings.base_url(route),
+                without_credentials(route.upstream),
+                route.sampling_rate,
+                route.trials_per_exchange,
+                len(plans[route.name].perturbations),
+            )
+            for route in settings.routes
+        ),
+        named_at=NAMED_AT_LATEST,
+        checks={
+            "upstream": lambda _: upstream_check(settings),
+            "request": partial(request_check, settings),
+            "judge": lambda _: judge_check(settings, ask_judge),
+            "budget": partial(budget_check, settings),
+            "notification": lambda asked: notification_check(settings, asked.get("by", "")),
+        },
+    )
+
+
+def upstream_check(settings: Settings) -> Check:
+    """Whether keys are there and upstreams accept connections. Blocks for seconds."""
+    problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
+    if problems:
+        return Check("bad", " ".join(f"{one.rstrip('.')}." for one in problems))
+    keys = [str(one) for found in keys_by_route(settings).values() for one in found]
+    return Check("good", "All upstreams accept connections.", received="\n".join(keys))
+
+
+def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
+    """Run checks of `setup_sources` in a process of their own, one after the other.
+
+    Args:
+        settings: What is checked.
+        names: Of the checks.
+        asked: As the set-up page's form has it.
+    """
+
+    def ask_judge() -> Reply:
+        async def ask() -> Reply:
+            judge, _ = make_judge(settings, None, replays.budgeted_prices(settings))
+            assert judge is not None
+            async with judge:
+                return await judge.known()
+
+        return asyncio.run(ask())
+
+    checks = setup_sources(settings, ask_judge).checks
+    return [(name, checks[name](asked)) for name in names]
+
+
+class _Credential(NamedTuple):
+    """What a test request is sent with."""
+
+    headers: Headers
+    said: str
+    """Names the variable, never the key."""
+    variable: str
+
+
+def _credential(settings: Settings) -> _Credential:
+    """The key of replays, which is for the same upstream; none where the data plane puts one in."""
+    first = keys_by_route(settings)[settings.routes[0].name][0]
+    if first.traffic:
+        return _Credential((), f"the route's own key in {first.traffic.variable}", first.traffic.variable)
+    held = next((key.variable for key in first.replays if key.held), None)
+    if held:
+        return _Credential(first.replay_headers(), f"the key in {held}", held)
+    return _Credential((), "no key", settings.shadow.api_key_env)
+
+
+def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
+    """Send one request through the data plane to the first route. It is marked, so it is never sampled.
+
+    Args:
+        settings: Of the data plane.
+        asked: `model`, and `prompt` in place of the usual one.
+    """
+    route = settings.routes[0]
+    base, credential = settings.base_url(route), _credential(settings)
+    headers = {LOOP_GUARD_HEADER.decode(): "1", **dict(credential.headers)}
+    # The data plane is on this machine; a proxy of the environment has no part in it.
+    with httpx2.Client(headers=headers, timeout=_REQUEST_S, trust_env=False) as client:
+        try:
+            if not asked.get("model"):
+                return _models(client, base)
+            prompt = asked.get("prompt") or PROMPT
+            body: dict[str, Any] = {
+                "model": asked["model"],
+                "messages": [{"role": "user", "content": prompt}],
+            }
+            began = time.monotonic()
+            response = client.post(f"{base}/chat/completions", json=body)
+        except httpx2.TransportError as error:
+            return Check(
+                "bad",
+                f"No data plane answers at {base} ({type(error).__name__}).",
+                "Start `evenkeel up`, or send a request from an application if it runs elsewhere.",
+            )
+        took_s = time.monotonic() - began
+    sent = f"POST {base}/chat/completions, with {credential.said}\n{json.dumps(body, ensure_ascii=False)}"
+    text = _without_keys(response.text, credential.headers)
+    received = f"{response.status_code} {response.reason_phrase}\n{text[:_SHOWN_CHARS]}"
+    if response.status_code != httpx2.codes.OK:
+        advice = _ADVICE.get(response.status_code, "Check routes.upstream and that the endpoint is up.")
+        said = f"{route.name} answered with status {response.status_code}."
+        return Check("bad", said, advice.format(variable=credential.variable), sent, received)
+    return _answered(settings, body["model"], text, took_s)._replace(sent=sent, received=received)
+
+
+def _models(client: httpx2.Client, base: str) -> Check:
+    """What there is to name."""
+    response = client.get(f"{base}/models")
+    try:
+        names = [str(one["id"]) for one in response.json()["data"]]
+    except (ValueError, KeyError, TypeError):
+        names = []
+    listed = f"The endpoint lists {figures.listing(names[:_MODELS_SHOWN])}." if names else ""
+    more = f" There are {len(names) - _MODELS_SHOWN} more." if len(names) > _MODELS_SHOWN else ""
+    return Check("bad", "A test request needs the name of a model.", f"{listed}{more}" or "Name one.")
+
+
+def _without_keys(text: str, headers: Headers) -> str:
+    """A text in which an endpoint may have repeated a key."""
+    for _, value in headers:
+        text = text.replace(value.removeprefix("Bearer "), "…")
+    return text
+
+
+def _answered(settings: Settings, model: str, text: str, took_s: float) -> Check:
+    try:
+        body = json.loads(text)
+        answer = str(body["choices"][0]["message"]["content"])
+    except (ValueError, LookupError, TypeError):
+        return Check("note", f"Status 200 after {took_s:.1f} s, but the answer is no chat completion.")
+    short = f"{answer[:_ANSWER_CHARS]}…" if len(answer) > _ANSWER_CHARS else answer
+    named = str(body.get("model") or model)
+    cost = _cost(settings, (model, named), body.get("usage"))
+    said = f"{named} answered after {took_s:.1f} s: “{short}”. {cost}"
+    return Check("good", f"{said} A test request is never sampled: it counts in no number.")
+
+
+def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
+    try:
+        tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+    except (TypeError, KeyError, ValueError):
+        return "The endpoint reports no tokens, so its cost is not known."
+    prices = replays.budgeted_prices(settings)
+    said = f"{tokens[0]:,} tokens in, {tokens[1]:,} out"
+    if not prices.knows(*models):
+        return f"{said}; the price of the model is not known."
+    return f"{said}: {prices.dearest(models, *tokens):.6f} US dollars."
+
+
+def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
+    """Ask the judge one question whose answer is known."""
+    judge = settings.judge
+    if judge is None:
+        return Check(
+            "note",
+            "No judge is set: heuristics say what they can prove, everything else is unsure.",
+            "Set judge.model, or start with --judge-model, to have meanings compared.",
+        )
+    began = time.monotonic()
+    reply = ask()
+    took_s = time.monotonic() - began
+    tokens = f"{reply.prompt_tokens:,} tokens in, {reply.completion_tokens:,} out"
+    cost = f"{tokens}: {reply.cost_usd:.6f} US dollars."
+    if isinstance(reply.outcome, Failure):
+        if reply.outcome.reason == "budget":
+            return Check(
+                "note", "The day's budget is spent, so the judge was not asked.", "Try again tomorrow."
+            )
+        problem, advice = judge_problem(judge.model, reply.outcome, judge.api_key_env)
+        return Check("bad", f"{problem[:1].upper()}{problem[1:]}.", f"{advice[:1].upper()}{advice[1:]}.")
+    rating = reply.outcome.rating
+    if rating != KNOWN_RATING:
+        return Check(
+            "note",
+            f"{judge.model} answered after {took_s:.1f} s, but rated two equal sentences {rating}, "
+            f"not {KNOWN_RATING}. {cost}",
+            "Choose a stronger model; `evenkeel judge-audit` measures it.",
+        )
+    return Check(
+        "good", f"{judge.model} rated two equal sentences {rating} after {took_s:.1f} s, as is right. {cost}"
+    )
+
+
+def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
+    """What may be spent, and whether prices are known.
+
+    Args:
+        settings: Have the limits.
+        asked: `models`: names of the models that answered so far, a line each.
+    """
+    prices, budget = replays.budgeted_prices(settings), settings.budget
+    limits = [
+        *([f"{budget.usd_per_day:,.2f} US dollars"] if budget.usd_per_day is not None else []),
+        *([f"{budget.tokens_per_day:,} tokens"] if budget.tokens_per_day is not None else []),
+    ]
+    said = f"At most {' and '.join(limits)} a day." if limits else "No limit is set."
+    models = list(filter(None, asked.get("models", "").splitlines()))
+    refused = [model for model in models if prices.refuses(model)]
+    if refused:
+        return Check(
+            "bad",
+            f"{said} {figures.listing(refused)} has no known price, so it is not replayed.",
+            "Set its price under prices, or 0 if it is free.",
+        )
+    guessed = [model for model in models if not prices.knows(model)]
+    notes = [f"{figures.listing(guessed)} has no known price."] if guessed else []
+    notes += [f"{one}." for one in unpriced(settings)]
+    known = [model for model in models if model not in guessed]
+    if known:
+        said += f" The price of {figures.listing(known)} is known."
+    if not limits:
+        return Check(
+            "note", " ".join([said, *notes]), "Set budget.usd_per_day: replays and the judge cost money."
+        )
+    if notes:
+        return Check("note", " ".join([said, *notes]), "Set prices under prices, or 0 for what is free.")
+    return Check("good", said)
+
+
+def notification_check(settings: Settings, by: str = "") -> Check:
+    """Send a marked test message to every channel."""
+    problems: list[str] = []
+    found = list(sinks(settings, problems.append))
+    if not found and not problems:
+        return Check(
+            "note",
+            "No channel is set: incidents show in the console only.",
+            "Set alert.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
+        )
+    who = f" by {by}" if by else ""
+    message = Message(
+        _TITLE,
+        f"Nothing is wrong: this was sent as a test{who}. Incidents will come here.",
+        good=True,
+        about="test",
+    )
+    took: list[str] = []
+    for sink in found:
+        if sink.tell(message):
+            took.append(sink.name)
+        else:
+            problems.append(f"{sink.name} did not take it{f': {sink.problem}' if sink.problem else ''}")
+    said = f"Sent “{_TITLE}” to {figures.listing(took)}." if took else ""
+    if problems:
+        failed = " ".join(f"{one.removeprefix('[evenkeel] ').rstrip('.')}." for one in problems)
+        return Check("bad", f"{said} {failed}".strip(), "Check the variable that holds its address or key.")
+    return Check("good", said, "Look whether it has arrived." if took else "")

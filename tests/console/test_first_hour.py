@@ -1,0 +1,225 @@
+"""The first hour: what is missing for the first number, and what holds it up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.console import PipelineView, RouteSetup, SetupSources
+from evenkeel.console.first_hour import first_hour
+from evenkeel.core.cells import CellKey, CellReport
+from evenkeel.core.verdict import BASELINE
+from evenkeel.runtime.first_hour import FirstHourLog
+from evenkeel.stores.counters import RouteFlow, Untried, route_flows
+from tests.console.planted_trials import NOW, cell
+from tests.console.scenes import Scene
+
+URL = "http://127.0.0.1:8100/v1"
+SHOP = RouteSetup("shop", URL, "https://a.example/v1", 0.1, trials_per_exchange=2, rewordings=4)
+WORD = "general.casing"
+
+
+def read(reports=(), view=None, verdicts=(), setup=SHOP, **flow):
+    """The first hour of one route with these counters."""
+    counted = {"eligible": 0, "sampled": 0, "queued": 0, "scored": 0, **flow}
+    view = view or PipelineView(URL)
+    scene = Scene(reports=list(reports), pipeline=replace(view, routes=(RouteFlow("shop", **counted),)))
+    scene.log.verdicts = list(verdicts)
+    return first_hour(replace(scene.sources(), setup=SetupSources((setup,), 30, {})))
+
+
+def outlooks(found):
+    return {goal.name: (goal.have, goal.need, goal.outlook) for goal in found.routes[0].goals}
+
+
+def control(trials, effective=None, **more):
+    return CellReport(CellKey("shop", "m", BASELINE), "metrics", trials, effective or trials, **more)
+
+
+def test_before_any_traffic_the_settings_say_how_much_is_needed():
+    """30 exchanges at 10 % are 300 requests; two of four rewordings each need 60 exchanges for 30 trials."""
+    found = read()
+    assert outlooks(found) == {
+        "noise floor": (0, 30, "about 300 more requests"),
+        "points above noise": (
+            0,
+            30,
+            "about 600 more requests if all 4 rewordings apply, fewer if some do not",
+        ),
+        "prompt template": (0, 30, "if the prompts share one"),
+        "baseline of drift": (
+            0,
+            100,
+            "about 2,000 more requests if all 4 rewordings apply, fewer if some do not",
+        ),
+    }
+    (held,) = found.hold_ups
+    assert held.problem == "shop: no request that can be replayed has arrived."
+    assert URL in held.next_step
+
+
+def controls(make_verdict, count, every_s):
+    """Verdicts of controls, the oldest `count` × `every_s` seconds ago."""
+    base, _ = make_verdict(0)
+    return [
+        replace(
+            base,
+            id=str(place),
+            route="shop",
+            perturbation=BASELINE,
+            prompt_version=None,
+            scored_at=NOW - (count - place) * every_s,
+        )
+        for place in range(count)
+    ]
+
+
+def test_with_traffic_yield_and_pace_are_those_that_were_seen(make_verdict):
+    """Ten exchanges in a minute gave five trials of a rewording: 25 more take 50 exchanges, so 5 minutes."""
+    reports = [control(10), CellReport(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={0: 4, 1: 1})]
+    found = read(
+        reports,
+        verdicts=controls(make_verdict, 10, 6.0),
+        eligible=100,
+        sampled=10,
+        queued=10,
+        scored=10,
+        requests={"2xx": 100},
+    )
+    assert outlooks(found)["noise floor"] == (10, 30, "about 200 more requests, 2 min at the pace so far")
+    assert outlooks(found)["points above noise"] == (
+        5,
+        30,
+        "about 500 more requests, 5 min at the pace so far",
+    )
+    assert [(one.name, one.count) for one in found.routes[0].stages] == [
+        ("seen", 100),
+        ("sampled", 10),
+        ("replayed", 10),
+        ("rated", 10),
+    ]
+    assert found.hold_ups == ()
+
+
+def test_what_is_sampled_already_is_not_asked_for_again(make_verdict):
+    """Twenty that wait are enough for the twenty that are missing."""
+    found = read(
+        [control(10)],
+        PipelineView(URL, waiting=20),
+        controls(make_verdict, 10, 6.0),
+        eligible=300,
+        sampled=30,
+        queued=30,
+        scored=10,
+    )
+    assert outlooks(found)["noise floor"][2] == "sampled already, being replayed"
+
+
+def test_a_named_template_is_known(make_verdict):
+    """Any exchange with a prompt version will do."""
+    verdicts = [replace(one, prompt_version="a1b2") for one in controls(make_verdict, 3, 1.0)]
+    assert outlooks(read([control(3)], verdicts=verdicts))["prompt template"] == (30, 30, "known")
+
+
+def test_it_is_over_once_a_rewording_has_a_number():
+    """Then the page has better things to show."""
+    assert read([cell("shop", "m", WORD)]) is None
+
+
+SEEN = {"eligible": 100, "sampled": 10, "queued": 10, "requests": {"2xx": 100}}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem", "step"),
+    [
+        ({"setup": SHOP._replace(sampling_rate=0.0)}, "nothing is sampled", "Set it above 0"),
+        ({"setup": SHOP._replace(rewordings=0)}, "none of its rewordings can run", "Pipeline says"),
+        ({"requests": {"4xx": 7}}, "answered all 7 requests with an error", "test request"),
+        ({"requests": {"2xx": 7}}, "of 7 requests none can be replayed", "chat/completions"),
+        (
+            {"requests": {"2xx": 7}, "skipped": {"replay": 7}},
+            "no request that can be replayed",
+            "test request",
+        ),
+        (
+            {"eligible": 4, "requests": {"2xx": 4}},
+            "none of 4 requests is in the sample",
+            "of them are. A higher sampling_rate",
+        ),
+        (
+            {**SEEN, "skipped": {"stateful": 9, "truncated": 1}},
+            "all 10 sampled exchanges so far were skipped, 9 of them because: stateful",
+            "another kind",
+        ),
+        (
+            {**SEEN, "view": PipelineView(URL, untried=(Untried("shop", BASELINE, "unpriced", 10),))},
+            "no known price",
+            "Set its price",
+        ),
+        (
+            {**SEEN, "scored": 10, "reports": [control(0, failures={"unauthorized": 10})]},
+            "no replay could be rated: unauthorized 10",
+            "EVENKEEL_SHADOW_API_KEY",
+        ),
+        (
+            {**SEEN, "scored": 10, "reports": [control(10, 2)]},
+            "nearly equal, so 10 rated trials count as 2",
+            "prompts that differ",
+        ),
+    ],
+)
+def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
+    """One thing at a time, the earliest on the way of a request."""
+    (held,) = read(**given).hold_ups
+    assert problem in held.problem
+    assert step in held.next_step
+
+
+def test_no_estimate_where_nothing_comes_in():
+    """Ten exchanges without a rated control, or no sampling, are no ground for a number of requests."""
+    failing = read([control(0, failures={"unauthorized": 10})], **SEEN)
+    assert outlooks(failing)["noise floor"][2] == "no estimate: nothing comes in"
+    assert outlooks(read(setup=SHOP._replace(sampling_rate=0.0)))["noise floor"][2].startswith("no estimate")
+
+
+def test_requests_are_counted_by_class_of_status():
+    """A route without any exchange is there if something was forwarded."""
+    rows = [
+        ["proxy_requests", {"route": "shop", "status_class": name}, n] for name, n in (("2xx", 3), ("5xx", 0))
+    ]
+    assert route_flows([{"counters": rows}])["shop"].requests == {"2xx": 3}
+
+
+def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
+    """On the first page, with a link to the set-up page; gone in a scene that has numbers."""
+    setup = SetupSources((SHOP,), 30, {})
+    page = console_client(make_scene("empty"), setup=setup).get("/").text
+    assert "about 300 more requests" in page
+    assert 'href="/setup"' in page
+    assert "The first numbers" not in console_client(make_scene("quiet"), setup=setup).get("/").text
+
+
+def test_the_log_says_what_is_new_and_then_ends(make_verdict):
+    """A line for another reason, one for each third of a goal, and one when it is over."""
+    said: list[str] = []
+    steps = [
+        read(),
+        read(),
+        *(
+            read([control(done)], verdicts=controls(make_verdict, done, 6.0), **SEEN, scored=9)
+            for done in (6, 8, 12)
+        ),
+        None,
+    ]
+    log = FirstHourLog(iter(steps).__next__, said.append)
+    assert [log.step() for _ in steps] == [True, True, True, True, True, False]
+    assert said == [
+        (
+            "first numbers: shop: no request that can be replayed has arrived. Point an application at "
+            f"{URL}, or send a test request from the set-up page."
+        ),
+        "first numbers: shop: noise floor has 6 of 30 (about 240 more requests, 2 min at the pace so far)",
+        "first numbers: shop: noise floor has 12 of 30 (about 180 more requests, 1 min at the pace so far)",
+        "points above noise are known: the console shows them",
+    ]

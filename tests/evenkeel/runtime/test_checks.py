@@ -1,0 +1,171 @@
+"""The checks of the set-up page, which `evenkeel check-config` shares."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge import Reply
+from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.runtime.checks import (
+    budget_check,
+    judge_check,
+    notification_check,
+    request_check,
+    setup_sources,
+    upstream_check,
+)
+from evenkeel.settings import Settings
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, serving
+from tests.services import receiver
+
+KEY = "sk-a-secret"
+
+
+def settings(upstream="http://127.0.0.1:9", **more):
+    return Settings(routes=[{"name": "shop", "upstream": upstream}], **more)
+
+
+@pytest.fixture
+def simulation(monkeypatch):
+    """A simulation in the place of the data plane, which would only forward; its settings."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", KEY)
+    with serving(Simulation([ModelState("m")])) as url:
+        port = int(url.rpartition(":")[2])
+        yield settings(url, listen={"port": port}, prices={"m": {"input_usd": 1.0, "output_usd": 2.0}})
+
+
+def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulation):
+    """The key's variable is named, the key is nowhere."""
+    found = request_check(simulation, {"model": "m"})
+    assert found.state == "good"
+    # 8 tokens in at 1, 8 out at 2 dollars a million
+    assert "8 tokens in, 8 out: 0.000024 US dollars." in found.said
+    assert "never sampled" in found.said
+    assert "with the key in EVENKEEL_SHADOW_API_KEY" in found.sent
+    assert "200 OK" in found.received
+    assert KEY not in "".join(found)
+
+
+def test_without_a_model_the_endpoint_is_asked_which_there_are(simulation):
+    """The next step lists them."""
+    found = request_check(simulation, {})
+    assert (found.state, found.said) == ("bad", "A test request needs the name of a model.")
+    assert "The endpoint lists m, " in found.next_step
+
+
+def test_an_error_of_the_endpoint_comes_with_advice(monkeypatch):
+    """A model that always fails: status and body are shown, without a key that the endpoint repeats."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "simulated")  # the word is part of the error's text
+    with serving(Simulation([ModelState("m", error_rate=1.0)])) as url:
+        found = request_check(settings(url, listen={"port": int(url.rpartition(":")[2])}), {"model": "m"})
+    assert (found.state, found.next_step) == ("bad", "Check routes.upstream and that the endpoint is up.")
+    assert found.received.startswith("500 ")
+    assert "simulated" not in found.received
+
+
+def test_no_data_plane_is_said_so():
+    """Nothing listens on port 9."""
+    found = request_check(settings(listen={"port": 9}), {"model": "m"})
+    assert found.said == "No data plane answers at http://127.0.0.1:9/v1 (ConnectError)."
+    assert "evenkeel up" in found.next_step
+
+
+JUDGED = settings(judge={"model": "j"})
+
+
+def reply(outcome):
+    return lambda: Reply(outcome, 90, 10, 0.0001, "probe@1")
+
+
+def test_a_judge_is_right_odd_or_broken():
+    """Two sentences that say the same are a 3."""
+    good = judge_check(JUDGED, reply(Ruling(3, "")))
+    assert (good.state, good.next_step) == ("good", "")
+    assert "90 tokens in, 10 out: 0.000100 US dollars." in good.said
+    odd = judge_check(JUDGED, reply(Ruling(1, "")))
+    assert odd.state == "note"
+    assert "rated two equal sentences 1, not 3" in odd.said
+    broken = judge_check(JUDGED, reply(Failure("judge", "1", "unauthorized", "no such key.")))
+    assert (broken.state, broken.said) == (
+        "bad",
+        "The judge j cannot be used (unauthorized: no such key).",
+    )
+    assert broken.next_step == "Put a valid key into EVENKEEL_JUDGE_API_KEY."
+
+
+def test_no_judge_is_no_fault():
+    """It says what is lost without one."""
+    found = judge_check(settings(), reply(Ruling(3, "")))
+    assert (found.state, "heuristics" in found.said) == ("note", True)
+
+
+@pytest.mark.parametrize(
+    ("more", "models", "state", "said"),
+    [
+        ({}, "", "good", "At most 10.00 US dollars and 5,000,000 tokens a day."),
+        ({}, "gpt-4o", "good", "The price of gpt-4o is known."),
+        ({}, "own-7b", "note", "own-7b has no known price."),
+        ({"budget": {"usd_per_day": 2.0}}, "own-7b", "bad", "so it is not replayed"),
+        ({"budget": {"usd_per_day": None, "tokens_per_day": None}}, "gpt-4o", "note", "No limit is set."),
+    ],
+)
+def test_the_budget_says_limit_and_prices(more, models, state, said):
+    """A model without a price counts at an assumed one, or is not replayed where somebody set a limit."""
+    found = budget_check(settings(**more), {"models": models})
+    assert found.state == state
+    assert said in found.said
+
+
+def test_a_test_message_is_marked_and_goes_to_every_channel():
+    """It says that nothing is wrong, and who sent it."""
+    with receiver() as (url, messages):
+        found = notification_check(settings(alert={"webhook": url}), "ana")
+    assert (found.state, found.said) == (
+        "good",
+        "Sent “Test message from evenkeel” to the webhook at 127.0.0.1.",
+    )
+    (message,) = messages
+    assert message["title"] == "Test message from evenkeel"
+    assert message["text"].startswith("Nothing is wrong: this was sent as a test by ana.")
+
+
+def test_a_channel_that_does_not_take_it_is_named():
+    """And no channel at all is said so."""
+    found = notification_check(settings(alert={"webhook": "http://127.0.0.1:9/"}))
+    assert found.state == "bad"
+    assert "the webhook at 127.0.0.1 did not take it" in found.said
+    assert notification_check(settings()).state == "note"
+
+
+def test_upstreams_that_cannot_be_reached_are_named():
+    """As `evenkeel check-config` names them; the console has the same checks under their names."""
+    found = upstream_check(settings())
+    assert found.state == "bad"
+    assert "route shop: the upstream http://127.0.0.1:9 cannot be reached" in found.said
+    made = setup_sources(settings(), reply(Ruling(3, "")))
+    assert list(made.checks) == ["upstream", "request", "judge", "budget", "notification"]
+    assert [(one.route, one.sampling_rate, one.rewordings > 0) for one in made.routes] == [
+        ("shop", 0.1, True)
+    ]
+
+
+def test_check_config_sends_tests_when_asked(tmp_path):
+    """A question to the judge; a message to a receiver that is gone makes the exit code 1."""
+    with serving(Simulation([ModelState("m")])) as url:
+        config = tmp_path / "evenkeel.yaml"
+        judge = {"base_url": f"{url}/v1", "model": JUDGE_MODEL}
+        given = {"routes": [{"upstream": url}], "judge": judge, "alert": {"webhook": "http://127.0.0.1:9/"}}
+        config.write_text(yaml.safe_dump(given))
+        asked = ["check-config", "--config", str(config), "--data-dir", str(tmp_path), "--test", "judge"]
+        environment = {"EVENKEEL_JUDGE_API_KEY": "any"}
+        good = CliRunner().invoke(main, asked, env=environment)
+        bad = CliRunner().invoke(main, [*asked, "--test", "notification"], env=environment)
+    assert good.exit_code == 0, good.output
+    assert f"judge: {JUDGE_MODEL} rated two equal sentences 3" in good.output
+    assert "budget: At most 10.00 US dollars" in good.output
+    assert bad.exit_code == 1
+    assert "notification: the webhook at 127.0.0.1 did not take it" in bad.output
