@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import RouteFlow
 
 _READ: Final = 100
-"""Newest controls of a route by which the pace is told."""
+"""Newest controls of a route, from which the pace is computed."""
 _ENOUGH: Final = 5
 """Exchanges from which yield and pace are read; before, the settings say what to expect."""
 _SHORTEST_S: Final = 20.0

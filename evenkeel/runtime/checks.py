@@ -278,7 +278,7 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         said += f" The price of {figures.listing(known)} is known."
     if not limits:
         return Check(
-            "note", " ".join([said, *notes]), "Set budget.usd_per_day: replays and the judge cost money."
+            "note", " ".join([said, *notes]), "Set budget.usd_per_day: replays and the judge are paid for."
         )
     if notes:
         return Check("note", " ".join([said, *notes]), "Set prices under prices, or 0 for what is free.")

@@ -170,7 +170,7 @@ def channels(
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
-    """The services that the settings name; `announce` is told of those that cannot be used."""
+    """The services that the settings name; `announce` gets a line for those that cannot be used."""
     alert = settings.alert
     try:
         keys = notification_keys(settings)

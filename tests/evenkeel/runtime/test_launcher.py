@@ -90,9 +90,23 @@ def test_the_link_is_for_a_terminal_and_no_token_is_for_anything(tmp_path, monke
     """What else takes the output keeps it: it is given the place of the token instead."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
     settings = load(None, {"data_dir": tmp_path}, {"upstream": "http://a"})
-    said = _banner("up", settings, admin=True)
+    said = _banner("up", settings, admin=True, new=False)
     code = kept(tmp_path, LOGIN_CODE)
     assert (f"http://127.0.0.1:8101/login?code={code} " in said) is terminal
     assert (code in said) is terminal
     assert ("  console    http://127.0.0.1:8101/\n" in said) is not terminal
     assert not any(file.read_text().strip() in said for file in tmp_path.iterdir() if file.name != LOGIN_CODE)
+
+
+@pytest.mark.parametrize(
+    ("rate", "line"),
+    [
+        (0.1, "  first number   after 30 replayed requests of a route: about 300 requests at 10%"),
+        (0.0, "  first number   none: nothing of default is sampled; set its sampling_rate above 0"),
+    ],
+)
+def test_a_new_data_folder_says_when_the_first_number_comes(tmp_path, rate, line):
+    """30 trials at 10 % are 300 requests; a folder that was used before is not spoken of."""
+    settings = load(None, {"data_dir": tmp_path}, {"upstream": "http://a", "sampling_rate": rate})
+    assert line in _banner("up", settings, admin=True, new=True).splitlines()
+    assert "first number" not in _banner("up", settings, admin=True, new=False)
