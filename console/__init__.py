@@ -9,7 +9,7 @@ Pages stand in five places. Now: `now` (made of `status` and `heatmap`) and `inc
 its `cells` and `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`. Releases: `changes`,
 `references`, `goldens`, `baselines`. System: `judge`, `calibration`, `pipeline`, `spend`, `settings_view`,
 `actions`, and `setup` with `first_hour` for the time before there are numbers. `situation` is what they agree
-on: the incidents, and which cells belong to one. `chart` lays out their pictures, `links` has their addresses,
+on: the incidents, and which cells belong to one. `chart` lays out their pictures, `links` has addresses,
 `alerts` is for programs.
 
 Goldens, labels and baselines can be changed here, and reference prompts deleted; `access` decides who may,
