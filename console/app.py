@@ -147,7 +147,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(measured),
             *alert_evidence_handlers(sources),
-            *(change_handlers(sources, reports, renderer) if reports else ()),
+            *(change_handlers(sources, situation, reports, renderer) if reports else ()),
             *(reference_handlers(sources, references, renderer) if references else ()),
             *judge_handlers(sources, renderer, plots),
             *calibration_handlers(sources, renderer),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.rendering import Renderer
+    from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.monitor.changes.examples import Example
     from evenkeel.monitor.changes.report import ChangeReport
@@ -66,7 +67,10 @@ def _plain(text: str, most: int) -> tuple[Run, ...]:
 
 
 def change_handlers(
-    sources: ConsoleSources, reports: Callable[[], Sequence[ChangeReport]], renderer: Renderer
+    sources: ConsoleSources,
+    situation: Situation,
+    reports: Callable[[], Sequence[ChangeReport]],
+    renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
     """`/changes`, `/changes/{id}`, `/api/changes/{id}` and `/api/changes/{id}/markdown`."""
 
@@ -95,6 +99,9 @@ def change_handlers(
         return renderer.response(
             "change.html",
             change=report,
+            incident=next(
+                (one for one in situation.board.all() if one.change and report.is_called(one.change)), None
+            ),
             seen=seen,
             examples=[example_view(one) for one in seen.examples],
             references_known=sources.references is not None,
