@@ -21,7 +21,7 @@ from evenkeel.console.api import json_object, json_response
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
 from evenkeel.console.trends import incident_trend
-from evenkeel.console.trial import TrialView, exhibit_in_full
+from evenkeel.console.trial import TrialView, exhibit_in_full, frame_of
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.monitor.changes import kinds
@@ -30,7 +30,7 @@ from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.monitor.notify import Contact, Writer
+    from evenkeel.stores.verdict_log import VerdictLog
 
 _SHOWN: Final = 60
 DECISIONS: Final = {
@@ -231,7 +232,7 @@ def incident_page(
         trend=incident_trend(incident, worst, cells, sources.monitor_store, sources.clock()),
         checks=checks(sources, incident, cells),
         change=change,
-        trials=[_shown(sources, verdict) for verdict in worst_trials(sources.log, incident)],
+        trials=_shown(sources.log, worst_trials(sources.log, incident)),
         decisions={} if over else decisions,
         noted="decided" in request.query_params,
         token=form_token(request),
@@ -239,9 +240,14 @@ def incident_page(
     )
 
 
-def _shown(sources: ConsoleSources, verdict: Verdict) -> TrialView:
-    evidence = readable_evidence(sources.log, verdict.id)
-    return TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
+def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
+    """The trials with their texts, the question without the template."""
+    texts = [readable_evidence(log, verdict.id) for verdict in verdicts]
+    prompts = [one.prompt for one in texts if one]
+    return [
+        TrialView(verdict, exhibit_in_full(one, frame=frame_of(log, verdict, prompts)) if one else None)
+        for verdict, one in zip(verdicts, texts, strict=True)
+    ]
 
 
 def incident_handlers(
