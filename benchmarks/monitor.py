@@ -165,7 +165,7 @@ def storing(state: MonitorState, parts: Iterator[list[LoggedVerdict]], folder: P
 def scraping(state: MonitorState, parts: Iterator[list[LoggedVerdict]]) -> None:
     """Scrapes: the first, with nothing changed, with 1 % of the cells, and when windows move on."""
     reading = MonitorReading(state.reports, state.rollups, state.changes)
-    text = CellText(reading, version="bench")
+    text = CellText(reading, version="bench", detail=True)
     first = timed(text.render)
     show(f"scrape of {len(state.reports()):,} cells, first", f"{first * 1e3:,.0f} ms")
     again = statistics.median(timed(text.render) for _ in range(5))
@@ -181,7 +181,7 @@ def scraping(state: MonitorState, parts: Iterator[list[LoggedVerdict]]) -> None:
     show("scrape after it", f"{timed(text.render) * 1e3:,.0f} ms")
     show("exposition", f"{len(text.render()) / 1e6:,.1f} MB")
     registry = CollectorRegistry()
-    registry.register(CellCollector(reading, version="bench"))
+    registry.register(CellCollector(reading, version="bench", detail=True))
     show("the same by a registry", f"{timed(lambda: generate_latest(registry)) * 1e3:,.0f} ms")
 
 

@@ -106,7 +106,7 @@ def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
         .links([others, console])
     )
     if board.marks:
-        build = build.annotations([_changes(board.marks)])
+        build = build.annotations([_incidents(board.marks), _changes(board.marks)])
     model = build.build()
     model.templating.list_val = [
         variables.datasource(),
@@ -122,24 +122,38 @@ def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
     return model
 
 
+def _incidents(matchers: Sequence[str]) -> AnnotationQuery:
+    # Exported while the incident is open; the value is the time at which it was opened.
+    opened = highest("evenkeel_incident_opened_timestamp_seconds", *matchers, by="job, route, slot")
+    said = highest("evenkeel_incident_open", *matchers, by="job, route, slot, change, effect")
+    expr = f"1000 * {opened} * on (job, route, slot) group_right () {said}"
+    return _mark(
+        "Incidents", "red", expr, "{{route}}: {{effect}}", "after a change of {{change}}", "route,effect"
+    )
+
+
 def _changes(matchers: Sequence[str]) -> AnnotationQuery:
-    # The value of the series is the time of the change: the mark stands there, not at the scrape.
     # A suspicion changes nothing until it is found.
     kinds = (*matchers, 'kind!="traits"')
     expr = f"{highest('evenkeel_last_change_timestamp_seconds', *kinds, by='job, route, kind')} * 1000"
+    return _mark("Changes", "purple", expr, "{{kind}} changed", "route {{route}}", "route,kind")
+
+
+def _mark(name: str, colour: str, expr: str, title: str, text: str, tags: str) -> AnnotationQuery:
+    # The value of the series is the time of what happened: the mark stands there, not at the scrape.
     return (
         AnnotationQuery()
-        .name("Changes")
+        .name(name)
         .datasource(DATASOURCE)
         .enable(True)
-        .icon_color("purple")
-        .target(prometheus.Dataquery().expr(expr).ref_id("Changes").interval("60s").range())
+        .icon_color(colour)
+        .target(prometheus.Dataquery().expr(expr).ref_id(name).interval("60s").range())
         .expr(expr)
         .step("60s")
         .use_value_for_time(True)
-        .title_format("{{kind}} changed")
-        .text_format("route {{route}}")
-        .tag_keys("route,kind")
+        .title_format(title)
+        .text_format(text)
+        .tag_keys(tags)
     )
 
 

@@ -56,8 +56,8 @@ def rising(*starts: float, colours: tuple[str, ...] = (GOOD, LOOK, WRONG)) -> Sc
 NEUTRAL: Final = Scale((Step(None, PLAIN),))
 ROBUSTNESS: Final = Scale((Step(None, WRONG), Step(0.7, BAD), Step(0.8, LOOK), Step(0.9, GOOD)))
 """Green from the objective of `deploy/prometheus/rules/slo.yaml`; the bands of the console's heatmap."""
-TOLERANCE: Final = rising(0.5, 1.0)
-"""Share above noise as a share of `alert.threshold`: red where more than is tolerated."""
+POINTS: Final = rising(5, 10)
+"""Points above noise: red from the default of `alert.threshold`, 10 points."""
 EVIDENCE: Final = rising(0.5, 1.0)
 """Evidence as a share of what raises the alert: red where the alert is up."""
 CONSISTENCY: Final = Scale((Step(None, WRONG), Step(0.8, LOOK), Step(0.9, GOOD)))

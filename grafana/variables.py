@@ -6,21 +6,12 @@ from typing import Final
 
 from grafana_foundation_sdk.builders.dashboard import (
     ConstantVariable,
-    CustomVariable,
     DatasourceVariable,
     QueryVariable,
 )
 from grafana_foundation_sdk.models import dashboard
 
 from grafana.panels import DATASOURCE
-
-WINDOWS: Final = {
-    "24h": "last 24 hours",
-    "1h": "last hour",
-    "500": "last 500",
-    "since_change": "since the last change",
-}
-"""Windows of estimates, the first by default, with what the list of choices says."""
 
 _EVERYTHING: Final = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 
@@ -45,26 +36,30 @@ def deployment() -> dashboard.VariableModel:
 
 
 def routes(*, one: bool = False) -> dashboard.VariableModel:
-    """Which routes: some, or exactly one."""
+    """Which routes: some; or exactly one, at first one with an open incident."""
+    if one:
+        return _first("route", "Route", 'evenkeel_route_incidents{job=~"$job"}')
     found = _labels("route", "Route", 'evenkeel_proxy_requests_total{job=~"$job", route!="none"}', "route")
-    return (
-        found if one else found.multi(True).include_all(True).all_value(".*").current(_EVERYTHING)
-    ).build()
+    return found.multi(True).include_all(True).all_value(".*").current(_EVERYTHING).build()
 
 
 def model() -> dashboard.VariableModel:
-    """Which model of the chosen route."""
-    return _labels("model", "Model", 'evenkeel_rated_trials{job=~"$job", route=~"$route"}', "model").build()
+    """Which model of the chosen route, at first the one that was rated last."""
+    return _first("model", "Model", 'evenkeel_last_score_timestamp_seconds{job=~"$job", route=~"$route"}')
 
 
-def window() -> dashboard.VariableModel:
-    """What the estimates look back on."""
-    value, text = next(iter(WINDOWS.items()))
+def _first(label: str, title: str, selector: str) -> dashboard.VariableModel:
+    """A choice of one label's values, in the order of the series, the highest first."""
+    query = f"query_result(sort_desc(max by ({label}) ({selector})))"
     return (
-        CustomVariable("window")
-        .label("Estimates over the")
-        .values(", ".join(f"{text} : {value}" for value, text in WINDOWS.items()))
-        .current(dashboard.VariableOption(selected=True, text=text, value=value))
+        QueryVariable(label)
+        .label(title)
+        .datasource(DATASOURCE)
+        .query({"query": query, "refId": f"variable-{label}"})
+        .definition(query)
+        .regex(f'/{label}="([^"]+)"/')
+        .sort(dashboard.VariableSort.DISABLED)
+        .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .build()
     )
 

@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.monitor.changes.exporter import ChangeCollector, SilentCollector
+from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
@@ -53,45 +53,37 @@ _PUBLISHED: Final = {
 }
 
 _SHARED: Final = re.compile(
-    r"sampling_coverage|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|spend_today_.*|budget_.*"
+    r"sampling_coverage_ratio|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|spend_today_.*|budget_.*"
 )
 """Of those, what a monitor reads in the store instead of counting it itself."""
 
 _ESTIMATE: Final = "with fewer observations than `alert.min_trials`"
 _JUDGED: Final = "without a judge; with fewer observations than `alert.min_trials`"
-_BASELINE: Final = "for `baseline.identical`"
+_DETAIL: Final = "without `metrics.detail`"
 _ABSENT: Final = (
     # The first pattern that a name of the monitor matches says when it is absent.
-    (r"evenkeel_(build_info|effective_trials|limit)", ""),
-    (r"evenkeel_blind", _BASELINE),
+    (r"evenkeel_(build_info|ratings_total)", ""),
+    (r"evenkeel_above_noise_limit_ratio", ""),
     (r"evenkeel_judge_human_agreement.*", "until a verdict is labelled"),
-    (r"evenkeel_(rollup_)?(judge_|cascade_).*", _JUDGED),
-    (r"evenkeel_(window_)?excess(_lower|_upper|_observations)?", f"{_ESTIMATE}; {_BASELINE}"),
-    (r"evenkeel_(alert|excess_.*)", f"before the cell's first verdict; {_BASELINE}"),
-    (r"evenkeel_drift_.*", "until the cell has a baseline"),
-    (r"evenkeel_(last_change|changes).*", "until the first of its kind"),
-    (r"evenkeel_verdict_failures_total", "until the first of its reason"),
+    (r"evenkeel_(judge_|cascade_).*", _JUDGED),
     (r"evenkeel_ratings_decided_total", "without a judge"),
-    (r"evenkeel_rollup_(rated_trials|last_score_timestamp_seconds)", "before its first rating"),
-    (r"evenkeel_(verdicts|verdict_quality|pairs)_total", "before the cell's first verdict"),
-    (r"evenkeel_invalid_answers_total", "until the first of its kind"),
-    (r"evenkeel_(loss|similarity|control_similarity).*", _ESTIMATE),
-    (r"evenkeel_(unsure|invalid)_share.*", _ESTIMATE),
-    (r"evenkeel_free_content_delta.*", f"{_ESTIMATE}; without `format.free` among the route's perturbations"),
-    (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the cell's first rating"),
+    (r"evenkeel_rating_failures_total", "until the first of its reason"),
+    (r"evenkeel_shifts_total", "before the first verdict"),
+    (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the first rating"),
+    (r"evenkeel_cell_above_noise_ratio", _ESTIMATE),
+    (r"evenkeel_cell_evidence_ratio", "before the cell's first verdict"),
+    (r"evenkeel_cell_drift.*", f"{_DETAIL}; until the cell has a baseline"),
+    (r"evenkeel_cell_.*|evenkeel_limit_ratio", _DETAIL),
+    (r"evenkeel_(window_|rollup_).*", f"{_DETAIL}; {_ESTIMATE}"),
+    (r"evenkeel_(robustness|content_delta|quality_worse|above_noise|noise_floor)_.*", _ESTIMATE),
+    (r"evenkeel_(last_change|changes).*", "until the first of its kind"),
     (r"evenkeel_route_incidents", ""),
     (r"evenkeel_route_info", "of a route without `owner`, `runbook_url` and `rollback`"),
     (r"evenkeel_incident_(above_noise|limit|rewordings).*", "while no incident of rewordings is open"),
     (r"evenkeel_incident_references.*", "while no incident of reference prompts is open"),
     (r"evenkeel_incident_.*", "while none is open"),
-    (r"evenkeel_change_.*", "until the route's first change"),
-    (r"evenkeel_silent_change.*", "while no such change is open"),
     (r"evenkeel_(silent|trait|reference)_.*", "until the first sampled answer of the requested model"),
-    (r"evenkeel_goldens?_.*", "until goldens of the route were asked again"),
-    (
-        r"evenkeel_(window_|rollup_)?(robustness_score|content_delta|quality_|excess|noise_floor).*",
-        _ESTIMATE,
-    ),
+    (r"evenkeel_goldens_.*", "until goldens of the route were asked again"),
 )
 
 
@@ -102,8 +94,8 @@ def documented() -> list[Series]:
         LookupError: a name is exposed of which this module does not say when it is absent.
     """
     monitor = (
-        CellCollector(list, version=""),
-        ChangeCollector(tuple, dict),
+        CellCollector(list, version="", detail=True),
+        GoldenCollector(dict),
         SilentCollector(tuple),
         LabelCollector(),
         IncidentCollector(),
@@ -157,13 +149,10 @@ def _split(documentation: str, name: str = "") -> tuple[str, str]:
 _RANGES: Final = (
     # The first pattern that a name matches says which values it takes.
     (r"evenkeel_(build|route|incident)_info|evenkeel_incident_open", "1"),
-    (r"evenkeel_sampling_coverage", "[0, 1]"),
     (r".*timestamp.*", "Unix time"),
-    (r".*_log10", "≥ 0"),
-    (r"evenkeel_(alert|drift_alert|judge_up|settings_reload_success)", "0 or 1"),
-    (r"evenkeel_(change_effect|silent_change)", "1"),
-    (r".*_(line_lower|line_upper|threshold)", "[0, 1]"),
-    (r".*_(lower|upper)_ratio", "[-1, 1]"),
+    (r"evenkeel_(cell_alert|cell_blind|cell_drift|judge_up|settings_reload_success)", "0 or 1"),
+    (r".*_evidence_ratio", "≥ 0"),
+    (r".*_(above_noise|loss)_(lower|upper)_ratio", "[-1, 1]"),
     (r".*_ratio", "[0, 1]"),
     (r".*_(usd|usd_total|usd_per_day|seconds)", "≥ 0"),
     (r".*", "whole, ≥ 0"),

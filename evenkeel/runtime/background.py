@@ -120,7 +120,11 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
             bodies.append(publish)
         main = [worker.run(host.stop)] if worker else []
         main += [monitor.respond(host.stop), monitor.ask(host.stop)] if monitor else []
-        app = (lambda: monitor.app) if monitor else partial(probes, lambda: [published()], health.problems)
+        app = (
+            (lambda: monitor.app)
+            if monitor
+            else partial(probes, lambda: [published()], health.problems, detail=settings.metrics.detail)
+        )
         with threads(stopping, bodies):
             async with served(app, settings, host.sockets):
                 host.ready()

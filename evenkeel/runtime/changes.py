@@ -22,7 +22,7 @@ from evenkeel.experiments.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
-from evenkeel.monitor.changes.exporter import ChangeCollector
+from evenkeel.monitor.changes.exporter import GoldenCollector
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.reference_scores import ReferenceScores
@@ -268,7 +268,7 @@ class ChangeResponse:
             min_trials=settings.alert.min_trials,
             clock=time.time,
         )
-        self.collector = ChangeCollector(self.book.reports, self.book.latest_runs)
+        self.collector = GoldenCollector(self.book.latest_runs)
         goldens = GoldenReplayer(
             golden_routes(settings),
             stores.goldens,

@@ -310,7 +310,7 @@ class Pipeline:
                     for (route, kind), spent in self._ledger.by_route_and_kind().items()
                     for unit, amount in spent._asdict().items()
                 ),
-                *(["sampling_coverage", {"route": route}, share] for route, share in covered.items()),
+                *(["sampling_coverage_ratio", {"route": route}, share] for route, share in covered.items()),
             ],
         }
 

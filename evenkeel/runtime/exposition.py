@@ -89,6 +89,8 @@ class Exposition:
         collectors: Sequence[Collector],
         incidents: Collector,
         stored: Callable[[], list[Snapshot]],
+        *,
+        detail: bool = False,
     ) -> None:
         """Wire it.
 
@@ -98,17 +100,17 @@ class Exposition:
             incidents: Exports open incidents; reads the store. What it found last stays while the store can't
                 be read: an incident that is not exported looks as if it were over.
             stored: Counters and gauges that take the store to be read.
+            detail: Whether to export every estimate of every cell.
         """
         self._monitor = monitor
         self._cells = CellText(
-            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION
+            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION, detail=detail
         )
         self._folded = b""
         self._begun: bool | None = None
         # One collector for both, so that no family is exported twice.
-        self._counters = Lately(
-            lambda: _text(SnapshotCollector(lambda: [monitor.snapshot(), *stored()])), b""
-        )
+        counters = SnapshotCollector(lambda: [monitor.snapshot(), *stored()], detail=detail)
+        self._counters = Lately(lambda: _text(counters), b"")
         self._own = SnapshotCollector(lambda: [monitor.snapshot()])
         self._responses = Lately(lambda: _text(*collectors), b"")
         self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)

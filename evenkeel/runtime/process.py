@@ -141,12 +141,18 @@ async def served(
         yield
 
 
-def probes(read: Callable[[], Iterable[Snapshot]], problems: Callable[[], dict[str, str]] = dict) -> ASGIApp:
+def probes(
+    read: Callable[[], Iterable[Snapshot]],
+    problems: Callable[[], dict[str, str]] = dict,
+    *,
+    detail: bool = False,
+) -> ASGIApp:
     """Metrics and health of a process without a console.
 
     Args:
         read: Reads the counters.
         problems: What keeps it from working, by part.
+        detail: Whether the counters tell perturbations apart.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
@@ -155,7 +161,7 @@ def probes(read: Callable[[], Iterable[Snapshot]], problems: Callable[[], dict[s
     from evenkeel.monitor.export.snapshots import SnapshotCollector  # noqa: PLC0415
 
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(read))
+    registry.register(SnapshotCollector(read, detail=detail))
     return create_probes(lambda: generate_latest(registry), problems)
 
 

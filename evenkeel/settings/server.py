@@ -442,6 +442,14 @@ class Telemetry(Section):
         return self
 
 
+class Metrics(Section):
+    """What `/metrics` exports."""
+
+    detail: bool = False
+    """Whether every perturbation has all its estimates, windows and counters, and roll-ups are exported: some
+    two thousand series more for two routes."""
+
+
 class Reload(Section):
     """When the settings file is read again. It always is on SIGHUP."""
 

@@ -19,7 +19,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
-from evenkeel.settings.server import Admin, Console, Listen, Log, Reload, Telemetry
+from evenkeel.settings.server import Admin, Console, Listen, Log, Metrics, Reload, Telemetry
 from evenkeel.settings.storage import Monitor, Payloads, Redaction, Redis, Storage
 from evenkeel.settings.types import Section, Tag
 
@@ -71,6 +71,7 @@ class Settings(BaseSettings):
     console: Console = Console()
     log: Log = Log()
     telemetry: Telemetry = Telemetry()
+    metrics: Metrics = Metrics()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration, ModeResult, Role
     from evenkeel.experiments.calibrate.threshold import Threshold
 
-GAUGE: Final = "evenkeel_golden_score"
+GAUGE: Final = "evenkeel_goldens_score_ratio"
 """Latest score of one approved golden, with the label `metric` beside those the alerts are by."""
 _BY: Final = "route, model"
 """Labels that the goldens are averaged by."""

@@ -17,15 +17,15 @@ _BY_JUDGE: Final = 'stage="judge"'
 
 def _mean(name: str) -> str:
     """Over routes and models, weighted by the number of observations."""
-    value = highest(f"evenkeel_{name}", _ROUTE, by=PLACE)
+    value = highest(f"evenkeel_{name}_ratio", _ROUTE, by=PLACE)
     observed = highest(f"evenkeel_{name}_observations", _ROUTE, by=PLACE)
     return f"sum({value} * {observed}) / sum({observed})"
 
 
 _decided = "evenkeel_ratings_decided_total"
 _asked = share(increase(_decided, _ROUTE, _BY_JUDGE), increase(_decided, _ROUTE))
-_failed = increase("evenkeel_verdict_failures_total", _ROUTE)
-_rated = increase("evenkeel_verdicts_total", _ROUTE)
+_failed = increase("evenkeel_rating_failures_total", _ROUTE)
+_rated = increase("evenkeel_ratings_total", _ROUTE)
 
 _NUMBERS: Final = shelf(
     4,
@@ -44,7 +44,7 @@ _NUMBERS: Final = shelf(
         scales.CONSISTENCY,
         decimals=1,
     ),
-    number(_WORDS["judge_noise"], _mean("judge_noise_rate"), "percentunit", scales.NOISE, decimals=1),
+    number(_WORDS["judge_noise"], _mean("judge_noise"), "percentunit", scales.NOISE, decimals=1),
     number(_WORDS["calls_saved"], f"1 - {_asked}", "percentunit", decimals=0),
     number(
         _WORDS["trials_without_a_rating"],
@@ -57,7 +57,7 @@ _NUMBERS: Final = shelf(
 
 
 def _check(name: str, title: str, scale: scales.Scale | None = None) -> Column:
-    return Column(highest(f"evenkeel_{name}", _ROUTE, by=PLACE), title, scale=scale, decimals=1)
+    return Column(highest(f"evenkeel_{name}_ratio", _ROUTE, by=PLACE), title, scale=scale, decimals=1)
 
 
 def _check_count(name: str, title: str) -> Column:
@@ -73,9 +73,9 @@ _CHECKS: Final = rows(
         _check_count("cascade_agreement_observations", "audited"),
         _check("judge_swap_consistency", "Swapped", scales.CONSISTENCY),
         _check("judge_swap_consistency_lower", "swapped, at least"),
-        _check("judge_noise_rate", "Noise", scales.NOISE),
-        _check("judge_noise_rate_upper", "noise, at most"),
-        _check_count("judge_noise_rate_observations", "judged again"),
+        _check("judge_noise", "Noise", scales.NOISE),
+        _check("judge_noise_upper", "noise, at most"),
+        _check_count("judge_noise_observations", "judged again"),
     ),
 )
 
@@ -84,7 +84,7 @@ _CONSISTENCY: Final = lines(
     (
         Query(_mean("cascade_agreement"), "agreement with heuristics"),
         Query(_mean("judge_swap_consistency"), "same with sides swapped"),
-        Query(f"1 - {_mean('judge_noise_rate')}", "same when judged again"),
+        Query(f"1 - {_mean('judge_noise')}", "same when judged again"),
     ),
     "percentunit",
     limit=scales.CONSISTENCY,
@@ -106,7 +106,7 @@ _RECHECKS: Final = areas(
 _FAILURES: Final = areas(
     _WORDS["trials_without_a_rating_by_reason"],
     "none",
-    increase("evenkeel_verdict_failures_total", _ROUTE, by="reason", over=RATE),
+    increase("evenkeel_rating_failures_total", _ROUTE, by="reason", over=RATE),
     "{{reason}}",
 )
 
@@ -121,22 +121,12 @@ _COST_PER_TRIAL: Final = bars(
     _WORDS["cost_of_a_rated_trial"],
     Query(
         f"sort_desc({increase('evenkeel_spend_usd_total', _ROUTE, by='route')}"
-        f" / ({increase('evenkeel_verdicts_total', _ROUTE, by='route')} > 0))",
+        f" / ({increase('evenkeel_ratings_total', _ROUTE, by='route')} > 0))",
         "{{route}}",
     ),
     "currencyUSD",
     scales.NEUTRAL,
     decimals=5,
-)
-
-_NOISE_IN_ESTIMATES: Final = lines(
-    _WORDS["judge_noise_by_route"],
-    Query(
-        highest("evenkeel_rollup_judge_noise_rate", 'level="route"', 'window="24h"', _ROUTE, by="route"),
-        "{{route}}",
-    ),
-    "percentunit",
-    limit=scales.NOISE,
 )
 
 _EMBEDDINGS: Final = lines(
@@ -159,7 +149,7 @@ JUDGE: Final = Board(
             )
         ),
         Section(
-            (shelf(8, _NOISE_IN_ESTIMATES, _RECHECKS, _EMBEDDINGS),),
+            (shelf(8, _RECHECKS, _EMBEDDINGS),),
             "Details",
             collapsed=True,
         ),

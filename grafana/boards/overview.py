@@ -12,12 +12,60 @@ from grafana.promql import CELL, PLACE, highest, increase, rate, recent, series,
 _WORDS: Final = words_of("overview")
 
 _ROUTE: Final = 'route=~"$route"'
-CELL_LINK: Final = (
-    "/trials?route=${__data.fields.Route:percentencode}"
-    "&perturbation=${__data.fields.Perturbation:percentencode}"
+_OPEN: Final = "route, slot"
+_ALERTS: Final = 'alertname=~"Evenkeel.*", alertname!="EvenkeelIncidentAcknowledged"'
+
+
+def _of_incidents(name: str) -> str:
+    return highest(f"evenkeel_incident_{name}", _ROUTE, by=_OPEN)
+
+
+_said = highest("evenkeel_incident_open", _ROUTE, by=f"{_OPEN}, change, effect, severity, acknowledged")
+
+INCIDENTS: Final = rows(
+    _WORDS["open_incidents"],
+    {
+        "route": "Route",
+        "slot": "Slot",
+        "effect": "Answers",
+        "change": "After a change of",
+        "severity": "Severity",
+        "acknowledged": "Acknowledged",
+    },
+    (
+        Column(
+            f"(time() - {_of_incidents('opened_timestamp_seconds')}) * on ({_OPEN}) group_right () {_said}",
+            "Open for",
+            "s",
+            width=90,
+            decimals=0,
+        ),
+        Column(
+            f"100 * {_of_incidents('above_noise_ratio')} * on ({_OPEN}) group_right () {_said}",
+            "Points above noise",
+            "none",
+            width=140,
+            decimals=0,
+        ),
+        Column(
+            f"100 * {_of_incidents('above_noise_lower_ratio')} * on ({_OPEN}) group_right () {_said}",
+            "at least",
+            "none",
+            width=75,
+            decimals=0,
+        ),
+        Column(
+            f"100 * {_of_incidents('limit_ratio')} * on ({_OPEN}) group_right () {_said}",
+            "Limit",
+            "none",
+            width=65,
+            decimals=0,
+        ),
+    ),
+    sort_by="Open for",
+    link="/incidents",
 )
-_LAST_500: Final = 'window="500"'
-_SHOWN_ALERTS: Final = 'alertname=~"Evenkeel.*"'
+
 ALERTS: Final = rows(
     _WORDS["alerts"],
     {
@@ -25,12 +73,10 @@ ALERTS: Final = rows(
         "severity": "Severity",
         "alertstate": "State",
         "route": "Route",
-        "perturbation": "Perturbation",
     },
     (
         Column(
-            "count by (alertname, severity, alertstate, route, perturbation) "
-            f"({series('ALERTS', _SHOWN_ALERTS)})",
+            f"count by (alertname, severity, alertstate, route) ({series('ALERTS', _ALERTS)})",
             "Number",
             "none",
             width=75,
@@ -38,42 +84,6 @@ ALERTS: Final = rows(
     ),
     sort_by="Severity",
     ascending=True,
-)
-
-_CHANGE: Final = "route, change, cause"
-_EFFECT: Final = highest("evenkeel_change_effect", _ROUTE, by=f"{_CHANGE}, effect")
-
-CHANGES: Final = rows(
-    _WORDS["latest_changes"],
-    {"route": "Route", "effect": "Answers", "cause": "Coincided with", "change": "Change"},
-    (
-        Column(
-            f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by=_CHANGE)}"
-            f" * on ({_CHANGE}) group_right () ({_EFFECT} == 1)",
-            "Ago",
-            "s",
-        ),
-    ),
-    sort_by="Ago",
-    ascending=True,
-    link="/changes/${__data.fields.Change:percentencode}",
-)
-
-_drifted = highest("evenkeel_drift_alert", _ROUTE, by=f"{CELL}, direction")
-
-DRIFT: Final = rows(
-    _WORDS["left_their_baseline"],
-    {"route": "Route", "model": "Model", "perturbation": "Perturbation", "direction": "Direction"},
-    (
-        Column(
-            f"{highest('evenkeel_window_content_delta', _ROUTE, _LAST_500, by=CELL)}"
-            f" * on ({CELL}) group_right () ({_drifted} == 1)",
-            "Shifted, last 500",
-            width=130,
-            decimals=0,
-        ),
-    ),
-    link=CELL_LINK,
 )
 
 BURN: Final = lines(
@@ -90,155 +100,109 @@ BURN: Final = lines(
     limit=scales.BURN,
 )
 
-
-_WINDOW: Final = 'window="$window"'
-_BY_ROUTE: Final = 'level="route"'
-_BY_MODEL: Final = 'level="model"'
-_BY_CATEGORY: Final = 'level="category"'
-
-_rated = highest("evenkeel_last_score_timestamp_seconds", _ROUTE, by=CELL)
-_up = highest("evenkeel_alert", _ROUTE, by=CELL)
-_used = (
-    f"{highest('evenkeel_excess_evidence_log10', _ROUTE, by=CELL)}"
-    f" / {highest('evenkeel_excess_alarm_log10', _ROUTE, by=CELL)}"
-)
-# Cells that move together are raised before each has all the evidence: those in alert come first.
-_worst = f"topk(15, {recent(f'{_used} + on ({CELL}) 10 * {_up}', _rated, CELL)})"
+_rated = highest("evenkeel_last_score_timestamp_seconds", _ROUTE, by=PLACE)
 
 
-def _of_the_worst(expr: str) -> str:
-    return f"{expr} and on ({CELL}) {_worst}"
+def _now(name: str) -> str:
+    """Of each route and model that was rated in the shown time."""
+    return recent(highest(f"evenkeel_{name}", _ROUTE, by=PLACE), _rated, PLACE)
 
 
-def _window(name: str) -> str:
-    return highest(f"evenkeel_window_{name}", _ROUTE, _WINDOW, by=CELL)
-
-
-_robustness = highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route")
-_changed_at = highest("evenkeel_last_change_timestamp_seconds", _ROUTE, by="route, kind")
 _covered = share(
     increase("evenkeel_exchanges_scored_total", _ROUTE), increase("evenkeel_proxy_requests_total", _ROUTE)
 )
-_rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_ROUTE, _ROUTE, by="route")
-
-
-def _named_place(expr: str) -> str:
-    return f'label_join({expr}, "place", " · ", "route", "model")'
-
+_rated_at = highest("evenkeel_last_score_timestamp_seconds", _ROUTE, by="route")
 
 _NUMBERS: Final = shelf(
     4,
-    number(_WORDS["cells_in_alert"], f"sum({_up})", "none", scales.ANY_IS_WRONG),
     number(
-        _WORDS["lowest_robustness_of_a_route"],
-        f"min({_robustness})",
+        _WORDS["incidents"],
+        f"count({highest('evenkeel_incident_open', _ROUTE, by=_OPEN)}) or vector(0)",
+        "none",
+        scales.ANY_IS_WRONG,
+    ),
+    number(
+        _WORDS["most_points_above_noise"],
+        f"100 * max({_now('above_noise_ratio')})",
+        "none",
+        scales.POINTS,
+        decimals=1,
+        trend=True,
+    ),
+    number(_WORDS["latest_rating"], f"time() - min({_rated_at})", "s", scales.STALE_S, decimals=0),
+    number(_WORDS["coverage"], f"clamp_max({_covered}, 1)", "percentunit", decimals=1),
+    number(_WORDS["requests"], rate("evenkeel_proxy_requests_total", _ROUTE), "reqps", trend=True),
+    number(
+        _WORDS["lowest_robustness"],
+        f"min({_now('robustness_ratio')})",
         "percentunit",
         scales.ROBUSTNESS,
         decimals=1,
         trend=True,
     ),
-    number(_WORDS["latest_rating"], f"time() - min({_rated_at})", "s", scales.STALE_S, decimals=0),
-    number(_WORDS["changes"], f"count({_changed_at} > time() - $__range_s)", "none", decimals=0),
-    number(_WORDS["coverage"], f"clamp_max({_covered}, 1)", "percentunit", decimals=1),
-    number(_WORDS["requests"], rate("evenkeel_proxy_requests_total", _ROUTE), "reqps", trend=True),
 )
+
+_cells = highest("evenkeel_cell_above_noise_ratio", _ROUTE, by=CELL)
 
 _HEATMAP: Final = matrix(
-    _WORDS["robustness_by_perturbation_route_and_model"],
-    Query(_named_place(recent(_window("robustness_score"), _rated, CELL))),
+    _WORDS["points_above_noise_by_rewording_route_and_model"],
+    Query(
+        f'label_join(100 * ({_cells} and on ({PLACE}) ({_rated} > time() - $__range_s)), "place", " · ",'
+        ' "route", "model")'
+    ),
     row="perturbation",
     column="place",
-    unit="percentunit",
-    scale=scales.ROBUSTNESS,
-    row_title="Perturbation",
+    unit="none",
+    scale=scales.POINTS,
+    row_title="Rewording",
 )
 
-_WORST: Final = rows(
-    _WORDS["in_alert_or_closest_to_it"],
-    {"route": "Route", "model": "Model", "perturbation": "Perturbation"},
+_PLACES: Final = rows(
+    _WORDS["routes_and_models"],
+    {"route": "Route", "model": "Model"},
     (
         Column(
-            _of_the_worst(_up),
-            "Alert",
+            f"100 * {_now('above_noise_ratio')}",
+            "Points above noise",
             "none",
-            scale=scales.ANY_IS_WRONG,
-            width=60,
-            words={0: "no", 1: "yes"},
+            scale=scales.POINTS,
+            decimals=1,
         ),
-        Column(_of_the_worst(_used), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
-        Column(_of_the_worst(_window("excess")), "Above noise", width=75, decimals=0),
-        Column(_of_the_worst(_window("excess_lower")), "at least", width=75, decimals=0),
-        Column(_of_the_worst(highest("evenkeel_excess_threshold", _ROUTE, by=CELL)), "Tolerated", width=80),
+        Column(f"100 * {_now('above_noise_lower_ratio')}", "at least", "none", decimals=1),
+        Column(f"100 * {_now('above_noise_upper_ratio')}", "at most", "none", decimals=1),
+        Column(_now("above_noise_observations"), "Exchanges", "locale", decimals=0),
+        Column(_now("noise_floor_ratio"), "Noise floor", decimals=1),
+        Column(_now("quality_worse_ratio"), "Worse, of the shifted", decimals=1),
+        Column(_now("robustness_ratio"), "Robustness", scale=scales.ROBUSTNESS, decimals=1),
     ),
-    sort_by="Evidence",
-    link=CELL_LINK,
+    sort_by="Points above noise",
+    link="/routes/${__data.fields.Route:percentencode}",
 )
 
 _TREND: Final = lines(
-    _WORDS["robustness_by_route"],
-    Query(highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route"), "{{route}}"),
-    "percentunit",
-    limit=scales.ROBUSTNESS,
-    lowest=0.5,
-    top=1,
-)
-
-_EXCESS: Final = lines(
-    _WORDS["above_noise_by_category"],
-    Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),
-    "percentunit",
+    _WORDS["points_above_noise_over_time"],
+    Query(f"100 * {highest('evenkeel_above_noise_ratio', _ROUTE, by=PLACE)}", "{{route}} · {{model}}"),
+    "none",
+    limit=scales.POINTS,
     lowest=None,
-)
-
-_CATEGORIES: Final = matrix(
-    _WORDS["robustness_by_category_route_and_model"],
-    Query(
-        _named_place(
-            highest(
-                "evenkeel_rollup_robustness_score", _BY_CATEGORY, _ROUTE, _WINDOW, by=f"{PLACE}, category"
-            )
-        )
-    ),
-    row="category",
-    column="place",
-    unit="percentunit",
-    scale=scales.ROBUSTNESS,
-    row_title="Category",
-)
-
-_QUALITY: Final = rows(
-    _WORDS["how_quality_changed"],
-    {"route": "Route", "model": "Model"},
-    tuple(
-        Column(highest(f"evenkeel_rollup_{name}", _BY_MODEL, _ROUTE, _WINDOW, by=PLACE), title, decimals=1)
-        for name, title in (
-            ("content_delta", "Shifted"),
-            ("quality_worse", "of those worse"),
-            ("quality_better", "of those better"),
-            ("noise_floor", "Noise floor"),
-        )
-    ),
 )
 
 OVERVIEW: Final = Board(
     uid="evenkeel-overview",
     title="evenkeel: overview",
-    description=(
-        "Whether answers still hold when the question is reworded: where they do not, since when, and why."
-    ),
+    description="Whether answers hold when a question is reworded: where they do not, and since when.",
     sections=(
         Section(
             (
                 _NUMBERS,
-                shelf(16, _HEATMAP),
-                Shelf(12, ((13, _WORST), (11, ALERTS))),
-                shelf(10, _TREND, _EXCESS, BURN),
+                shelf(8, INCIDENTS, _TREND),
+                shelf(14, _HEATMAP),
+                shelf(9, _PLACES),
             )
         ),
-        Section((shelf(7, CHANGES, DRIFT),), "Changes and drift"),
-        Section((Shelf(8, ((14, _CATEGORIES), (10, _QUALITY))),), "By category and quality", collapsed=True),
+        Section((Shelf(9, ((14, ALERTS), (10, BURN))),), "Alerts and objective", collapsed=True),
     ),
-    narrowed_by=(variables.routes(), variables.window()),
+    narrowed_by=(variables.routes(),),
     marks=(_ROUTE,),
 )
 """Start here."""

@@ -52,7 +52,7 @@ SETTINGS: Final = number(
 )
 COVERAGE: Final = bars(
     _WORDS["coverage_by_route"],
-    Query(f"sort(max by (route) ({series('evenkeel_sampling_coverage', _ROUTE)}))", "{{route}}"),
+    Query(f"sort(max by (route) ({series('evenkeel_sampling_coverage_ratio', _ROUTE)}))", "{{route}}"),
     "percentunit",
     scales.NEUTRAL,
     top=1,
@@ -156,11 +156,11 @@ _TRIALS: Final = areas(
     _WORDS["trials_by_outcome"], "cps", rate("evenkeel_trials_total", _ROUTE, by="outcome"), "{{outcome}}"
 )
 
-_not_made = increase("evenkeel_trials_skipped_total", _ROUTE, by="route, perturbation, reason")
+_not_made = increase("evenkeel_trials_skipped_total", _ROUTE, by="route, reason")
 
 _NOT_MADE: Final = rows(
     _WORDS["trials_not_made"],
-    {"route": "Route", "perturbation": "Perturbation", "reason": "Reason"},
+    {"route": "Route", "reason": "Reason"},
     (Column(f"topk(30, {_not_made}) > 0", "Trials", "locale", width=80, decimals=0),),
     sort_by="Trials",
 )

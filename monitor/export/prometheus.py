@@ -3,14 +3,12 @@
 Both say the same. The text is what to serve: of 5,000 cells it renders those that changed since the last
 scrape, where a registry would format 200,000 samples anew.
 
-An estimate that is None is absent, never 0 or NaN: a rule on it then has nothing to fire on. The
-label `scorer` says who decided the ratings, and is on the estimates only: on a counter or an alert,
-a change of scorer would look like a new series, that is a jump or a second alert.
+By default each route and model has its estimates as they are now (since the last change, where there is
+enough of it), and each perturbation two gauges, for models that were rated within the last day of their
+route. `detail` adds every estimate of every cell in every window, and roll-ups.
 
-What a rate looks back on: `evenkeel_<estimate>` everything since the cell began;
-`evenkeel_window_<estimate>` the `window` "1h", "24h", "500" (trials) or "since_change";
-`evenkeel_rollup_<estimate>` several cells, in one of those windows (500 exchanges) or "all".
-Each has `_lower`, `_upper` and `_observations` beside it.
+An estimate that is None is absent, never 0 or NaN: a rule on it then has nothing to fire on. Each has its
+interval and its number of observations beside it.
 """
 
 from __future__ import annotations
@@ -82,14 +80,21 @@ def _rates(*names: str) -> tuple[Rate, ...]:
     return tuple(_RATES[name] for name in names)
 
 
-NOISE_RATES = _rates("noise_floor")
-JUDGE_RATES = _rates("judge_noise_rate", "judge_swap_consistency", "cascade_agreement")
-WINDOWED = _rates("robustness_score", "content_delta", "excess")
-RATES = (*WINDOWED[:2], *_rates("quality_delta", "quality_worse", "quality_better"), WINDOWED[2])
-NEARNESS = _rates("similarity", "control_similarity", "loss")
-CELL_RATES = (*RATES, *_rates("unsure_share", "invalid_share", "free_content_delta"), *NEARNESS)
-ROLLED = (*RATES, *NOISE_RATES, JUDGE_RATES[0])
-IN_WINDOW = "; in a window of the cell's trials"
+JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "cascade_agreement")
+PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
+WINDOWED = _rates("robustness", "content_delta", "above_noise")
+ROLLED = (
+    *WINDOWED,
+    *_rates("quality_delta", "quality_worse", "quality_better", "noise_floor", "judge_noise"),
+)
+CELL_RATES = (
+    *WINDOWED,
+    *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid", "free_content_delta"),
+    *_rates("similarity", "control_similarity", "loss"),
+)
+RECENT_S: Final = 86_400.0
+"""Without detail: models that were rated so long before the latest rating of their route are left out."""
+IN_WINDOW = "; of one cell, over a window of its trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
 
 
@@ -116,10 +121,10 @@ def families(
         name, what = f"evenkeel_{prefix}{rate.name}", f"{rate.what}{scope}"
         observed = "exchanges" if prefix == "rollup_" else rate.observed
         found += [
-            Family(name, "gauge", what, labels),
-            Family(f"{name}_lower", "gauge", f"{what}: lower end of the interval", labels),
-            Family(f"{name}_upper", "gauge", f"{what}: upper end of the interval", labels),
-            Family(f"{name}_observations", "gauge", f"Number of {observed} behind {name}", labels),
+            Family(f"{name}_ratio", "gauge", what, labels),
+            Family(f"{name}_lower_ratio", "gauge", f"{what}: lower end of the interval", labels),
+            Family(f"{name}_upper_ratio", "gauge", f"{what}: upper end of the interval", labels),
+            Family(f"{name}_observations", "gauge", f"Number of {observed} behind {name}_ratio", labels),
         ]
     return found
 
@@ -143,69 +148,23 @@ class Block(NamedTuple):
     """Whether a report says what another of the same key, read before, said."""
 
 
-_CELL_FAMILIES = (
-    *families(CELL_RATES, (*CELL, "scorer")),
-    *families(WINDOWED, (*CELL, "window", "scorer"), "window_", IN_WINDOW),
-    *listed("cell"),
-)
+_CELL_FAMILIES = listed("cell")
 
 
 def _cell(report: CellReport) -> Samples:
-    cell = (report.key.route, report.key.model, report.key.perturbation)
+    cell = report.key.parts
     samples: Samples = [[] for _ in _CELL_FAMILIES]
-    place = 0
-    for rate in CELL_RATES:
-        add(samples, place, (*cell, report.scorer), getattr(report, rate.field))
-        place += 4
-    for rate in WINDOWED:
-        for window, estimates in report.windows.items():
-            add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
-        place += 4
-    (
-        verdicts,
-        quality,
-        invalid,
-        pairs,
-        failures,
-        rated,
-        effective,
-        scored_at,
-        alert,
-        evidence,
-        alarm,
-        threshold,
-        blind,
-        *drift,
-    ) = samples[place:]
-    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
-    verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
-    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
-    invalid += [Sample((*cell, what), count) for what, count in sorted(report.invalids.items())]
-    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
-    rated.append(Sample(cell, report.trials))
-    effective.append(Sample(cell, report.effective))
-    if report.last_scored_at is not None:
-        scored_at.append(Sample(cell, report.last_scored_at))
-    if report.key.perturbation != BASELINE:
-        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.pairs.items())]
-        alert.append(Sample(cell, int(report.alert)))
-        evidence.append(Sample(cell, report.evidence_log10))
-        alarm.append(Sample(cell, report.alarm_log10))
-        threshold.append(Sample(cell, report.threshold))
-        blind.append(Sample(cell, int(report.is_blind)))
-    if report.drift is not None:
-        _add_drift(drift, cell, report.drift)
+    above, evidence = samples
+    now = report.current.excess
+    if now is not None:
+        above.append(Sample(cell, now.value))
+    evidence.append(Sample(cell, _share(report.evidence_log10, report.alarm_log10)))
     return samples
 
 
-def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport) -> None:
-    alert, evidence, baseline, trials, lower, upper = samples
-    alert += [Sample((*cell, side), int(found.state == side)) for side in ("fallen", "risen")]
-    evidence.append(Sample(cell, found.evidence_log10))
-    baseline.append(Sample((*cell, "no" if found.provisional else "yes"), found.baseline))
-    trials.append(Sample(cell, found.trials))
-    lower.append(Sample(cell, found.lower))
-    upper.append(Sample(cell, found.upper))
+def _share(found: float, needed: float) -> float:
+    """Evidence as a share of what raises an alert, both as logarithms; 0 while nothing could raise one."""
+    return max(0.0, found) / needed if needed > 0 else 0.0
 
 
 def _same_cell(old: CellReport, new: CellReport) -> bool:
@@ -220,17 +179,107 @@ def _same_cell(old: CellReport, new: CellReport) -> bool:
 
 
 CELLS = Block(_CELL_FAMILIES, _cell, _same_cell)
-"""Every report."""
+"""The reports of perturbations."""
 
 
-def _noise(report: CellReport) -> Samples:
-    samples: Samples = [[], [], [], []]
-    add(samples, 0, (report.key.route, report.key.model, report.scorer), report.content_delta)
+_DETAIL_FAMILIES = (
+    *families(CELL_RATES, (*CELL, "window", "scorer"), "window_", IN_WINDOW),
+    *listed("detail"),
+)
+
+
+def _detail(report: CellReport) -> Samples:
+    cell = report.key.parts
+    samples: Samples = [[] for _ in _DETAIL_FAMILIES]
+    place = 0
+    for rate in CELL_RATES:
+        add(samples, place, (*cell, "all", report.scorer), getattr(report, rate.field))
+        if rate in WINDOWED:
+            for window, estimates in report.windows.items():
+                add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
+        place += 4
+    verdicts, quality, invalid, pairs, failures, rated, effective, scored_at, alert, limit, blind, *drift = (
+        samples[place:]
+    )
+    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
+    verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
+    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
+    invalid += [Sample((*cell, what), count) for what, count in sorted(report.invalids.items())]
+    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
+    rated.append(Sample(cell, report.trials))
+    effective.append(Sample(cell, report.effective))
+    if report.last_scored_at is not None:
+        scored_at.append(Sample(cell, report.last_scored_at))
+    if report.key.perturbation != BASELINE:
+        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.pairs.items())]
+        alert.append(Sample(cell, int(report.alert)))
+        limit.append(Sample(cell, report.threshold))
+        blind.append(Sample(cell, int(report.is_blind)))
+    if report.drift is not None:
+        _add_drift(drift, cell, report.drift, report.alarm_log10)
     return samples
 
 
-NOISE = Block(tuple(families(NOISE_RATES, (*PLACE, "scorer"))), _noise, _same_cell)
-"""The reports of the baseline: the noise floor belongs to a route and model; join with `on(route, model)`."""
+def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alarm_log10: float) -> None:
+    alert, evidence, baseline, trials, lower, upper = samples
+    alert += [Sample((*cell, side), int(found.state == side)) for side in ("fallen", "risen")]
+    evidence.append(Sample(cell, _share(found.evidence_log10, alarm_log10)))
+    baseline.append(Sample((*cell, "no" if found.provisional else "yes"), found.baseline))
+    trials.append(Sample(cell, found.trials))
+    lower.append(Sample(cell, found.lower))
+    upper.append(Sample(cell, found.upper))
+
+
+DETAILS = Block(_DETAIL_FAMILIES, _detail, _same_cell)
+"""Every report, of which the label `scorer` says who decided the ratings."""
+
+
+_PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
+
+
+def _place(report: RollupReport) -> Samples:
+    place = (report.key.route, report.key.model)
+    samples: Samples = [[] for _ in _PLACE_FAMILIES]
+    since, whole = (report.windows.get(window) for window in ("since_change", "all"))
+    for number, rate in enumerate(PLACE_RATES):
+        found = getattr(since, rate.field, None) or getattr(whole, rate.field, None)
+        add(samples, 4 * number, place, found)
+    samples[-2].append(Sample(place, report.trials))
+    if report.last_scored_at is not None:
+        samples[-1].append(Sample(place, report.last_scored_at))
+    return samples
+
+
+_COUNT_FAMILIES = listed("count")
+
+
+def _counts(reports: tuple[CellReport, ...]) -> Samples:
+    place = (reports[0].key.route, reports[0].key.model)
+    rated: dict[tuple[str, str], int] = {}
+    shifted: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    for report in reports:
+        trial = "control" if report.key.perturbation == BASELINE else "perturbed"
+        for rating in (0, 1, 2, 3):
+            said = (trial, str(rating or "unsure"))
+            rated[said] = rated.get(said, 0) + report.ratings.get(rating, 0)
+        for quality, count in report.qualities.items() if trial == "perturbed" else ():
+            shifted[quality] = shifted.get(quality, 0) + count
+        for reason, count in report.failures.items():
+            failed[reason] = failed.get(reason, 0) + count
+    return [
+        [Sample((*place, *said), count) for said, count in sorted(rated.items())],
+        [Sample((*place, quality), count) for quality, count in sorted(shifted.items())],
+        [Sample((*place, reason), count) for reason, count in sorted(failed.items())],
+    ]
+
+
+def _same_counts(old: tuple[CellReport, ...], new: tuple[CellReport, ...]) -> bool:
+    return len(old) == len(new) and all(map(_same_cell, old, new))
+
+
+COUNTS = Block(_COUNT_FAMILIES, _counts, _same_counts)
+"""All reports of a route and model together."""
 
 
 _JUDGE_FAMILIES = (
@@ -261,10 +310,12 @@ JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
 """One report of each route and model: they agree in what is known of the judge."""
 
 
-_LIMIT_FAMILIES = listed("limit")
-
-
 def _limits(report: CellReport) -> Samples:
+    content = report.limits.get("content")
+    return [[Sample((report.key.route, report.key.model), content.value)] if content else []]
+
+
+def _every_limit(report: CellReport) -> Samples:
     place = (report.key.route, report.key.model)
     # One word: what else a source says would be a series for each calibration.
     return [
@@ -275,8 +326,13 @@ def _limits(report: CellReport) -> Samples:
     ]
 
 
-LIMITS = Block(_LIMIT_FAMILIES, _limits, lambda old, new: bool(old.limits == new.limits))
+def _same_limits(old: CellReport, new: CellReport) -> bool:
+    return bool(old.limits == new.limits)
+
+
+LIMITS = Block(listed("limit"), _limits, _same_limits)
 """One report of each route and model: their cells have the same limits."""
+EVERY_LIMIT = Block(listed("every_limit"), _every_limit, _same_limits)
 
 
 _ROLLUP_FAMILIES = (
@@ -305,6 +361,8 @@ def _same_rollup(old: RollupReport, new: RollupReport) -> bool:
     )
 
 
+PLACES = Block(_PLACE_FAMILIES, _place, _same_rollup)
+"""The roll-ups of models."""
 ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup, _same_rollup)
 """`level` says what is rolled up; the labels that it leaves open are empty."""
 
@@ -324,14 +382,28 @@ CHANGES = Block(_CHANGE_FAMILIES, _change, lambda old, new: bool(old == new))
 """The changes of each route."""
 
 
-def one_for_each_place(reports: Sequence[CellReport]) -> list[CellReport]:
-    """One report of each route and model."""
-    return list({(report.key.route, report.key.model): report for report in reports}.values())
+def recent(reports: Sequence[CellReport]) -> list[CellReport]:
+    """The reports of models that were rated within a day of the latest rating of their route, or never."""
+    rated: dict[tuple[str, str], float] = {}
+    latest: dict[str, float] = {}
+    for report in reports:
+        at, place = report.last_scored_at, report.key.parts[:2]
+        if at is not None:
+            rated[place] = max(at, rated.get(place, at))
+            latest[place[0]] = max(at, latest.get(place[0], at))
+    return [
+        report
+        for report in reports
+        if rated.get(report.key.parts[:2], float("inf")) >= latest.get(report.key.route, 0.0) - RECENT_S
+    ]
 
 
-def baselines(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The reports of identical resends."""
-    return [report for report in reports if report.key.perturbation == BASELINE]
+def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
+    """The reports of each route and model."""
+    found: dict[tuple[str, ...], list[CellReport]] = {}
+    for report in reports:
+        found.setdefault(report.key.parts[:2], []).append(report)
+    return [tuple(here) for here in found.values()]
 
 
 _BUILD = Family("evenkeel_build_info", "gauge", "Version of evenkeel; the value is always 1", ("version",))
@@ -349,33 +421,41 @@ class MonitorReading:
 _Filled: TypeAlias = "Iterator[tuple[Block, Sequence[Any], Callable[[Any], Hashable]]]"
 
 
-def _filled(reading: MonitorReading) -> _Filled:
+def _filled(reading: MonitorReading, *, detail: bool) -> _Filled:
     """The blocks with their reports, and what names a report within its block."""
-    cells = reading.cells()
-    yield CELLS, cells, lambda report: report.key
-    yield NOISE, baselines(cells), lambda report: report.key
-    yield JUDGES, one_for_each_place(cells), lambda report: (report.key.route, report.key.model)
-    yield LIMITS, one_for_each_place(cells), lambda report: (report.key.route, report.key.model)
-    yield ROLLUPS, reading.rollups(), lambda report: report.key
+    cells, rollups = reading.cells(), reading.rollups()
+    shown = recent(cells)
+    places = by_place(shown)
+    known = {here[0].key.parts[:2] for here in places}
+    models = [one for one in rollups if one.key.level == "model" and (one.key.route, one.key.model) in known]
+    yield PLACES, models, lambda report: report.key
+    yield COUNTS, places, lambda here: here[0].key.parts[:2]
+    yield JUDGES, [here[0] for here in places], lambda report: report.key.parts[:2]
+    yield LIMITS, [here[0] for here in places], lambda report: report.key.parts[:2]
+    yield CELLS, [one for one in shown if one.key.perturbation != BASELINE], lambda report: report.key
     yield CHANGES, reading.changes(), lambda report: report.route
+    if detail:
+        yield DETAILS, cells, lambda report: report.key
+        yield EVERY_LIMIT, [here[0] for here in by_place(cells)], lambda report: report.key.parts[:2]
+        yield ROLLUPS, rollups, lambda report: report.key
 
 
 class CellCollector(Collector):
-    """Exports what is read at each scrape.
+    """Exports what is read at each scrape."""
 
-    The noise floor and what is known of the judge belong to a route and model, so they have no
-    label `perturbation`; join with `on(route, model)`.
-    """
-
-    def __init__(self, read: Callable[[], list[CellReport]] | MonitorReading, *, version: str) -> None:
+    def __init__(
+        self, read: Callable[[], list[CellReport]] | MonitorReading, *, version: str, detail: bool = False
+    ) -> None:
         """Build a collector.
 
         Args:
             read: gives the reports, as `Monitor.reports` does; called once a scrape.
             version: of evenkeel, for `evenkeel_build_info`.
+            detail: whether to export every estimate of every cell.
         """
         self._reading = read if isinstance(read, MonitorReading) else MonitorReading(read)
         self._version = version
+        self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that a registry can refuse a name that is taken."""
@@ -389,7 +469,7 @@ class CellCollector(Collector):
         info = _metric(_BUILD)
         info.add_metric((self._version,), 1)
         yield info
-        for block, reports, _ in _filled(reading):
+        for block, reports, _ in _filled(reading, detail=self._detail):
             metrics = [_metric(family) for family in block.families]
             for report in reports:
                 for metric, samples in zip(metrics, block.samples(report), strict=True):
@@ -426,16 +506,17 @@ class ListedCollector(Collector, ABC):
 class CellText:
     """The same series in the text format 0.0.4, byte for byte what `generate_latest` makes of them.
 
-    Keeps every report's lines until the report changes: about 8 KB for each cell. May be used from
-    several threads.
+    Keeps every report's lines until the report changes: with detail about 8 KB for each cell. May be used
+    from several threads.
     """
 
-    def __init__(self, reading: MonitorReading, *, version: str) -> None:
+    def __init__(self, reading: MonitorReading, *, version: str, detail: bool = False) -> None:
         self._reading = reading
+        self._detail = detail
         self._lock = Lock()
         build = _Template(_BUILD)
         self._build = build.head + build.line((version,), 1)
-        self._blocks = {block: _Lines(block) for block in (CELLS, NOISE, JUDGES, LIMITS, ROLLUPS, CHANGES)}
+        self._blocks = {block: _Lines(block) for block, *_ in _filled(MonitorReading(tuple), detail=detail)}
 
     def refresh(self) -> None:
         """Estimate and write anew what changed, so that the next scrape need not."""
@@ -443,7 +524,7 @@ class CellText:
             self._refresh()
 
     def _refresh(self) -> None:
-        for block, reports, name in _filled(self._reading):
+        for block, reports, name in _filled(self._reading, detail=self._detail):
             self._blocks[block].update(reports, name)
 
     def render(self) -> bytes:

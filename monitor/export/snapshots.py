@@ -30,8 +30,15 @@ class SnapshotCollector(Collector):
     length of a shared queue. A name without help text is exported all the same.
     """
 
-    def __init__(self, read: Callable[[], Iterable[Snapshot]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Snapshot]], *, detail: bool = False) -> None:
+        """Build it.
+
+        Args:
+            read: gives the snapshots.
+            detail: whether to tell perturbations apart.
+        """
         self._read = read
+        self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the names are known only at a scrape."""
@@ -39,7 +46,8 @@ class SnapshotCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """One family for each name, in alphabetical order."""
-        total = merge(self._read())
+        snapshots = self._read()
+        total = merge(snapshots if self._detail else map(_brief, snapshots))
         families: dict[tuple[str, str], Metric] = {}
         for name, labels, number in total["counters"]:
             _family(families, name, "counter").add_sample(f"evenkeel_{name}_total", _text(labels), number)
@@ -49,6 +57,14 @@ class SnapshotCollector(Collector):
             _add_histogram(_family(families, row[0], "histogram"), *row[1:])
         for key in sorted(families):
             yield families[key]
+
+
+def _brief(snapshot: Snapshot) -> Snapshot:
+    counters = [
+        [name, {label: value for label, value in labels.items() if label != "perturbation"}, number]
+        for name, labels, number in snapshot.get("counters", ())
+    ]
+    return {**snapshot, "counters": counters}
 
 
 def coverage(total: Snapshot) -> dict[str, float]:

@@ -199,7 +199,7 @@ def test_the_objective_is_set_in_one_place_and_for_single_routes(tmp_path):
     assert text.count("vector(") == 2
     (tmp_path / "slo.yaml").write_text(re.sub(r"# (- record|  expr|  labels|    route)", r"\1", text))
     series = [
-        {"series": f'evenkeel_verdicts_total{{job="evenkeel",route="{route}",rating="3"}}', "values": "1x5"}
+        {"series": f'evenkeel_ratings_total{{job="evenkeel",route="{route}",rating="3"}}', "values": "1x5"}
         for route in ("billing", "chat")
     ]
     name = "evenkeel:robustness_budget:ratio"

@@ -83,7 +83,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         _send(running, range(BEFORE, BEFORE + AFTER))
         httpx2.post(f"{running.url}/gone/v1/chat/completions", json={})
         running.settle(PATIENCE_S)
-        wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
+        wait_for(lambda: running.metric("evenkeel_goldens_score_ratio"), "goldens asked again")
         time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
         yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running)
 

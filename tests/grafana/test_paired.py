@@ -47,8 +47,8 @@ def test_counters_of_processes_are_added_and_those_of_monitors_are_not():
     assert increase("evenkeel_exchanges_scored_total", over="6h") == (
         f"sum(increase(evenkeel_exchanges_scored_total{{{job}}}[6h]))"
     )
-    assert rate("evenkeel_verdicts_total", by="route") == (
-        "sum by (route) (max by (job, model, perturbation, rating, route) "
-        f"(rate(evenkeel_verdicts_total{{{job}}}[$__rate_interval])))"
+    assert rate("evenkeel_ratings_total", by="route") == (
+        "sum by (route) (max by (job, model, rating, route, trial) "
+        f"(rate(evenkeel_ratings_total{{{job}}}[$__rate_interval])))"
     )
     assert total("evenkeel_queue_waiting") == f"sum(max by (job) (evenkeel_queue_waiting{{{job}}}))"

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 _INSTALL_S, _RUN_S, _SCORED_S = 600.0, 120.0, 20.0
 _ANSWER_S = 120.0
 """The monitor may still be starting."""
-_RATED = re.compile(
-    r'^evenkeel_trials_total\{outcome="rated_\d",perturbation="baseline\.identical".*\} (\S+)', re.MULTILINE
-)
+_RATED = re.compile(r'^evenkeel_ratings_total\{.*rating="\d",.*trial="control"\} (\S+)', re.MULTILINE)
 _SHOWN = re.compile(r"http://127\.0\.0\.1:8100")
 
 

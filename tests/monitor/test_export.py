@@ -128,92 +128,180 @@ EVERY_NAME["counters"] = [
 ]
 
 
-def registry_of(*reports: CellReport, snapshots: list[dict] | None = None) -> CollectorRegistry:
+def registry_of(
+    *reports: CellReport, snapshots: list[dict] | None = None, rollups=(), detail: bool = False
+) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(CellCollector(lambda: list(reports), version="1.2.3"))
+    reading = MonitorReading(lambda: list(reports), lambda: rollups)
+    registry.register(CellCollector(reading, version="1.2.3", detail=detail))
     if snapshots is not None:
-        registry.register(SnapshotCollector(lambda: snapshots))
+        registry.register(SnapshotCollector(lambda: snapshots, detail=detail))
     return registry
 
 
-def test_a_cell_exports_its_estimates_with_interval_and_number():
-    """Value, both ends and the number of observations, labelled with the scorer."""
-    registry = registry_of(FULL, RESEND)
-    labels = {**CELL, "scorer": "judge"}
+def names(registry: CollectorRegistry) -> set[str]:
+    """Of the samples."""
+    text = generate_latest(registry).decode()
+    return {line.split("{")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def test_a_route_and_model_has_its_estimates_with_interval_and_number():
+    """Since the last change, where there is enough of it, else over everything."""
+    since = replace(ROLLED, content_delta=None, excess=Estimate(0.42, 0.29, 0.57, 121))
+    rollup = RollupReport(
+        RollupKey("model", "chat", "m"), 160, 1234.5, "judge", {"all": ROLLED, "since_change": since}
+    )
+    registry = registry_of(RESEND, rollups=[rollup, *ROLLUPS])
+    place = {"route": "chat", "model": "m"}
+    values = {
+        "above_noise_ratio": 0.42,
+        "above_noise_lower_ratio": 0.29,
+        "above_noise_upper_ratio": 0.57,
+        "above_noise_observations": 121,
+        "content_delta_ratio": 0.25,
+        "noise_floor_upper_ratio": 0.2,
+        "robustness_ratio": 0.9,
+        "quality_worse_ratio": None,
+        "rated_trials": 160,
+        "last_score_timestamp_seconds": 1234.5,
+    }
+    for name, value in values.items():
+        assert registry.get_sample_value(f"evenkeel_{name}", place) == value, name
+    assert registry.get_sample_value("evenkeel_build_info", {"version": "1.2.3"}) == 1
+
+
+def test_ratings_are_counted_over_all_rewordings_and_apart_for_controls():
+    """10 + 0 ratings of 1 under two rewordings, 196 of 3 of the control; every rating from the start."""
+    young = replace(YOUNG, key=CellKey("chat", CELL["model"], "general.tone"), ratings={3: 3})
+    control = replace(RESEND, key=CellKey("chat", CELL["model"], BASELINE))
+    registry = registry_of(FULL, young, control)
+    place = {"route": "chat", "model": CELL["model"]}
+
+    def rated(trial, rating):
+        labels = {**place, "trial": trial, "rating": rating}
+        return registry.get_sample_value("evenkeel_ratings_total", labels)
+
+    assert [rated("perturbed", rating) for rating in ("1", "2", "3", "unsure")] == [10, 0, 93, 0]
+    assert [rated("control", rating) for rating in ("1", "2", "3")] == [0, 4, 196]
+    failed = {**place, "reason": "timeout"}
+    assert registry.get_sample_value("evenkeel_rating_failures_total", failed) == 2
+
+
+def test_a_perturbation_has_two_gauges():
+    """Points above noise, and evidence as a share of what raises an alert: 4.5 of 4 is 112.5 %."""
+    registry = registry_of(FULL, RESEND, YOUNG)
+    assert registry.get_sample_value("evenkeel_cell_above_noise_ratio", CELL) == 0.08
+    assert registry.get_sample_value("evenkeel_cell_evidence_ratio", CELL) == 1.125
+    young = {"route": "chat", "model": "m", "perturbation": "general.casing"}
+    assert registry.get_sample_value("evenkeel_cell_above_noise_ratio", young) is None
+    assert registry.get_sample_value("evenkeel_cell_evidence_ratio", young) == 0
+    assert BASELINE not in generate_latest(registry).decode()
+
+
+def test_a_model_that_was_last_rated_a_day_before_its_route_is_left_out():
+    """A retired model is in no gauge; one that was never rated still counts its failures."""
+    old = replace(RESEND, key=CellKey("chat", "old", BASELINE), last_scored_at=1.0)
+    new = replace(RESEND, key=CellKey("chat", "new", BASELINE), last_scored_at=86_402.0)
+    failing = CellReport(
+        key=CellKey("chat", "failing", "x.y"), scorer="judge", trials=0, failures={"timeout": 9}
+    )
+    other = replace(RESEND, key=CellKey("quiet", "old", BASELINE), last_scored_at=1.0)
+    text = generate_latest(registry_of(old, new, failing, other)).decode()
+    assert 'model="old",rating="3",route="chat"' not in text
+    assert 'model="new",rating="3",route="chat"' in text
+    assert 'model="failing",reason="timeout",route="chat"' in text
+    assert 'model="old",rating="3",route="quiet"' in text
+    assert (
+        'model="old",perturbation="baseline.identical"'
+        in generate_latest(registry_of(old, new, detail=True)).decode()
+    )
+
+
+def test_with_detail_a_cell_exports_its_estimates_with_interval_and_number():
+    """Value, both ends and the number of observations, labelled with window and scorer."""
+    registry = registry_of(FULL, RESEND, detail=True)
+    labels = {**CELL, "window": "all", "scorer": "judge"}
     estimates = {
-        "robustness_score": FULL.robustness,
+        "robustness": FULL.robustness,
         "content_delta": FULL.content_delta,
         "quality_delta": FULL.quality_delta,
         "quality_worse": FULL.quality_worse,
         "quality_better": FULL.quality_better,
-        "excess": FULL.excess,
+        "above_noise": FULL.excess,
     }
     for name, estimate in estimates.items():
         for suffix, value in {
-            "": estimate.value,
-            "_lower": estimate.lower,
-            "_upper": estimate.upper,
+            "_ratio": estimate.value,
+            "_lower_ratio": estimate.lower,
+            "_upper_ratio": estimate.upper,
             "_observations": estimate.n,
         }.items():
-            assert registry.get_sample_value(f"evenkeel_{name}{suffix}", labels) == value, name
-    floor = {"route": "chat", "model": "m", "scorer": "metrics"}
-    assert registry.get_sample_value("evenkeel_noise_floor", floor) == 0.02
-    assert registry.get_sample_value("evenkeel_noise_floor_upper", floor) == 0.1
-    assert registry.get_sample_value("evenkeel_build_info", {"version": "1.2.3"}) == 1
+            assert registry.get_sample_value(f"evenkeel_window_{name}{suffix}", labels) == value, name
 
 
-def test_a_cell_exports_its_counters_and_its_alert():
-    """Every rating has a counter from the start; alert, evidence and threshold carry no scorer."""
-    registry = registry_of(FULL)
-    assert [
-        registry.get_sample_value("evenkeel_verdicts_total", {**CELL, "rating": rating}) for rating in "123"
-    ] == [10, 0, 90]
-    assert registry.get_sample_value("evenkeel_verdict_failures_total", {**CELL, "reason": "timeout"}) == 2
-    assert registry.get_sample_value("evenkeel_rated_trials", CELL) == 100
-    assert registry.get_sample_value("evenkeel_effective_trials", CELL) == 80
-    assert registry.get_sample_value("evenkeel_blind", CELL) == 1
-    assert registry.get_sample_value("evenkeel_last_score_timestamp_seconds", CELL) == 1234.5
-    assert registry.get_sample_value("evenkeel_alert", CELL) == 1
-    assert registry.get_sample_value("evenkeel_excess_evidence_log10", CELL) == 4.5
-    assert registry.get_sample_value("evenkeel_excess_alarm_log10", CELL) == 4.0
-    assert registry.get_sample_value("evenkeel_excess_threshold", CELL) == 0.1
+def test_with_detail_a_cell_exports_its_counters_and_its_alert():
+    """Every rating has a counter from the start; alert and limit carry no scorer."""
+    registry = registry_of(FULL, detail=True)
+    rated = [
+        registry.get_sample_value("evenkeel_cell_verdicts_total", {**CELL, "rating": rating})
+        for rating in "123"
+    ]
+    assert rated == [10, 0, 90]
+    failed = {**CELL, "reason": "timeout"}
+    assert registry.get_sample_value("evenkeel_cell_verdict_failures_total", failed) == 2
+    assert registry.get_sample_value("evenkeel_cell_rated_trials", CELL) == 100
+    assert registry.get_sample_value("evenkeel_cell_effective_trials", CELL) == 80
+    assert registry.get_sample_value("evenkeel_cell_blind", CELL) == 1
+    assert registry.get_sample_value("evenkeel_cell_last_score_timestamp_seconds", CELL) == 1234.5
+    assert registry.get_sample_value("evenkeel_cell_alert", CELL) == 1
+    assert registry.get_sample_value("evenkeel_cell_limit_ratio", CELL) == 0.1
 
 
 def test_limits_are_exported_by_the_first_word_of_their_source():
     """A calibration says more about itself than a label may hold."""
-    registry = CollectorRegistry()
-    registry.register(CellCollector(lambda: [FULL], version="1.2.3"))
+    registry = registry_of(FULL, detail=True)
     place = {"route": CELL["route"], "model": CELL["model"]}
     limit = {**place, "measure": "similarity", "source": "calibrated"}
-    assert registry.get_sample_value("evenkeel_limit", limit) == 0.04
+    assert registry.get_sample_value("evenkeel_limit_ratio", limit) == 0.04
+    limited = replace(FULL, limits={"content": Limit(0.2, "settings")})
+    found = registry_of(limited).get_sample_value("evenkeel_above_noise_limit_ratio", place)
+    assert found == 0.2
 
 
 def test_an_unknown_estimate_is_absent():
     """A cell below the minimum has its counters and no estimate, not 0 and not NaN."""
-    text = generate_latest(registry_of(YOUNG)).decode()
-    names = {line.split("{")[0] for line in text.splitlines() if not line.startswith("#")}
-    assert names == {
+    assert names(registry_of(YOUNG)) == {
         "evenkeel_build_info",
-        "evenkeel_verdicts_total",
-        "evenkeel_rated_trials",
-        "evenkeel_alert",
-        "evenkeel_excess_evidence_log10",
-        "evenkeel_excess_alarm_log10",
-        "evenkeel_excess_threshold",
-        "evenkeel_effective_trials",
-        "evenkeel_blind",
+        "evenkeel_ratings_total",
+        "evenkeel_cell_evidence_ratio",
+    }
+    assert names(registry_of(YOUNG, detail=True)) - names(registry_of(YOUNG)) == {
+        "evenkeel_cell_verdicts_total",
+        "evenkeel_cell_rated_trials",
+        "evenkeel_cell_effective_trials",
+        "evenkeel_cell_alert",
+        "evenkeel_cell_limit_ratio",
+        "evenkeel_cell_blind",
     }
 
 
-def test_the_baseline_has_no_alert():
+def test_the_control_has_no_alert():
     """The identical resend is what the others are compared with: nothing to exceed, no alert."""
-    text = generate_latest(registry_of(RESEND)).decode()
-    assert "evenkeel_alert{" not in text
-    assert "evenkeel_excess_threshold{" not in text
-    assert (
-        f'evenkeel_content_delta{{model="m",perturbation="{BASELINE}",route="chat",scorer="metrics"}} 0.02'
-        in text
-    )
+    text = generate_latest(registry_of(RESEND, detail=True)).decode()
+    assert "evenkeel_cell_alert{" not in text
+    assert "evenkeel_cell_limit_ratio{" not in text
+    assert f'evenkeel_window_content_delta_ratio{{model="m",perturbation="{BASELINE}"' in text
+
+
+def test_counters_of_perturbations_are_added_up_without_detail():
+    """Two kinds of one route are one series; with detail they are two."""
+    trials = [["trials", {"route": "a", "perturbation": kind, "outcome": "rated"}, 2] for kind in "xy"]
+    snapshots = [{"counters": trials}]
+    labels = {"route": "a", "outcome": "rated"}
+    brief = registry_of(snapshots=snapshots)
+    assert brief.get_sample_value("evenkeel_trials_total", labels) == 4
+    whole = registry_of(snapshots=snapshots, detail=True)
+    assert whole.get_sample_value("evenkeel_trials_total", {**labels, "perturbation": "y"}) == 2
 
 
 def test_snapshots_of_several_processes_are_summed():
@@ -241,7 +329,7 @@ def test_an_unknown_name_is_exported_with_a_generic_help():
 
 def test_no_family_is_exported_twice():
     """Cells and snapshots share no name, and a strict OpenMetrics reader accepts the whole."""
-    registry = registry_of(FULL, RESEND, YOUNG, snapshots=[*SNAPSHOTS, EVERY_NAME])
+    registry = registry_of(FULL, RESEND, YOUNG, snapshots=[*SNAPSHOTS, EVERY_NAME], detail=True)
     families = sorted(family.name for family in registry.collect())
     assert all(first != second for first, second in pairwise(families))
     parsed = list(text_string_to_metric_families(generate_openmetrics(registry).decode()))
@@ -258,20 +346,20 @@ def test_a_registry_refuses_a_second_collector_of_cells():
 def test_windows_and_rollups_say_what_they_look_back_on():
     """A label `window`, the level of a roll-up, and open labels left empty."""
     registry = CollectorRegistry()
-    registry.register(
-        CellCollector(MonitorReading(lambda: [FULL], lambda: ROLLUPS, lambda: CHANGES), version="1")
-    )
+    reading = MonitorReading(lambda: [FULL], lambda: ROLLUPS, lambda: CHANGES)
+    registry.register(CellCollector(reading, version="1", detail=True))
     cell = {**CELL, "scorer": "judge"}
-    for name, value in (("robustness_score", 0.8), ("content_delta", 0.2), ("excess", 0.1)):
-        found = f"evenkeel_window_{name}"
+    for name, value in (("robustness", 0.8), ("content_delta", 0.2), ("above_noise", 0.1)):
+        found = f"evenkeel_window_{name}_ratio"
         assert registry.get_sample_value(found, {**cell, "window": "24h"}) == value
         assert registry.get_sample_value(found, {**cell, "window": "1h"}) is None
-    assert registry.get_sample_value("evenkeel_window_excess_observations", {**cell, "window": "24h"}) == 55
+    pairs = "evenkeel_window_above_noise_observations"
+    assert registry.get_sample_value(pairs, {**cell, "window": "24h"}) == 55
     whole = {"level": "all", "route": "", "model": "", "category": ""}
     rolled = {**whole, "window": "1h", "scorer": "judge"}
-    assert registry.get_sample_value("evenkeel_rollup_robustness_score", rolled) == 0.9
-    assert registry.get_sample_value("evenkeel_rollup_noise_floor_upper", rolled) == 0.2
-    assert registry.get_sample_value("evenkeel_rollup_quality_delta", rolled) is None
+    assert registry.get_sample_value("evenkeel_rollup_robustness_ratio", rolled) == 0.9
+    assert registry.get_sample_value("evenkeel_rollup_noise_floor_upper_ratio", rolled) == 0.2
+    assert registry.get_sample_value("evenkeel_rollup_quality_delta_ratio", rolled) is None
     assert registry.get_sample_value("evenkeel_rollup_rated_trials", whole) == 160
     assert registry.get_sample_value("evenkeel_rollup_last_score_timestamp_seconds", whole) == 1234.5
     change = {"route": "chat", "kind": "model"}
@@ -279,14 +367,15 @@ def test_windows_and_rollups_say_what_they_look_back_on():
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0
 
 
-def test_the_text_is_what_a_registry_makes_of_the_same_reports():
+@pytest.mark.parametrize("detail", [False, True])
+def test_the_text_is_what_a_registry_makes_of_the_same_reports(detail):
     """Byte for byte, escapes and large numbers included, at first and after some reports changed."""
     cells = [FULL, RESEND, YOUNG]
     rollups, changes = list(ROLLUPS), list(CHANGES)
     reading = MonitorReading(lambda: cells, lambda: rollups, lambda: changes)
     registry = CollectorRegistry()
-    registry.register(CellCollector(reading, version="1.2.3"))
-    text = CellText(reading, version="1.2.3")
+    registry.register(CellCollector(reading, version="1.2.3", detail=detail))
+    text = CellText(reading, version="1.2.3", detail=detail)
     assert text.render() == generate_latest(registry)
     cells[1] = replace(
         RESEND, trials=12_345_678, last_scored_at=1.7e9, content_delta=Estimate(1e-9, 0.0, 1.0, 7)
@@ -303,12 +392,13 @@ def test_the_text_is_what_a_registry_makes_of_the_same_reports():
     assert text.render() == generate_latest(registry)
 
 
-def test_the_text_follows_the_monitor():
+@pytest.mark.parametrize("detail", [False, True])
+def test_the_text_follows_the_monitor(detail):
     """Over a fold with windows that move, alerts and changes, kept lines never differ from fresh ones."""
     choice = random.Random(4)
     state = MonitorState(MonitorSettings(min_trials=5, mean_trials_between_false_alarms=30))
     reading = MonitorReading(state.reports, state.rollups, state.changes)
-    text = CellText(reading, version="1")
+    text = CellText(reading, version="1", detail=detail)
     for number in range(1, 1201):
         rating = choice.choice([1, 3])
         verdict = replace(
@@ -326,10 +416,10 @@ def test_the_text_follows_the_monitor():
         state.apply(LoggedVerdict(number, verdict))
         if number % 60 == 0:
             registry = CollectorRegistry()
-            registry.register(CellCollector(reading, version="1"))
+            registry.register(CellCollector(reading, version="1", detail=detail))
             assert text.render() == generate_latest(registry)
     assert b'evenkeel_changes_total{kind="model",route="chat"} 1.0' in text.render()
-    assert b'window="since_change"' in text.render()
+    assert (b'window="since_change"' in text.render()) is detail
 
 
 def test_coverage_is_the_share_of_forwarded_requests_that_were_scored():
@@ -347,13 +437,16 @@ def test_coverage_is_the_share_of_forwarded_requests_that_were_scored():
 
 
 @pytest.mark.service
-def test_promtool_has_nothing_to_say():
+@pytest.mark.parametrize("detail", [False, True])
+def test_promtool_has_nothing_to_say(detail):
     """`promtool check metrics` accepts the exposition in silence."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: apt-get install prometheus")
     cells = CellText(
-        MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES), version="1"
+        MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES),
+        version="1",
+        detail=detail,
     )
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(lambda: [*SNAPSHOTS, EVERY_NAME]))

@@ -153,32 +153,32 @@ def test_a_restart_anywhere_changes_nothing(cut):
 def test_the_text_shows_every_alert_at_once():
     """Lines are kept until a cell changes, and being raised is a change."""
     state = MonitorState(SETTINGS)
-    text = CellText(MonitorReading(state.reports), version="1")
+    text = CellText(MonitorReading(state.reports), version="1", detail=True)
     for logged in excess_log():
         state.apply(logged)
-        fresh = CellText(MonitorReading(state.reports), version="1")
+        fresh = CellText(MonitorReading(state.reports), version="1", detail=True)
         assert text.render() == fresh.render()
-    assert text.render().count(b"\nevenkeel_alert{") == 8
-    assert b'evenkeel_alert{model="m",perturbation="general.kind7",route="chat"} 1.0' in text.render()
+    assert text.render().count(b"\nevenkeel_cell_alert{") == 8
+    assert b'evenkeel_cell_alert{model="m",perturbation="general.kind7",route="chat"} 1.0' in text.render()
 
 
 def test_drift_is_exported():
     """Direction, baseline and lines; nothing before there is a baseline."""
     state, _ = fold(log_of(*trials(200, 20), *trials(100, 2)))
-    text = CellText(MonitorReading(state.reports), version="1").render().decode()
+    text = CellText(MonitorReading(state.reports), version="1", detail=True).render().decode()
     cell = 'model="m",perturbation="general.spelling",route="chat"'
     (report,) = state.reports()
     assert report.drift.baseline == pytest.approx(0.05, abs=0.01)
     for line in (
-        f'evenkeel_drift_alert{{direction="risen",{cell}}} 1.0',
-        f'evenkeel_drift_alert{{direction="fallen",{cell}}} 0.0',
-        f'evenkeel_drift_baseline{{approved="no",{cell}}} {report.drift.baseline}',
-        f"evenkeel_drift_baseline_trials{{{cell}}} {report.drift.trials}.0",
+        f'evenkeel_cell_drift{{direction="risen",{cell}}} 1.0',
+        f'evenkeel_cell_drift{{direction="fallen",{cell}}} 0.0',
+        f'evenkeel_cell_drift_baseline_ratio{{approved="no",{cell}}} {report.drift.baseline}',
+        f"evenkeel_cell_drift_baseline_trials{{{cell}}} {report.drift.trials}.0",
     ):
         assert f"\n{line}\n" in text
     before, _ = fold(log_of(*trials(10, 20)))
-    nothing = CellText(MonitorReading(before.reports), version="1").render()
-    assert b"\nevenkeel_drift_alert{" not in nothing
+    nothing = CellText(MonitorReading(before.reports), version="1", detail=True).render()
+    assert b"\nevenkeel_cell_drift{" not in nothing
 
 
 CELL = ApprovedCell(VERDICT.model, VERDICT.perturbation, 0.5, 0.4, 0.6, 300)

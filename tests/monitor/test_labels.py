@@ -136,10 +136,10 @@ def test_the_gauge_follows_what_people_say(tmp_path):
     store.put(label(rating=3), None)
     labels = '{decided_by="judge",judge="j",source="chosen"}'
     page = generate_latest(registry).decode()
-    assert f"evenkeel_judge_human_agreement{labels} 1.0" in page
-    assert f"evenkeel_judge_human_agreement_upper{labels} 1.0" in page
+    assert f"evenkeel_judge_human_agreement_ratio{labels} 1.0" in page
+    assert f"evenkeel_judge_human_agreement_upper_ratio{labels} 1.0" in page
     assert f"evenkeel_judge_human_agreement_observations{labels} 1.0" in page
-    assert f"evenkeel_judge_human_agreement_lower{labels} 0.206" in page  # 1 / (1 + 1.96²)
+    assert f"evenkeel_judge_human_agreement_lower_ratio{labels} 0.206" in page  # 1 / (1 + 1.96²)
     store.withdraw("v", "ann", at=2.0)
     assert "judge_human_agreement{" not in generate_latest(registry).decode()
 

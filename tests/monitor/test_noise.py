@@ -158,14 +158,14 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
     registry.register(CellCollector(lambda: reports, version="1"))
     place = {"route": "chat", "model": "m"}
     for name, expected in {
-        "judge_noise_rate": proportion(2, 3, alpha=1 - 0.95),
+        "judge_noise": proportion(2, 3, alpha=1 - 0.95),
         "judge_swap_consistency": proportion(3, 4, alpha=1 - 0.95),
         "cascade_agreement": proportion(1, 2, alpha=1 - 0.95),
     }.items():
         for suffix, value in {
-            "": expected.value,
-            "_lower": expected.lower,
-            "_upper": expected.upper,
+            "_ratio": expected.value,
+            "_lower_ratio": expected.lower,
+            "_upper_ratio": expected.upper,
             "_observations": expected.n,
         }.items():
             assert registry.get_sample_value(f"evenkeel_{name}{suffix}", place) == value, name

@@ -517,7 +517,11 @@ def approve(program: Program, folder: Path, config: Path, admin: str) -> str:
         lines.append(f"{answer.status} {answer.text}\n")
     form = ask(f"{admin}/feedback", "POST", {}, {"content-type": "application/x-www-form-urlencoded"})
     lines.append(f"/feedback without a token: {form.status}\n")
-    for series in ('approved="yes"', "evenkeel_judge_human_agreement{", "evenkeel_golden_score{"):
+    for series in (
+        'approved="yes"',
+        "evenkeel_judge_human_agreement_ratio{",
+        "evenkeel_goldens_score_ratio{",
+    ):
         until(partial(shown, series), series, 30)
     return "".join(lines)
 

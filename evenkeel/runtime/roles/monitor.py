@@ -122,6 +122,7 @@ class MonitorRole:
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
+            detail=settings.metrics.detail,
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(

@@ -21,6 +21,7 @@ routes:
 rewriter: {{base_url: "{url}/v1", model: simulated-rewriter}}
 judge: {{base_url: "{url}/v1", model: simulated-judge}}
 alert: {{min_trials: 1}}
+metrics: {{detail: true}}
 simulated: true
 """
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
@@ -45,7 +46,7 @@ def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, 
         for cell in cells:
             name = cell["perturbation"]
             if cell["trials"]:
-                assert running.metric("evenkeel_robustness_score", perturbation=name) > 0, name
+                assert running.metric("evenkeel_window_robustness_ratio", perturbation=name) > 0, name
             assert name.partition(".")[2] in page
         assert all(cell["scorer"] == "judge" for cell in cells)
         assert running.metric("evenkeel_rewrites_total", outcome="accepted") > 0

@@ -158,13 +158,13 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     # 1. A healthy model: nothing about robustness or the judge.
     chain.send(20)
     chain.running.settle()
-    query = f"{chain.watching}/api/v1/query?query=evenkeel_alert"
+    query = f"{chain.watching}/api/v1/query?query=evenkeel_cell_evidence_ratio"
     wait_for(lambda: httpx2.get(query).json()["data"]["result"])
     assert not chain.firing() & {INCIDENT, JUDGE}
 
     # 2. It turns fragile: one message for the route, to both receivers of critical alerts.
     chain.simulation.change("simulated-1", {"fragility": 0.7, "returned_name": "simulated-2"})
-    chain.send_until(lambda: chain.running.metric("evenkeel_alert") >= 1)
+    chain.send_until(lambda: chain.running.metric("evenkeel_incident_open") >= 1)
     wait_for(lambda: {one["receiver"] for one in chain.told(INCIDENT, "firing")} >= {"on-call", "team-chat"})
     message = chain.told(INCIDENT, "firing")[0]
     assert message["groupLabels"] == {"job": "evenkeel", "route": "default", "slot": "1"}
@@ -208,7 +208,7 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
 
     # 5. The model is fixed: the evidence ends the alert, and that is told.
     chain.simulation.change("simulated-1", {"fragility": 0.0})
-    chain.send_until(lambda: chain.running.metric("evenkeel_alert") == 0)
+    chain.send_until(lambda: chain.running.metric("evenkeel_incident_open") == 0)
     wait_for(lambda: chain.told(INCIDENT, "resolved"))
     wait_for(lambda: INCIDENT not in chain.firing())
     wait_for(lambda: any("default: over after" in title for title in chain.notified()))

@@ -86,5 +86,5 @@ def test_a_swap_is_one_incident_until_it_is_rolled_back(start, tmp_path):
             assert (over["id"], over["ending"]) == (name, "reversed")
             _, last = wait_for(lambda: list(messages) if len(messages) > 1 else None)
             assert (last["phase"], last["number"], last["incident"]["id"]) == ("resolved", 2, name)
-            assert running.metric("evenkeel_alert") == 0
+            running.becomes(0, "evenkeel_incident_open")
             assert len(messages) == 2

@@ -32,7 +32,7 @@ TEMPLATE = f"{CASE_SUMMARY.template.before}\n\n{{case}}\n\n{CASE_SUMMARY.templat
 KINDS = ["general.casing", "general.spelling", "general.whitespace"]
 UNLIKE = [number for number in range(44) if number not in {26, 33, 41, 42}]
 """Cases of which no two are near-equal: of a cluster the trial counts that is scored first."""
-COVERAGE = 'evenkeel_sampling_coverage{route="default"}'
+COVERAGE = 'evenkeel_sampling_coverage_ratio{route="default"}'
 OF_ITS_OWN = ("seconds", "monitor_", "queue_", "spend_")
 ORDERED = (*OF_ITS_OWN, "evidence", "alarm", "alert", "window", "drift")
 """Parts of names of series that follow the order of the log or the clock, or are about a process."""

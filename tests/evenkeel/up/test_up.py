@@ -95,7 +95,7 @@ def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
 
 
 def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
-    """Every stage counts, and the gauges of each cell are there with their intervals."""
+    """Every stage counts, and the gauges of the route are there with their intervals."""
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
         running.ask(range(40))
         running.settle()
@@ -106,8 +106,7 @@ def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream)
         assert cells["baseline.identical"]["content_delta"]["value"] == 0  # no noise is planted
         assert sum(cell["trials"] for cell in cells.values()) == 40 * 3
         for suffix in ("", "_lower", "_upper"):
-            name = f"evenkeel_robustness_score{suffix}"
-            assert 0 < running.metric(name, perturbation="baseline.identical", scorer="metrics") <= 1
+            assert 0 < running.metric(f"evenkeel_robustness{suffix}_ratio", route="default") <= 1
         assert "baseline" in running.page("/")
 
 
