@@ -73,7 +73,11 @@ class Rate(NamedTuple):
 
 
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
-_RATES: Final = {one["name"]: Rate(**{"field": one["name"], **one}) for one in _LISTED["rate"]}
+_FIELDS: Final = {"above_noise": "excess"}
+"""Of reports, where the name is another one than that of the series."""
+_RATES: Final = {
+    one["name"]: Rate(**{"field": _FIELDS.get(one["name"], one["name"]), **one}) for one in _LISTED["rate"]
+}
 
 
 def _rates(*names: str) -> tuple[Rate, ...]:

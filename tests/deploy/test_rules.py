@@ -182,7 +182,7 @@ def test_the_queries_of_the_pages_are_promql_on_series_that_exist(tmp_path):
     """What stands in a runbook can be pasted at 3 a.m."""
     pages = [page.read_text(encoding="utf-8") for page in RUNBOOKS.glob("*.md")]
     every = [query for page in [*pages, metrics_page()] for query in queries(page)]
-    assert len(every) > 2 * len(NAMES)
+    assert len(every) > 10
     file = tmp_path / "queries.yaml"
     group = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(every)]
     file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": group}]}), encoding="utf-8")

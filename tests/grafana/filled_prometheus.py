@@ -44,7 +44,7 @@ ROUTES = {
     "support": ("case_summary", ["general.casing", "general.paraphrase", "format.json", "format.yaml"]),
     "answers": ("question_answering", ["general.spelling", "format.html", "multilingual.de"]),
 }
-BEFORE, AFTER = 24, 14
+BEFORE, AFTER = 24, 26
 """Exchanges of each route; it settles with 20, and takes what eight of the next have for a change."""
 PATIENCE_S = 100
 """Many times what it takes: other tests may run beside."""
@@ -79,7 +79,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         _plant_faults(folder / "data" / DATABASE_FILE)
         running.settle(PATIENCE_S)
         _approve_goldens(folder / "data")
-        simulation.change(MODEL, {"fragility": 0.5, "returned_name": "simulated-2"})
+        simulation.change(MODEL, {"fragility": 0.9, "returned_name": "simulated-2"})
         _send(running, range(BEFORE, BEFORE + AFTER))
         httpx2.post(f"{running.url}/gone/v1/chat/completions", json={})
         running.settle(PATIENCE_S)
@@ -111,7 +111,7 @@ def _settings(url: str) -> dict[str, Any]:
         "rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False},
         "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
         "budget": {"spread": False},
-        "alert": {"min_trials": 2, "mean_trials_between_false_alarms": 200},
+        "alert": {"min_trials": 2, "mean_trials_between_false_alarms": 50},
         "telemetry": {"traces": True},
         "simulated": True,
     }

@@ -20,6 +20,7 @@ each: Final = pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASH
 """Of a test that looks at one dashboard."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 _LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
+_QUERY_RESULT: Final = re.compile(r"query_result\((.+)\)")
 
 
 class QueryError(Exception):
@@ -108,7 +109,10 @@ class Scene:
         return scene
 
     def label_values(self, query: str) -> list[str]:
-        """What `label_values(selector, label)` gives, sorted."""
+        """What `label_values(selector, label)` gives, sorted; of `query_result(…)` the one label, in order."""
+        asked = _QUERY_RESULT.fullmatch(query)
+        if asked:
+            return [value for answer in self.now(asked[1]) for value in answer.labels.values()]
         found = _LABEL_VALUES.fullmatch(query)
         assert found, query
         rows = self._get(f"label/{found[2]}/values", {"match[]": found[1]})
@@ -149,7 +153,8 @@ def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for title, target in targets(dashboard):
         yield title, target["expr"]
     for variable in dashboard["templating"]["list"]:
-        found = _LABEL_VALUES.fullmatch(variable.get("definition", ""))
+        asked = variable.get("definition", "")
+        found = _LABEL_VALUES.fullmatch(asked) or _QUERY_RESULT.fullmatch(asked)
         if found:
             yield f"variable {variable['name']}", found[1]
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.grafana.filled_prometheus import filled
+from tests.grafana.filled_prometheus import ROUTES, filled
 from tests.grafana.scene import DASHBOARDS, targets
 
 NEED_MORE = {
@@ -18,7 +18,7 @@ NEED_MORE = {
 
 @pytest.mark.service("prometheus")
 def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
-    """After traffic, a model swap and some faults, no panel but those listed is empty."""
+    """After traffic, a model swap and some faults, no panel but those listed is empty; the swap's model is shown."""
     empty, answered = {}, set()
     with filled(tmp_path) as (scene, running):
         for dashboard in DASHBOARDS.values():
@@ -31,6 +31,8 @@ def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
                     answered.add(key)
                 elif key not in NEED_MORE:
                     empty[key] = chosen.interpolated(target["expr"])
+        route = scene.with_defaults(DASHBOARDS["evenkeel-route"]).chosen
+        assert (route["route"] in ROUTES, route["model"]) == (True, "simulated-2")
         for path in ("/", "/incidents", "/goldens", "/changes?route=support"):
             running.page(path)
     assert empty == {}
