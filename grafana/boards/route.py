@@ -146,7 +146,7 @@ RATINGS: Final = areas(
 FAILURES: Final = areas(
     _WORDS["trials_without_a_rating"],
     "none",
-    increase("evenkeel_rating_failures_total", *_HERE, by="reason", over=RATE),
+    increase("evenkeel_rating_failures_total", _ROUTE, by="reason", over=RATE),
     "{{reason}}",
 )
 

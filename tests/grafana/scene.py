@@ -109,7 +109,7 @@ class Scene:
         return scene
 
     def label_values(self, query: str) -> list[str]:
-        """What `label_values(selector, label)` gives, sorted; of `query_result(…)` the one label, in order."""
+        """What `label_values(selector, label)` gives, sorted; of `query_result(…)` its label, in order."""
         asked = _QUERY_RESULT.fullmatch(query)
         if asked:
             return [value for answer in self.now(asked[1]) for value in answer.labels.values()]

@@ -18,7 +18,7 @@ NEED_MORE = {
 
 @pytest.mark.service("prometheus")
 def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
-    """After traffic, a model swap and some faults, no panel but those listed is empty; the swap's model is shown."""
+    """After traffic, a model swap and some faults, no panel but those listed is empty."""
     empty, answered = {}, set()
     with filled(tmp_path) as (scene, running):
         for dashboard in DASHBOARDS.values():
