@@ -12,8 +12,8 @@ LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 COVERAGE := 95
 # Extras that every container image has.
 IMAGE := notify
-# Three at a time: tests often wait for a process or a socket.
-PYTEST = $(BIN)/python -m pytest -q -n 3 --randomly-seed=1
+# Several at a time: tests often wait for a process or a socket, those of services more than others.
+PYTEST = $(BIN)/python -m pytest -q --dist worksteal --randomly-seed=1
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,7 @@ demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (
 	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
 
 test: $(VENV)/.dev ## Run the tests that need no service (up to four minutes on two cores)
-	$(PYTEST) -m "not service and not system" $(ARGS)
+	$(PYTEST) -n 3 -m "not service and not system" $(ARGS)
 
 check: lint types services ## Lint, types, and the tests that need services or run whole processes
 
@@ -54,13 +54,13 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 services: $(VENV)/.dev ## Run the tests that need services (STRICT=1: nothing may skip)
-	$(PYTEST) -m "service or system" $(if $(STRICT),--strict-services) $(ARGS)
+	$(PYTEST) -n 4 -m "service or system" $(if $(STRICT),--strict-services) $(ARGS)
 
 coverage: $(VENV)/.dev ## Run all tests with all services and hold their coverage against the floor
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)
+	$(PYTEST) -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)
 
 fuzz: $(VENV)/.dev ## Run the property tests on examples drawn anew, in another order (ARGS="-k redaction")
-	$(PYTEST) -m "not service and not system" --hypothesis-profile=fuzz --randomly-seed=$$(date +%s) $(ARGS)
+	$(PYTEST) -n 3 -m "not service and not system" --hypothesis-profile=fuzz --randomly-seed=$$(date +%s) $(ARGS)
 
 house: $(VENV)/.dev ## Print the size of the code, imports against the design, and circles
 	$(BIN)/python -m tests.house

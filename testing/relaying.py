@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-START_S = 90.0
-STOP_S = 40.0
-PATIENCE_S = 60.0
+START_S = 240.0
+STOP_S = 120.0
+PATIENCE_S = 240.0
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ class RedisServer:
             ]
         )
         with redis.Redis(port=self.port, retry=None) as client:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 240
             while time.monotonic() < deadline:
                 with contextlib.suppress(redis.ConnectionError, redis.BusyLoadingError):
                     client.ping()
@@ -77,7 +77,7 @@ class RedisCluster:
         addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
         create = ["redis-cli", "--cluster", "create", *addresses, "--cluster-replicas", "0", "--cluster-yes"]
         subprocess.run(create, check=True, capture_output=True)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not all(self._agreed(node) for node in self.nodes):
             assert time.monotonic() < deadline
             time.sleep(0.05)

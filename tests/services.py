@@ -20,7 +20,7 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def wait_for(question, what="", timeout_s=90):
+def wait_for(question, what="", timeout_s=240):
     """The first true answer; a service that is not there yet has none."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

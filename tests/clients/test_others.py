@@ -208,7 +208,7 @@ def test_unknown_clients_with_large_bodies_in_both_directions(paths, upstream):
     upstream.handler = fixed(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(blob) + blob)
 
     def talk(port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         connection.request("POST", "/v1/images/edits", blob)
         body = connection.getresponse().read()
         connection.close()

@@ -78,7 +78,7 @@ class Collector:
             for resource in request.resource_spans
         ]
 
-    def wait_for(self, name: str, count: int, timeout_s: float = 20) -> list[Span]:
+    def wait_for(self, name: str, count: int, timeout_s: float = 240) -> list[Span]:
         """The spans of that name, as soon as there are so many."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

@@ -37,7 +37,7 @@ class Role:
                 },
             )
 
-    def find(self, pattern, timeout_s=120):
+    def find(self, pattern, timeout_s=240):
         """Wait for a line of the log; returns its first group."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and self.process.poll() is None:
@@ -50,7 +50,7 @@ class Role:
     def end(self):
         """Wait for the end of a process that was asked to stop: its exit code."""
         try:
-            return self.process.wait(40)
+            return self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

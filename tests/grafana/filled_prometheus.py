@@ -46,7 +46,7 @@ ROUTES = {
 }
 BEFORE, AFTER = 24, 26
 """Exchanges of each route; it settles with 20, and takes what eight of the next have for a change."""
-PATIENCE_S = 100
+PATIENCE_S = 240
 """Many times what it takes: other tests may run beside."""
 
 

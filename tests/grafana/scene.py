@@ -124,7 +124,7 @@ class Scene:
         return found
 
     def _get(self, path: str, parameters: dict[str, Any]) -> Any:
-        answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30).json()
+        answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=120).json()
         if answer["status"] != "success":
             raise QueryError(f"{parameters.get('query', path)}: {answer.get('error')}")
         return answer["data"]

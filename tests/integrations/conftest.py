@@ -43,7 +43,7 @@ class Rig:
 
     def captured(self, page: str) -> Exchange:
         """The exchange that a page's program made, which is the only one of its route."""
-        found = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange", timeout_s=20)
+        found = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange")
         assert [lease.exchange.route for lease in found] == [page]
         self.queue.acknowledge([found[0].exchange.id])
         return found[0].exchange

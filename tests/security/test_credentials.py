@@ -72,7 +72,7 @@ def traffic(tmp_path):
             admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=60)
             running.auth = ("ann", OWN["ADMIN_TOKEN"])
             statuses = [
-                httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=30).status_code
+                httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=120).status_code
                 for path in (
                     f"/v1/chat/completions?{QUERY}",
                     f"/desk/v1/chat/completions?{QUERY}",
@@ -83,7 +83,7 @@ def traffic(tmp_path):
             ]
             assert statuses[:3] == [200, 200, 502]
             unreadable = httpx2.post(
-                f"{running.url}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=30
+                f"{running.url}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=120
             )
             assert unreadable.status_code == 400
             running.settle()
