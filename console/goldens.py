@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from litestar import Response, Router, get, post
@@ -14,18 +15,19 @@ from evenkeel.console import diffs, links
 from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
+from evenkeel.console.questions import NO_FRAME, Frame, question_runs, question_spans
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
-from evenkeel.core.text import one_line
+from evenkeel.core.text import one_line, visible
 from evenkeel.experiments.gate.plan import Scenario, cell_sentence, noise_of, sentence
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.stores.audit_log import MOST_READ
-from evenkeel.stores.goldens import GoldenError
+from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.stores.audit_log import Action, What
+    from evenkeel.stores.changes import GoldenRun
     from evenkeel.stores.goldens import Entry, Golden, GoldenStore
 
 
 SHOWN = 200
 """Goldens on the list at most."""
-_EXCERPT_CHARS = 160
+_EXCERPT_CHARS = 200
+_QUESTION_CHARS = 240
+_OTHERS = 20
+"""Goldens that show which words of a prompt are template."""
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 12
 _MOST_NOISE: Final = 0.8
@@ -53,6 +59,7 @@ def golden_list(
     """The goldens of a route and a task, retired ones too if wanted, with the links that narrow the list."""
     found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
     labels = store.labels()
+    runs = sources.goldens.last_runs() if sources.goldens else {}
     show = "all" if retired else None
 
     def choices(name: str, chosen: str | None, options: Iterable[tuple[str, str | None]]) -> list[FilterLink]:
@@ -74,11 +81,49 @@ def golden_list(
         outlook=_outlook(sources, sum(golden.retired_at is None for golden in found), route),
         more=len(found) > SHOWN,
         shown=SHOWN,
-        question=lambda golden: one_line(
-            prompt_text(golden.request).rpartition("\n\nuser: ")[2].removeprefix("user: "), _EXCERPT_CHARS
-        ),
+        question=_questions(found),
         answer=lambda golden: one_line(answer_text(golden.answer), _EXCERPT_CHARS),
+        rating=partial(last_rating, runs),
     )
+
+
+def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
+    """What a golden asks, without what the prompts of its route and prompt version share."""
+    prompts: dict[tuple[str, str | None], set[str]] = {}
+    for golden in goldens:
+        prompts.setdefault((golden.route, golden.prompt_version), set()).add(prompt_text(golden.request))
+    frames = {kind: Frame.of(some - {""}) for kind, some in prompts.items()}
+
+    def question(golden: Golden) -> str:
+        prompt = prompt_text(golden.request)
+        spans = question_spans(prompt, (), frames.get((golden.route, golden.prompt_version), NO_FRAME))
+        return one_line(" … ".join(prompt[start:end] for start, end in spans), _QUESTION_CHARS)
+
+    return question
+
+
+class Rated(NamedTuple):
+    """What the last run of its goldens said of a golden's answer."""
+
+    said: str
+    at: float
+    """Unix time in seconds."""
+    model: str
+    changed: bool
+    """Whether the answer was another one than the approved one."""
+
+
+def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
+    """The last rating of a golden in its version; None if it was not asked in the last run of its route."""
+    run = runs.get(golden.route)
+    key = key_of(golden.id, golden.version)
+    found = next((one for one in run.results if one.golden == key), None) if run else None
+    if run is None or found is None:
+        return None
+    if not found.breaches:
+        return Rated(f"not rated: {found.failure.replace('_', ' ')}", run.at, run.model, changed=False)
+    breached = [name.replace("_", " ") for name, breach in found.breaches.items() if breach]
+    return Rated(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
 def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
@@ -113,15 +158,27 @@ class VersionView(NamedTuple):
     first: bool = False
 
 
-def golden_page(history: Sequence[Golden], trail: Sequence[Entry], actions: Sequence[Action] = ()) -> Page:
+def golden_page(
+    history: Sequence[Golden],
+    trail: Sequence[Entry],
+    actions: Sequence[Action] = (),
+    others: Sequence[Golden] = (),
+    rating: Rated | None = None,
+) -> Page:
     """The page of one golden.
 
     Args:
         history: all versions, oldest first, at least one.
         trail: what was done to it, oldest first.
         actions: what is on record, in any order.
+        others: goldens of its route, which show what of its prompt is template.
+        rating: the last one, None if there is none.
     """
     newest = history[-1]
+    prompt = prompt_text(newest.request)
+    alike = {prompt_text(one.request) for one in others if one.prompt_version == newest.prompt_version}
+    spans = question_spans(prompt, (), Frame.of((alike | {prompt}) - {""}))
+    question = question_runs(prompt, prompt, spans, max_chars=_PAGE_CHARS)
     known = {(one.by, one.at): one.known_by for one in actions if one.what.startswith("golden")}
     kept = history[-_MOST_VERSIONS:]
     before = [None, *history][-len(kept) - 1 : -1]
@@ -129,7 +186,9 @@ def golden_page(history: Sequence[Golden], trail: Sequence[Entry], actions: Sequ
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,
-        prompt=_plain(prompt_text(newest.request)),
+        question=question,
+        request=visible((newest.request or "")[:_PAGE_CHARS]),
+        rating=rating,
         answer=_plain(answer_text(newest.answer)),
         versions=versions[::-1],
         older=len(history) - len(kept),
@@ -248,7 +307,13 @@ def golden_handlers(
         actions = sources.actions.latest(MOST_READ) if sources.actions else ()
         return renderer.response(
             "golden.html",
-            page=golden_page(history, goldens.store.trail(name), actions),
+            page=golden_page(
+                history,
+                goldens.store.trail(name),
+                actions,
+                goldens.store.select(route=history[-1].route, limit=_OTHERS),
+                last_rating(goldens.last_runs(), history[-1]),
+            ),
             token=form_token(request),
             visitor=visitor_of(request),
         )

@@ -96,6 +96,14 @@ def question_spans(prompt: str, asked: Sequence[tuple[int, int]], frame: Frame) 
     return spans if words >= _LEAST_WORDS else [_widened(prompt, one) for one in spans]
 
 
+def leaves_out(prompt: str, spans: Sequence[Span]) -> bool:
+    """Whether a prompt has more words than its question, beside the role of the first turn."""
+    rest, at = "", 0
+    for one in spans:
+        rest, at = rest + prompt[at : one.start], one.end
+    return _WORD.search(_ROLE.sub("", rest + prompt[at:], count=1)) is not None
+
+
 def _merged(spans: Sequence[Span]) -> list[Span]:
     """The stretches in order, those that few words part as one: dots would take as much room."""
     found: list[Span] = []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.changes import GoldenRun
     from evenkeel.stores.counters import RouteFlow, Untried
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
@@ -208,6 +209,8 @@ class GoldenSources:
     store: GoldenStore
     archive: ExchangeArchive
     """Exchanges that can be approved."""
+    last_runs: Callable[[], Mapping[str, GoldenRun]] = dict
+    """The last run of each route's goldens."""
 
 
 class ReferenceSetup(NamedTuple):

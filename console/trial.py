@@ -11,7 +11,14 @@ from litestar import Response, get
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback
-from evenkeel.console.questions import LEAST_PROMPTS, NO_FRAME, Frame, Span, question_runs, question_spans
+from evenkeel.console.questions import (
+    LEAST_PROMPTS,
+    NO_FRAME,
+    Frame,
+    leaves_out,
+    question_runs,
+    question_spans,
+)
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
@@ -184,7 +191,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None, frame: Fr
     spans = question_spans(evidence.prompt, evidence.asked, frame)
     said, prompt = answer_text(evidence.reference), evidence.prompt
     question = question_runs(prompt, evidence.variant, spans, max_chars=_QUESTION_CHARS)
-    shortened = any(run.kind == "gap" for run in question) or spans != [Span(0, len(prompt))]
+    shortened = any(run.kind == "gap" for run in question) or leaves_out(prompt, spans)
     return Exhibit(
         unchanged_prompt=prompt == evidence.variant,
         question=question,

@@ -11,8 +11,10 @@ from litestar.testing import TestClient
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from tests.console.planted_trials import NOW
 from tests.console.reading import Page
 
 
@@ -142,6 +144,44 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     assert "None match" in desk.page("/goldens?task=none").words()
 
 
+def test_list_and_page_show_the_question_and_not_what_all_prompts_share(desk):
+    """The template stands in the request, which is folded away."""
+    for number, word in enumerate(("delivery", "journey", "warranty")):
+        asked = (
+            f"Answer in German, in two sentences, and name no prices.\\n\\nHow long is the {word} of lamps?"
+        )
+        request = f'{{"messages":[{{"role":"user","content":"{asked}"}}]}}'
+        desk.store.approve(golden(id=f"g{number}", request=request), by="ann", at=1.0)
+    html = desk.client.get("/goldens").text
+    assert "Answer in German" not in html
+    assert ">How long is the journey of lamps?</td>" in html
+    shown, _, folded = desk.client.get("/goldens/g1").text.partition("The request as it was sent")
+    assert "How long is the journey of lamps?" in shown
+    assert "Answer in German" not in shown
+    assert "Answer in German" in folded
+
+
+def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
+    """That of its version in the last run of its route, in words; without one it was not asked yet."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    assert "not asked yet" in desk.page("/goldens").words()
+    rated = {
+        "delivery@1": ({"content_shift": True, "quality_change": False}, "", "content shift m-2"),
+        "delivery@2": ({"content_shift": True}, "", "not asked yet"),
+    }
+    cases = [(key, *facts) for key, facts in rated.items()]
+    cases += [("delivery@1", {"content_shift": False}, "", "as approved m-2")]
+    cases += [("delivery@1", {}, "timeout", "not rated: timeout m-2")]
+    for key, breaches, failure, said in cases:
+        result = GoldenResult(key, breaches, {}, failure)
+        facts = {"deciding": (), "scorer": "s", "judged": True, "results": (result,)}
+        run = GoldenRun("r1", "shop", NOW - 60, "change", "c1", "all", "m-2", **facts)
+        sources = GoldenSources(desk.store, desk.archive, lambda run=run: {"shop": run})
+        client = console_client(make_scene("quiet"), goldens=sources)
+        assert said in Page(client.get("/goldens").text).words()
+        assert said.removesuffix(" m-2") in Page(client.get("/goldens/delivery").text).words()
+
+
 def test_an_empty_list_says_how_to_begin(desk):
     """In the console and on the command line."""
     words = desk.page("/goldens").words()
@@ -191,7 +231,7 @@ def test_many_versions_are_shown_in_part(desk):
     for number in range(23):
         desk.store.approve(golden(answer=Answer(f"{number} days.")), by="ann", at=1.0)
     page = desk.page("/goldens/delivery")
-    assert len(page.all("details")) == 20
+    assert len([one for one in page.all("details") if one["class"] == "verdict"]) == 20
     assert "3 older versions" in page.words()
 
 

@@ -137,7 +137,7 @@ class MonitorRole:
             clock=time.time,
             change_reports=changes.book.reports,
             writer=words,
-            goldens=GoldenSources(stores.goldens, stores.archive),
+            goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
             references=ReferenceSources(
                 stores.references,
                 stores.archive,
