@@ -131,7 +131,8 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     if worst is not None and worst.raised.clients:
         several = len(worst.raised.clients) > 1
         said = f"{len(worst.raised.clients)} affected. " if several else ""
-        found.append(Check("Clients", f"{said}{figures.clients(worst.raised.clients)}", several))
+        alone = not several and cell is not None and len(cell.clients) > 1
+        found.append(Check("Clients", f"{said}{figures.clients(worst.raised.clients)}", not alone))
     found.append(_judge_check(sources, cell))
     behind = stuck(sources.pipeline())
     found.append(Check("Scoring", behind or "up to date", not behind))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from evenkeel.console import JudgeSetup
+from evenkeel.console.incidents import case_lines, checks
+from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
 from evenkeel.monitor.incidents import incidents_of, worst_trials
 from evenkeel.monitor.notify import Contact, Writer
@@ -156,3 +160,51 @@ def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make
     found = worst_trials(scene.log, incident)
     assert found[0].exchange_id == "a"
     assert {verdict.exchange_id for verdict in found} == {"a", "b", "e"}
+
+
+def test_incidents_with_one_cause_stand_together():
+    """One sentence for two routes, with a link to the incident of each; another cause has its own."""
+    other = replace(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
+    lines = case_lines(incidents_of([SPELLING, other, BILLING]), WRITER)
+    assert [[one.id for one in line.routes] for line in lines] == [["cafe", "f00d"], []]
+    assert lines[0].said.startswith("support and chat: answers became fragile")
+
+
+def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
+    """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
+    scene = make_scene("quiet")
+    setup = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02, 0.05, cascade=True)
+    down = replace(scene.sources(), judge=setup, ready=lambda: {"judge": "The judge rejected its key (401)."})
+    (incident,) = incidents_of([replace(SPELLING, clients={"a": 15, "b": 5})])
+    cells = [make_cell("support", "helpdesk-2", "general.spelling")]
+    found = {one.name: one for one in checks(down, incident, cells)}
+    assert found["Trials"].said == "20 since it began to show"
+    assert found["Noise floor"].said.startswith("4")
+    assert found["Clients"].said == "2 affected. 15 of 20 trials come from client a, 5 from 1 other client"
+    assert found["Judge"].said == "referee-2 does not answer: The judge rejected its key (401)."
+    assert (found["Judge"].good, found["Scoring"].said) == (False, "up to date")
+    found = {one.name: one for one in checks(scene.sources(), incident, cells)}
+    assert found["Judge"].said == "none is set: heuristics decide"
+
+
+def test_the_chart_marks_the_change(make_scene):
+    """Both models are drawn under the rewording that moved furthest; when it was opened is marked, too."""
+    scene = make_scene("alert")
+    (incident,) = incidents_of(scene.store.history)
+    worst = next(part for part in incident.parts.values() if part.raised.perturbation == "general.spelling")
+    drawn = incident_trend(incident, worst, scene.reports, scene.store, scene.now)
+    assert [mark.kind for mark in drawn.chart.marks] == ["change", "raised"]
+    assert (drawn.report.key.model, drawn.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))
+    assert incident_trend(incident, worst, [], scene.store, scene.now) is None
+
+
+def test_a_decision_leads_back_to_the_page(served):
+    """Which says that it was noted, and who is on it once the monitor has read it."""
+    client, scene = served(SPELLING)
+    page = client.get("/incidents/cafe").text
+    token = re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]
+    form = {"_csrf_token": token, "decided": "acknowledged", "by": "ana", "note": "on it"}
+    sent = client.post("/incidents/cafe", data=form, follow_redirects=False)
+    assert (sent.status_code, sent.headers["location"]) == (303, "/incidents/cafe?decided=1")
+    assert "Noted." in client.get(sent.headers["location"]).text
+    assert [one.by for one in scene.log.notes] == ["ana"]

@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -102,8 +103,9 @@ class Walk:
         )
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
-            with contextlib.suppress(httpx2.HTTPError):
+            with contextlib.suppress(httpx2.HTTPError, OSError):
                 httpx2.get(f"http://127.0.0.1:{healthy}/healthz").raise_for_status()
+                socket.create_connection(("127.0.0.1", port), 1.0).close()
                 return
             time.sleep(0.1)
         sys.exit(f"{title} does not answer:\n{Path(log.name).read_text()}")
