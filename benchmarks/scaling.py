@@ -3,7 +3,7 @@
     python -m benchmarks.scaling [--seed 1] [--seconds 900] [--redis]
 
 What each part carries is arithmetic; the replay plane is then played event by event, from the queue to the
-monitor. docs/research/scaling.md has the tables. With --redis, the share of Redis is measured again, on a server
+monitor. docs/research/scaling.md has the tables. With --redis, the share of Redis is measured again, on one
 started for it.
 """
 

@@ -140,6 +140,20 @@ def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
     )
 
 
+def docs_lines() -> dict[str, int]:
+    """Lines of the documentation by kind; of the generated reference only what is committed, which is none."""
+    kinds: dict[str, int] = dict.fromkeys(("pages", "runbooks", "research", "design", "README"), 0)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", "README.md", "docs/*.md"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        kind = name.split("/")[1] if name.count("/") > 1 else Path(name).stem
+        text = (ROOT / name).read_text(encoding="utf-8")
+        kinds[kind if kind in kinds else "pages"] += text.count("\n")
+    return kinds
+
+
 def main() -> None:
     """Print the figures."""
     all_modules = modules()
@@ -148,6 +162,7 @@ def main() -> None:
     print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")
     print(f"imports against the design: {len(forbidden(all_modules))}")
     print(f"circles: {circles(all_modules)}")
+    print(f"lines of docs: {', '.join(f'{kind} {count:,}' for kind, count in docs_lines().items())}")
     for room in (*MAY_IMPORT, "grafana"):
         print(f"  {room}: {len(files(room))} files, {lines(room):,} lines")
 

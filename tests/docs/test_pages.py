@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from tests.docs.documentation import DOCS, GENERATED, PAGES, ROOT, anchors_of, prose_of
+from tests.house import docs_lines
 
 LINK = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
-PICTURES = sorted((DOCS / "pictures").glob("tutorial-*.png"))
+PICTURES = sorted((DOCS / "pictures").glob("*.png"))
 
 
 def _in_nav(entry):
@@ -47,6 +48,13 @@ def test_links_to_a_heading_find_it(page):
         if anchor not in anchors_of((page.parent / target).resolve() if target else page):
             lost.append(f"{target}#{anchor}")
     assert not lost
+
+
+def test_the_documentation_stays_short():
+    """What people read, runbooks included, stays near 4,000 lines, and the README is one screen."""
+    lines = docs_lines()
+    assert lines["pages"] + lines["runbooks"] < 4_700
+    assert lines["README"] <= 50
 
 
 def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
