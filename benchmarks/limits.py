@@ -61,7 +61,7 @@ class Traffic:
     floor: float
     """Share of resends whose content moved."""
     excess: float = 0.0
-    """By how much oftener variants move: from 0 for the first kind to twice that for the last."""
+    """By how much more often variants move: from 0 for the first kind to twice that for the last."""
     bursts: float = 0.0
     """Share of exchanges in bursts of twenty, answered alike."""
 

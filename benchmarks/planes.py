@@ -6,7 +6,7 @@ Run from the root of the repository:
 
 `evenkeel up` on a data folder, before an upstream that answers with hostile text. Sent in turn: exchanges
 of 16 shapes, from a tenth of the size to all of it; ordinary ones; and ones whose reading is made not to come
-back (a regular expression that backtracks, planted into the worker). Until all are worked off,
+back (a regular expression that backtracks, planted into the worker). Until all are processed,
 `/metrics`, `/healthz` and two pages of the console are asked ten times a second each.
 """
 

@@ -36,7 +36,7 @@ class Bucket:
         self._at = clock()
 
     def wait_s(self, amount: float) -> float:
-        """Seconds until so much could be had, behind all who took before."""
+        """Seconds until so much is available, behind all who took before."""
         return max(0.0, (amount - self._now()) / self._per_s)
 
     def take(self, amount: float) -> None:

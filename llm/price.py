@@ -52,7 +52,7 @@ _SIMULATED: Final = "simulated-*"
 """Models of `evenkeel simulate`, which cost nothing."""
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _FINE_TUNED: Final = (("gpt-3.5", 6.0), ("o4-mini", 4.0), ("", 2.0))
-"""By how much a fine-tuned model is dearer than its base at most, by the beginning of the base's name."""
+"""How many times the price of its base a fine-tuned model costs at most, by the beginning of its name."""
 _LONGEST_NAME: Final = 200
 
 
@@ -189,7 +189,7 @@ _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
 
 _CACHE_WRITE: Final = 1.25
 _LONG_CACHE_WRITE: Final = 2.0
-"""How much dearer a prompt is that is kept for an hour (for minutes) by the server. Source: Anthropic."""
+"""Price of a prompt that the server keeps for an hour (for minutes), as a multiple. Source: Anthropic."""
 
 
 _DIGITS: Final = 12

@@ -103,7 +103,7 @@ class DataPlane:
 
         Args:
             routes: All routes from now on.
-            tls: For TLS upstreams that are new, made beforehand: reading the system's certificates takes
+            tls: For TLS upstreams that are new, made in advance: reading the system's certificates takes
                 tens of milliseconds, in which no request would be forwarded. None as at the start.
         """
         wanted = {upstream for route in routes.routes for upstream in route.upstreams}

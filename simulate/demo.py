@@ -422,7 +422,7 @@ class _Story:
         self._print_messages(shown)
 
     async def _posted(self, count: int) -> None:
-        """Wait until so many messages were posted, but not for ever."""
+        """Wait until so many messages were posted, but not forever."""
         for _ in range(20):
             if len(self._messages) >= count:
                 return

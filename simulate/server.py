@@ -259,7 +259,7 @@ class ModelCall:
             await self._wait(left)
 
     async def _wait(self, seconds: float | None) -> None:
-        """Wait that long, None = for ever, but not longer than the client."""
+        """Wait that long, None = forever, but not longer than the client."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._receive())
         done, _ = await asyncio.wait((self._watch,), timeout=seconds)

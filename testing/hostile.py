@@ -468,7 +468,7 @@ def _redaction() -> Iterator[Subject]:
 
 @functools.cache
 def _remembered() -> tuple[Any, ...]:
-    """What remembers texts that were read; what is kept for ever is of no text."""
+    """What remembers texts that were read; what is kept forever is of no text."""
     names = [name for name in sys.modules if name.startswith("evenkeel.")]
     found = [
         one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_parameters")

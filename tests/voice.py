@@ -1,7 +1,7 @@
-"""Words of the house, held against everything a person reads. `python -m tests.voice` lists the hits.
+"""Words of the house, checked in everything a person reads. `python -m tests.voice` lists the hits.
 
-Checked are Markdown (without code), page templates, alert rules, tables of words, and every docstring and
-text in the code of the product, which includes `--help`, the settings reference, errors and the console.
+Checked are Markdown (without code), the generated reference with all of `--help`, page templates, alert
+rules, tables of words, and every docstring and text in the code of the product: errors, messages, console.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.reference.__main__ import pages
 from tests.house import MAY_IMPORT, ROOT, files
 
 if TYPE_CHECKING:
@@ -114,6 +115,30 @@ RULES: Final = (
     ),
     Rule(r"\bshall\b", "must, should, will", "It shall hold."),
     Rule(
+        r"(?<!of\s)\b(all|every|each|these|those|some|such|which|other|further|their|\d+) kinds?\b"
+        r"(?! of\b)(?! (and|are counted))|"
+        r"\b(a|the|this|another) kind (needs?|does|would|applies|finds|may|has)\b",
+        "perturbation",
+        "All kinds together are 108.",
+        prose_only=True,
+    ),
+    Rule(
+        r"\b(answer|rate|judge|count|move|read)s?(ed|d)? otherwise\b|\bcomes? out otherwise\b|"
+        r"\botherwise than\b",
+        "differently, other than",
+        "Goldens are answered otherwise.",
+    ),
+    Rule(r"\banew\b", "again", "It is read anew.", prose_only=True),
+    Rule(r"\bbeforehand\b", "in advance, before", "Stated beforehand."),
+    Rule(r"\bturn(s|ed|ing)? over\b", "rotate", "Keys are turned over."),
+    Rule(r"\bdearer\b|\boftener\b", "more expensive, more often", "A replay is dearer."),
+    Rule(r"\bbe had\b", "available", "What cannot be had is left out."),
+    Rule(r"\bmend(s|ed|ing)?\b", "fix, repair", "It is mended at the start."),
+    Rule(r"\bbut for\b", "except for", "All but for one.", prose_only=True),
+    Rule(r"\bworked off\b", "processed", "Nothing is worked off."),
+    Rule(r"\blet go\b", "skipped, dropped", "Exchanges are let go.", prose_only=True),
+    Rule(r"\bfor ever\b", "forever", "It takes for ever."),
+    Rule(
         r"\bhitherto\b|\b(t|w)hereof\b|\bherein\b|\btherein\b|\bforthwith\b",
         "plain words",
         "The parts thereof.",
@@ -185,6 +210,10 @@ def places() -> Iterator[Found]:
     """Every place that breaks a rule."""
     for path in files(*MAY_IMPORT, "grafana"):
         yield from in_code(path)
+    for page, text in pages(ROOT / "docs").items():
+        # What `--help` prints is in fences on its page, and people read it.
+        fences = r"^```(text)?$" if page.stem == "command-line" else r"(?!)"
+        yield from found_in(page, re.sub(fences, "", text, flags=re.MULTILINE), prose=True)
     for pattern in (
         "README.md",
         "CONTRIBUTING.md",
@@ -197,7 +226,8 @@ def places() -> Iterator[Found]:
         "shadow/rewriter/*.toml",
     ):
         for path in sorted(ROOT.glob(pattern)):
-            if not path.relative_to(ROOT).parts[0].startswith((".", "links", "build")):
+            parts = path.relative_to(ROOT).parts
+            if not parts[0].startswith((".", "links", "build", "site")) and parts[1:2] != ("reference",):
                 yield from in_text(path)
 
 

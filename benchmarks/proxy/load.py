@@ -279,7 +279,7 @@ async def _repeat(port: int, load: _Load, connections: int, seconds: float) -> H
     loop = asyncio.get_running_loop()
     callers = []
     for number in range(connections):
-        # Spread over 50 ms: requests that arrive all together would queue behind each other for ever.
+        # Spread over 50 ms: requests that arrive all together would queue behind each other forever.
         await asyncio.sleep(0.05 / connections if number else 0)
         _, caller = await loop.create_connection(lambda: _Caller(load), HOST, port)
         callers.append(caller)

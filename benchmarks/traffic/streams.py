@@ -1,4 +1,4 @@
-"""Traffic as it comes: independent, in bursts, in turn, in cycles, noisy. Every stream goes on for ever.
+"""Traffic as it comes: independent, in bursts, in turn, in cycles, noisy. Every stream goes on forever.
 
 In none of them anything happens, unless its docstring says so: whatever alerts here, alerts falsely.
 """

@@ -89,7 +89,7 @@ def perturb(
 
     FILE holds a request body in JSON, of any API that is captured, or a prompt as plain text. Nothing is
     sent anywhere. You see how the prompt is cut into template and input, what of the input is protected,
-    each variant as a diff, which kinds would ask a rewriter for text, and why the others do not apply.
+    each variant as a diff, which perturbations would ask a rewriter for text, and why others do not apply.
 
     \b
       evenkeel perturb request.json

@@ -79,8 +79,8 @@ def report(
 
     The first page says in words and one picture how robust the answers were. Then come the tables: content
     delta, quality delta and robustness by route, model, category, format and language, each with its
-    interval, the noise floor and the excess; alerts; changes and what coincided with them; what was not
-    measured and why; and the spend. Works while `evenkeel up` runs. A PDF needs the extra `pdf`.
+    interval, the noise floor and the points above it; alerts; changes and what coincided with them; what was
+    not measured and why; and the spend. Works while `evenkeel up` runs. A PDF needs the extra `pdf`.
 
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20

@@ -117,7 +117,7 @@ def _family(category: str, kinds: list[Perturbation], prompt: PromptView) -> str
     names = ", ".join(named) if len(kinds) <= _MOST_NAMES else f"from {named[0]} to {named[-1]}"
     shown = next((kind for kind in kinds if "rewriter" in kind.requires), kinds[0])
     return (
-        f"\n### {category}.*\n\n{_explanation(shown)}\n\n{len(kinds)} kinds: {names}.\n\n"
+        f"\n### {category}.*\n\n{_explanation(shown)}\n\n{len(kinds)} perturbations: {names}.\n\n"
         f"`{shown.name}`: {_example(shown, prompt)}"
     )
 

@@ -1,6 +1,6 @@
 """How reference prompts are asked in a process: what the settings allow, and what the monitor has noticed.
 
-`cost_lines` says beforehand what that costs and how soon it finds a change.
+`cost_lines` says in advance what that costs and how soon it finds a change.
 """
 
 from __future__ import annotations

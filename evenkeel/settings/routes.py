@@ -127,7 +127,7 @@ class Route(Section):
     template: list[str] = []
     """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
     perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
-    """Which kinds are tried, besides the identical resend: names, categories (`format`) or patterns
+    """Perturbations to try, besides the control: names, categories (`format`) or patterns
     (`crosslingual.*_to_en`)."""
     severities: Annotated[list[Rate], Field(min_length=1)] = [0.07, 0.13]
     """Shares of the eligible places that are changed; one is drawn for each trial. What people really type:

@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     languages: list[Tag] = []
     """Further target languages of `multilingual`, as BCP 47 tags."""
     compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
-    """Further `compound.NAME` kinds: the kinds they apply, one after another."""
+    """Further `compound.NAME`: the perturbations they apply, one after another."""
     prices: dict[str, Price] = {}
     """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
     model of your own that is free: `{input_usd: 0, output_usd: 0}`."""

@@ -1,4 +1,4 @@
-"""The models under test, and asking them: remembered answers first, within the budget, and not for ever."""
+"""The models under test, and asking them: remembered answers first, within the budget, and not forever."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _AHEAD = 3
-"""Tasks handed to each process beforehand, so that none waits."""
+"""Tasks handed to each process in advance, so that none waits."""
 _MILLI = 1e3
 
 
@@ -113,7 +113,7 @@ def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> R
 
 
 def _follow_parent() -> None:
-    """A killed parent closes nothing: without this its processes would wait for tasks for ever.
+    """A killed parent closes nothing: without this its processes would wait for tasks forever.
 
     Ctrl-C goes to them too; the parent sees to it.
     """

@@ -48,7 +48,7 @@ _NEVER: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is known beforehand."""
+    """What is known in advance."""
 
     noise: float
     """Share of the reference's answers that breach the measure by chance, in [0, 1)."""

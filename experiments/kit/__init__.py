@@ -11,7 +11,7 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
   `PayeeBudget` is the same in the form that a rewriter asks for; `Estimate` is what is confirmed.
 - `journal`: `Answers` (answers by content, in SQLite) and `LineFile` (JSON lines that survive a killed run).
 - `asking`: `work_through` (bounded concurrency; the first error ends it), `Asker` (remembered answers first,
-  within the budget, patient with endpoints but not for ever), `Service` (a judge or a rewriter that must
+  within the budget, patient with endpoints but not forever), `Service` (a judge or a rewriter that must
   answer once), `advised` (what an endpoint did and what to do about it), `StoppedError` (ended early; says
   how to go on), `ModelAddress` (where a judge or a rewriter is).
 - `progress`: one bar on a terminal, ten lines elsewhere.

@@ -1,4 +1,4 @@
-"""Asks models many questions: a few at a time, remembered answers first, within a budget, not for ever."""
+"""Asks models many questions: a few at a time, remembered answers first, within a budget, not forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run costs: estimated beforehand, then added up by payee and stopped at a limit."""
+"""What a run costs: estimated in advance, then added up by payee and stopped at a limit."""
 
 from __future__ import annotations
 

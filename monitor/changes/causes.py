@@ -134,7 +134,7 @@ def likely_cause(
 
     Args:
         marks: What was noticed.
-        goldens_moved: Whether the goldens of the route are answered otherwise than before; None if that was
+        goldens_moved: Whether the goldens of the route are answered differently than before; None if that was
             not measured.
         goldens_judged: Whether a judge said so, which a judge that drifts would say as well.
         comparison: The traffic before and after; None where there is none.
@@ -294,7 +294,7 @@ class _Case:
         prints = [mark for mark in self._marks if mark.kind == kinds.FINGERPRINT]
         said += [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in prints]
         if self._goldens_moved and all(mark.kind != kinds.GOLDENS for mark in marks):
-            said.append("the goldens are answered otherwise")
+            said.append("the goldens are answered differently")
         others = any(mark.kind not in _OF_ANSWERS for mark in self._marks)
         text = "nothing else that changed explains it" if others else "nothing else changed then"
         stated = [
@@ -386,7 +386,7 @@ def _sentence(kind: str, own: Sequence[ChangeMark], explained: str, denied_by: s
     if own:
         text = f"{_named(kind)}: {'; '.join(f'“{mark.before}” → “{mark.after}”' for mark in own)}"
     else:
-        text = "Goldens: answered otherwise than before"
+        text = "Goldens: answered differently than before"
     if explained:
         return f"{text} (explained by: {explained})."
     if denied_by:

@@ -1,7 +1,7 @@
 """Goldens replayed again and again: whether their answers are what they were when somebody approved them.
 
 Each run asks the route's goldens once and holds every answer against the approved one. What a model answers
-otherwise by chance is known from the first three runs, the *reference*. A later run gives for each golden
+differently by chance is known from the first three runs, the *reference*. A later run gives for each golden
 the difference to its own reference, and for each measure an e-value against "the mean difference is at most
 the line" (`evenkeel.monitor.detect.gate`; the goldens of a run are the independent draws). The e-values are
 gathered as an e-detector does it, R ← (R + 1) · E, so that a false alarm of a route comes after `mean_runs`
@@ -34,7 +34,7 @@ _LARGEST: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class GoldenRules:
-    """When goldens count as answered otherwise."""
+    """When goldens count as answered differently."""
 
     tolerance: float = 0.05
     """Further share of breaches that is no change, in [0, 1)."""
@@ -47,7 +47,7 @@ class GoldenRules:
 
 @dataclass(frozen=True, slots=True)
 class GoldenAlarm:
-    """The goldens of a route are answered otherwise than before."""
+    """The goldens of a route are answered differently than before."""
 
     route: str
     run: str
@@ -198,7 +198,7 @@ def history_of(
 
     Args:
         runs: Of any routes.
-        rules: When goldens count as answered otherwise.
+        rules: When goldens count as answered differently.
         noise: Noise floor by route, for changes that no reference stood before.
     """
     watches: dict[str, GoldenWatch] = {}

@@ -27,12 +27,12 @@ RATINGS: Final = "ratings"
 JUDGE_DRIFT: Final = "judge_drift"
 """The judge rates pairs otherwise that look alike to the heuristics."""
 GOLDENS: Final = "goldens"
-"""Replayed goldens are answered otherwise. Told from their replays, not from the log."""
+"""Replayed goldens are answered differently. Told from their replays, not from the log."""
 
 TRAITS: Final = "traits"
-"""Answers look otherwise than before (`evenkeel.monitor.detect.traits`): a suspicion, never more."""
+"""Answers look different from before (`evenkeel.monitor.detect.traits`): a suspicion, never more."""
 REFERENCES: Final = "references"
-"""Reference prompts are answered otherwise than before (`evenkeel.monitor.detect.references`)."""
+"""Reference prompts are answered differently than before (`evenkeel.monitor.detect.references`)."""
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Values that stand in a verdict."""

@@ -313,7 +313,7 @@ def _alarm_id(alarm: GoldenAlarm) -> str:
 
 
 def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> bool | None:
-    """Whether the goldens are answered otherwise; None if that is not settled."""
+    """Whether the goldens are answered differently; None if that is not settled."""
     if alarm is not None:
         return True
     if gate is None or not gate.settled:

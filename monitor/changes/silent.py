@@ -1,4 +1,4 @@
-"""Changes that nobody announced: traits of answers that moved, reference prompts answered otherwise."""
+"""Changes that nobody announced: traits of answers that moved, reference prompts answered differently."""
 
 from __future__ import annotations
 

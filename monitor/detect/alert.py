@@ -1,9 +1,9 @@
 """A two-state alert on one cell: raised by evidence that a measure is over its limit, resolved once none is.
 
-Every trial is observed by up to four *measures*: how much oftener the content moved than that of the
-identical resend, how much less alike the answer is, how much oftener a quality got worse, and whether the
+Every trial is observed by up to four *measures*: how much more often the content moved than that of the
+identical resend, how much less alike the answer is, how much more often a quality got worse, and whether the
 answer was invalid. Each measure i has an e-detector against its own limit, with evidence E_i; the alert's
-evidence is Σ w_i·E_i, with weights w_i fixed beforehand that sum to 1.
+evidence is Σ w_i·E_i, with weights w_i fixed in advance that sum to 1.
 
 **False alarms.** Suppose that every measure's mean, given all trials before, is within its limit. A gambler
 enters E_i at each trial that the measure is observed in, and no wealth grows on average, so E_i rises by 1 at

@@ -66,7 +66,7 @@ _RECENT: Final = 100
 """Trials over which that share is taken."""
 _LONGEST_RUN: Final = 4
 """Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
-clusters). Else a run that begins while these few are by chance far from the rate would go on for ever."""
+clusters). Else a run that begins while these few are by chance far from the rate would go on forever."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
 _END: Final = 0.001

@@ -196,7 +196,7 @@ class _Run:
 
 
 class Gate:
-    """Compares a candidate with a reference, golden by golden, in an order drawn beforehand.
+    """Compares a candidate with a reference, golden by golden, in an order drawn in advance.
 
     For each golden the difference is how much more often the candidate's answers breach a measure than the
     reference's do. A measure is settled as a regression once the evidence against "the mean difference is

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHARES: Final = (0.25, 0.55, 0.9)
 """Bets as shares of the largest that cannot go broke, 1/(1 + threshold).
 
-Fewer than the detector's, because the sizes that matter are known beforehand: an excess of a tenth or so,
+Fewer than the detector's, because the sizes that matter are known in advance: an excess of a tenth or so,
 beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 0.9 took 3 to 18 % more
 goldens, and two bets 30 % more at a noise of 20 %.
 """

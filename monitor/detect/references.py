@@ -1,4 +1,4 @@
-"""Whether reference prompts are answered otherwise than before: a two-sample test by betting.
+"""Whether reference prompts are answered differently than before: a two-sample test by betting.
 
 Each answer to a reference prompt joins the *bag* of earlier ones to the same request and gets a rank there, 1
 for the odd one (`ReferenceAnswered`). While nothing changes the answers of a bag are exchangeable. So, given
@@ -78,7 +78,7 @@ class AskedVersion:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEvidence:
-    """Reference prompts are answered otherwise: a change is found."""
+    """Reference prompts are answered differently: a change is found."""
 
     requested_model: str
     models: tuple[str, ...]

@@ -278,7 +278,7 @@ class Truth:
         return told * (own - error) + (1 - told) * audited.towards(own)
 
     def _error(self, decided_by: DecidedBy) -> tuple[float, float]:
-        """How much oftener a decider says "shifted" than people, shrunk to 0, and how far that is known."""
+        """How much more often a decider says "shifted" than people do, shrunk to 0, with its error."""
         wrong = weight = squares = 0.0
         for name, tally in self.labels.items():
             if tally.n and name.startswith(decided_by):
@@ -341,7 +341,7 @@ _NOTHING: Final = Tally()
 def corrected_mean(
     pairs: Mapping[tuple[Stratum, Stratum | None], int], truth: Truth, *, alpha: float
 ) -> Estimate | None:
-    """The mean of how much oftener a trial truly shifted than its resend, or of how often, with its interval.
+    """The mean of how much more often a trial truly shifted than its resend, or how often, with interval.
 
     Half of the error is for the sample of trials, half for what is known of the strata.
 

@@ -268,7 +268,7 @@ class Corrections:
         self._places: dict[tuple[str, str], _Place] = {}
 
     def observe(self, route: str, model: str, verdict: Verdict, *, observed: bool) -> Increments:
-        """Take a verdict in, and say how much oftener its content moved than that of the resend.
+        """Take a verdict in, and say how much more often its content moved than that of the resend.
 
         Args:
             route: Of the verdict.

@@ -214,7 +214,7 @@ _MARKS: Final = {
 _OF_THE_FIRST: Final = frozenset(
     ("message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found")
 )
-"""Errors that no further attempt would mend: the first message is gone, or may not be edited."""
+"""Errors that no further attempt would fix: the first message is gone, or may not be edited."""
 
 
 def _escaped(text: str) -> str:

@@ -153,7 +153,9 @@ def _hint(name: str, known: Iterable[str]) -> str:
     near = dict.fromkeys(full[form] for form in difflib.get_close_matches(name.lower(), full, n=3))
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return f"known are the categories {', '.join(categories)} and their kinds, such as general.spelling"
+    return (
+        f"known are the categories {', '.join(categories)} and their perturbations, such as general.spelling"
+    )
 
 
 publish((one.name, one.rewording) for one in BUILTIN)

@@ -29,7 +29,7 @@ _SEED_BITS: Final = 53
 
 _CATEGORY: Final = Category(
     "compound",
-    "Several kinds, one after another, as they come together in life.",
+    "Several perturbations, one after another, as they come together in life.",
     order=60,
     phrase="several rewordings at once ({kind})",
     graded=True,
@@ -58,7 +58,7 @@ class Compound:
         """
         names = [part.name for part in parts]
         if len(parts) < _FEWEST:
-            raise ValueError(f"compound {name!r} needs two or more kinds, got {len(parts)}")
+            raise ValueError(f"compound {name!r} needs two or more perturbations, got {len(parts)}")
         twice = [one for one in names if names.count(one) > 1]
         if twice:
             raise ValueError(f"compound {name!r} has {twice[0]!r} twice")

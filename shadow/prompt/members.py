@@ -22,7 +22,7 @@ FORCED_FALSE: Final = ("stream", "store", "background")
 CHOICES: Final = ("n", "best_of")
 """Reduced to 1: only the first choice is compared, and further ones cost as much again."""
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
-"""Values of `service_tier` that are sent again; another one makes the same answer dearer than its price."""
+"""Values of `service_tier` sent again; with another one the same answer costs more than its price."""
 _NEEDS_A_STREAM: Final = "stream_options"
 """Servers reject it without a stream."""
 

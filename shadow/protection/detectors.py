@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ProtectionError(Exception):
-    """A detector cannot be had as the settings want it. The message says why and what to do."""
+    """A detector is not available as the settings want it. The message says why and what to do."""
 
 
 class Found(NamedTuple):

@@ -2,5 +2,5 @@
 
 `keeper` keeps diverse ones with their original answer and that of the identical resend, which both have been
 paid for. `pace` decides which is asked next, `asker` asks, `ranking` compares the answers, `plan` says
-beforehand what that costs and how soon it finds a change.
+in advance what that costs and how soon it finds a change.
 """

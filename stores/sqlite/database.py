@@ -69,7 +69,7 @@ class Database:
             clock: monotonic time in seconds, for the pauses between attempts to open it again.
 
         Raises:
-            StoreError: if it cannot be written, or others can read it and that cannot be mended.
+            StoreError: if it cannot be written, or others can read it and that cannot be repaired.
             SealError: for keys that cannot be used.
         """
         self.seal = seal_of(os.environ) if seal is None else seal

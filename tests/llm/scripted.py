@@ -55,7 +55,7 @@ def error(status: int, message: str = "scripted", **canned: Any) -> Canned:
 
 @dataclass
 class Scripted:
-    """Answers by a script, one entry a request and the last one for ever; records what it was asked."""
+    """Answers by a script, one entry a request and the last one forever; records what it was asked."""
 
     script: Script
     asked: list[dict[str, Any]] = field(default_factory=list)

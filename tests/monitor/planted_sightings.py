@@ -37,7 +37,7 @@ def answered(at, *, below=2, route="chat", model="m", reference="r1", compared=5
 
 
 def sightings(count: int, seed: int) -> list[Sighting]:
-    """One a minute on two routes: halfway vectors move, and references are answered otherwise."""
+    """One a minute on two routes: halfway vectors move, and references are answered differently."""
     choice = random.Random(seed)
     found: list[Sighting] = []
     for number in range(count):

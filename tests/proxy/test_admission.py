@@ -118,7 +118,7 @@ def seen(rig):
 
 
 async def test_who_resets_the_connection_makes_room_again(relay, eventually):
-    """Before anything is sent, in a head, in a request, or refused: none is counted for ever, or twice."""
+    """Before anything is sent, in a head, in a request, or refused: none is counted forever, or twice."""
     limits = Limits(max_connections=8, max_connections_per_address=4)
     async with relay(lambda wire: None, limits=limits) as rig:
         for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):

@@ -163,7 +163,7 @@ async def test_silent_client_and_stalled_upload_are_let_go(relay):
 
 
 async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(relay, eventually):
-    """It is waited for until it has sent all and closes, but not for ever."""
+    """It is waited for until it has sent all and closes, but not forever."""
     late = [0.0]
     limits = Limits(linger_s=0.1)
     async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:

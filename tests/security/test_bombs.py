@@ -106,7 +106,7 @@ def test_a_captured_bomb_ends_among_the_dead_letters(encoding, side):
 
 
 def answered(head, body, *, endless=False):
-    """What a replay makes of an upstream's answer, which may go on for ever."""
+    """What a replay makes of an upstream's answer, which may go on forever."""
 
     async def main():
         async def serve(reader, writer):

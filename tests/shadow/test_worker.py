@@ -212,7 +212,7 @@ def test_what_is_never_tried_is_counted_with_its_reason(plane, changes, where, r
 
 
 def test_an_exchange_delivered_too_often_is_buried(plane):
-    """An exchange that kills its workers does not do so for ever."""
+    """An exchange that kills its workers does not do so forever."""
     plane.queue.put([plane.capture(1)])
     for _ in range(5):
         assert plane.queue.reserve(1, 60)

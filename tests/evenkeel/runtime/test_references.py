@@ -1,4 +1,4 @@
-"""Reference prompts in a process: what is noticed of changes, and what is said of costs beforehand."""
+"""Reference prompts in a process: what is noticed of changes, and what is said of costs in advance."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Traced:
 
 @pytest.fixture
 def simulation():
-    """A model that answers otherwise whenever the wording changes."""
+    """A model that answers differently whenever the wording changes."""
     return Simulation([ModelState("simulated-1", fragility=1.0)])
 
 

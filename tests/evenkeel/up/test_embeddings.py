@@ -34,7 +34,7 @@ def test_the_metric_reads_it(upstream):
 
 @pytest.fixture
 def simulation():
-    """A model that answers otherwise whenever the wording changes."""
+    """A model that answers differently whenever the wording changes."""
     return Simulation([ModelState("simulated-1", fragility=1.0)])
 
 

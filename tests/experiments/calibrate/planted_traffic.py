@@ -29,7 +29,7 @@ def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0
         trials: Exchanges.
         rng: Draws everything.
         floor: Share of resends that moved; easy and hard prompts differ in it, those of a burst do not.
-        excess: By how much oftener variants move, on average over the kinds; the first has none of it.
+        excess: By how much more often variants move, on average over the kinds; the first has none of it.
         kinds: Of perturbation.
         burst: Share of exchanges in bursts of twenty.
         since: Number of the first exchange.

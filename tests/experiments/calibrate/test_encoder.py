@@ -60,7 +60,7 @@ def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
 
 
 def test_values_of_data_are_encoded_as_they_are_compared(tmp_path):
-    """What the metric asks for is encoded, without anybody knowing beforehand what that is."""
+    """What the metric asks for is encoded, without anybody knowing in advance what that is."""
     path = write_goldens(tmp_path / "goldens.jsonl", 3, data)
     bag = Counted(letters)
     rows = score(path, "data", bag, None)

@@ -129,7 +129,7 @@ def test_a_model_without_faults_answers_as_approved(bench):
 
 
 def test_canaries_notice_a_model_that_changes_silently(bench, simulation):
-    """Three rounds make the reference; the same name then answers otherwise, and within two it is told."""
+    """Three rounds make the reference; the same name then answers differently, and within two it is told."""
     approve(bench, *range(20))
     watch = GoldenWatch()
     for _ in range(4):

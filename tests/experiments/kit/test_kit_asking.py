@@ -33,7 +33,7 @@ ODD = Failure("replay", 1, "rejected", "the upstream answered 400 to the variant
 
 
 class Scripted:
-    """A replayer that gives what it is told to, the last thing for ever."""
+    """A replayer that gives what it is told to, the last thing forever."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)

@@ -17,7 +17,7 @@ def traits(at, since=None, model="m"):
 
 
 def references(at, since=None, after=None, model="m"):
-    """References are answered otherwise since a time, 600 s earlier unless given."""
+    """References are answered differently since a time, 600 s earlier unless given."""
     since = at - 600 if since is None else since
     after = since if after is None else after
     versions = (AskedVersion("v1", 20, 0.41, 0.83),)

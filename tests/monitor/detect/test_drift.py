@@ -285,7 +285,7 @@ def test_new_prompts_are_no_drift_where_prompts_recur():
 
 
 def test_new_prompts_show_drift_where_every_prompt_is_new():
-    """The same rise, but no prompt comes twice: there the model answers otherwise."""
+    """The same rise, but no prompt comes twice: there the model answers differently."""
     alert = DriftAlert(DriftRules(0.05, 1e4))
     changes = [
         alert.observe(int(trial >= 400 and trial % 5 == 0), cluster=f"{trial}") for trial in range(800)

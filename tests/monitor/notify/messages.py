@@ -195,7 +195,7 @@ def fragile_without_a_change(play):
 
 
 def silent_change(play):
-    """Reference prompts are answered otherwise, on two routes; nobody announced anything."""
+    """Reference prompts are answered differently, on two routes; nobody announced anything."""
     for number in range(40):
         for route in ("support", "billing"):
             play.add(answered(play.at, route=route, model="helpdesk", below=number % 5, former=0.8))
