@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -67,17 +68,22 @@ def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
 
 
+@cache
+def _statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """The import statements of a file, also those inside functions; read once."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return tuple(node for node in tree if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def imports(all_modules: Mapping[str, Path]) -> Iterator[Import]:
     """Every import of one product module by another, also those inside functions."""
     for importer, path in all_modules.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _statements(path):
             if isinstance(node, ast.ImportFrom):
                 names = {f"{node.module}.{alias.name}" for alias in node.names}
                 found = {name if name in all_modules else str(node.module) for name in names}
-            elif isinstance(node, ast.Import):
-                found = {alias.name for alias in node.names}
             else:
-                continue
+                found = {alias.name for alias in node.names}
             for imported in sorted(found & all_modules.keys() - {importer}):
                 yield Import(importer, node.lineno, imported)
 
