@@ -15,7 +15,7 @@ from evenkeel.monitor.labels import LabelCollector
 from evenkeel.reference import page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from prometheus_client.core import Metric
 
@@ -180,8 +180,19 @@ def metrics_page() -> str:
     return page("metrics", table=table)
 
 
+_BESIDE: Final = re.compile(r"_(lower_ratio|upper_ratio|observations)$")
+
+
+def is_beside(name: str, names: Container[str]) -> bool:
+    """Whether a name is an end of the interval, or the number, of an estimate that is among the names."""
+    return _BESIDE.search(name) is not None and _BESIDE.sub("_ratio", name) in names
+
+
 def _table(series: Sequence[Series]) -> Iterable[str]:
     yield "| name | type | labels | meaning | range | absent |\n|---|---|---|---|---|---|\n"
+    names = {one.name for one in series}
     for one in series:
+        if is_beside(one.name, names):
+            continue
         labels = ", ".join(f"`{label}`" for label in one.labels) or "none"
         yield f"| `{one.name}` | {one.kind} | {labels} | {one.meaning} | {one.range} | {one.absent} |\n"

@@ -137,7 +137,7 @@ def _send(running: Running, seeds: range) -> None:
 
 
 def _plant_faults(path: Path) -> None:
-    """Queue an exchange of a route that is not in the settings, and on each one whose replays are all refused.
+    """Queue an exchange of a route that is not in the settings, and on each one whose replays are refused.
 
     Planted and not left to an error rate: a panel must have what it shows in every run.
     """
