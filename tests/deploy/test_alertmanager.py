@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from datetime import UTC, datetime, timedelta
 
+import httpx2
 import pytest
 import yaml
 
 from tests.deploy.rule_files import ALERTS
 from tests.house import ROOT
+from tests.services import receiver, service, wait_for
 
 FOLDER = ROOT / "deploy" / "alertmanager"
 CONFIG = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
@@ -56,14 +59,14 @@ def test_alerts_are_grouped_by_incident_and_others_by_route_throughout():
 
 def test_secrets_stand_in_files():
     """Nothing in the example is a key, a token, or an address that is one."""
-    for receiver in CONFIG["receivers"]:
-        for pagerduty in receiver.get("pagerduty_configs", []):
+    for one in CONFIG["receivers"]:
+        for pagerduty in one.get("pagerduty_configs", []):
             assert pagerduty["routing_key_file"]
             assert "routing_key" not in pagerduty
-        for slack in receiver.get("slack_configs", []):
+        for slack in one.get("slack_configs", []):
             assert slack["api_url_file"]
             assert "api_url" not in slack
-        for webhook in receiver.get("webhook_configs", []):
+        for webhook in one.get("webhook_configs", []):
             assert webhook["http_config"]["authorization"]["credentials_file"]
 
 
@@ -151,3 +154,71 @@ def test_one_fault_does_not_page_twice():
     (objective,) = [rule for rule in about if rule["alert"] == "EvenkeelObjectiveMissed"]
     assert "unless on (job, route)" in objective["expr"]
     assert "evenkeel_route_incidents[6h]" in objective["expr"]
+
+
+@pytest.fixture
+def manager(tmp_path):
+    """A running Alertmanager with our routes, groups and inhibition; its address, and what it sends where."""
+    config = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
+    with receiver() as (url, messages):
+        config["receivers"] = [
+            {"name": one["name"], "webhook_configs": [{"url": f"{url}{one['name']}"}] if len(one) > 1 else []}
+            for one in config["receivers"]
+        ]
+        config["templates"] = []
+        for branch in (config["route"], *config["route"]["routes"]):
+            branch |= {"group_wait": "1s", "group_interval": "1s"}
+        (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
+        arguments = (
+            f"--config.file={tmp_path / 'alertmanager.yml'}",
+            f"--storage.path={tmp_path / 'data'}",
+            "--cluster.listen-address=",
+        )
+        with service(tmp_path, "prometheus-alertmanager", *arguments) as address:
+            yield address, messages
+
+
+def incident(slot, *, ends_s=None, **labels):
+    """An alert as Prometheus posts it; over since so many seconds ago."""
+    now = datetime.now(tz=UTC)
+    ends = {} if ends_s is None else {"endsAt": (now - timedelta(seconds=ends_s)).isoformat()}
+    own = {
+        "alertname": "EvenkeelIncident",
+        "severity": "critical",
+        "concern": "robustness",
+        "change": "model",
+    }
+    place = {"job": "evenkeel", "route": "support", "slot": slot}
+    started = (now - timedelta(minutes=5)).isoformat()
+    return {"labels": {**place, **own, **labels}, "startsAt": started, **ends}
+
+
+def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_with_one(manager):
+    """The acknowledged one is held back while it lasts, the other is not; when it is over that is sent."""
+    address, messages = manager
+    acknowledged = {"alertname": "EvenkeelIncidentAcknowledged", "severity": "none", "change": ""}
+
+    def post(*alerts):
+        httpx2.post(f"{address}/api/v2/alerts", json=list(alerts)).raise_for_status()
+
+    def sent(to, status):
+        return sorted(
+            one["groupLabels"]["slot"]
+            for one in list(messages)
+            if (one["receiver"], one["status"]) == (to, status)
+        )
+
+    def held_back():
+        query = {"filter": 'alertname="EvenkeelIncident"'}
+        found = httpx2.get(f"{address}/api/v2/alerts", params=query).json()
+        return {one["labels"]["slot"] for one in found if one["status"]["inhibitedBy"]}
+
+    post(incident("1"), incident("2", change="prompt"))
+    wait_for(lambda: sent("on-call", "firing") == ["1", "2"])
+    wait_for(lambda: sent("team-chat", "firing") == ["1", "2"])
+    post(incident("1", **acknowledged))
+    wait_for(lambda: held_back() == {"1"})
+    post(incident("1", ends_s=1), incident("1", ends_s=1, **acknowledged))
+    wait_for(lambda: sent("on-call", "resolved") == ["1"])
+    assert sent("on-call", "firing") == ["1", "2"]
+    assert {one["receiver"] for one in list(messages)} == {"on-call", "team-chat"}
