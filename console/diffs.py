@@ -72,7 +72,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         max_chars: the output is cut, ending in a gap, once it is longer than this.
     """
     if before == after:
-        return _cut([Run("same", before)], max_chars)
+        return cut([Run("same", before)], max_chars)
     head, tail = _shared_ends(before, after)
     room = context_words * _WORD_CHARS
     start, end = max(0, head - room), max(0, tail - room)
@@ -89,7 +89,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         runs.insert(0, Run("gap", "… "))
     if end and runs[-1].kind != "gap":
         runs.append(Run("gap", " …"))
-    return _cut(_merged(runs), max_chars)
+    return cut(_merged(runs), max_chars)
 
 
 def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
@@ -104,7 +104,7 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
         same = tag == "equal"
         left_runs.append(_side(old, "same" if same else "removed"))
         right_runs.append(_side(new, "same" if same else "added"))
-    return SideBySide(_cut(_merged(left_runs), max_chars), _cut(_merged(right_runs), max_chars))
+    return SideBySide(cut(_merged(left_runs), max_chars), cut(_merged(right_runs), max_chars))
 
 
 _LED_BY: Final = 40
@@ -158,7 +158,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
     """
     left, right = (" ".join(text.split()) for text in (left, right))
     if left == right:
-        same = _cut([Run("same", left)], max_chars, rest=" …")
+        same = cut([Run("same", left)], max_chars, rest=" …")
         return SideBySide(same, same)
     found = difference(left, right)
     start = 0
@@ -182,7 +182,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
         else:
             left_runs.append(_side(old, "removed"))
             right_runs.append(_side(new, "added"))
-    return SideBySide(*(_cut(_merged(runs), max_chars, rest=" …") for runs in (left_runs, right_runs)))
+    return SideBySide(*(cut(_merged(runs), max_chars, rest=" …") for runs in (left_runs, right_runs)))
 
 
 def _word_start(text: str, at: int) -> int:
@@ -197,10 +197,10 @@ _SPACE: Final = re.compile(r"\s+")
 def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
     """A text without marks: about so many characters of its beginning and of its end."""
     if len(text) <= head + tail + _LED_BY:
-        return _cut([Run("same", text)], len(text))
+        return cut([Run("same", text)], len(text))
     first, last = text[:head], text[len(text) - tail :] if tail else ""
     gap = Run("gap", " … " if tail else " …")
-    return _cut(_merged([Run("same", first), gap, Run("same", last)]), len(text))
+    return cut(_merged([Run("same", first), gap, Run("same", last)]), len(text))
 
 
 def _words(text: str, before: int = 0) -> list[_Word]:
@@ -319,7 +319,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
     return merged
 
 
-def _cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
+def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
     """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing.
 
     Controls and overrides of the writing direction are shown as U+FFFD.

@@ -28,7 +28,7 @@ _WORD: Final = re.compile(r"\w+")
 _SPACE: Final = re.compile(r"\s")
 _LINE: Final = re.compile(r"\n")
 _FEW_WORDS: Final = 7
-_ROOM: Final = 4
+_ROOM: Final = 6
 """Times as many characters are compared as are shown."""
 
 
@@ -161,12 +161,13 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
         prompt[start : min(end, room)],
         variant[start : min(other_end, room)],
         context_words=max(_FEW_WORDS, max_chars // 100),
-        max_chars=max_chars,
+        max_chars=_ROOM * max_chars,
     )
     if max(end, other_end) > room:
         while len(middle) > 1 and middle[-1].kind in {"removed", "added"}:
             middle = middle[:-1]  # it differs because both sides end there
         middle = (*middle, Run("gap", " …"))
+    middle = diffs.cut((part for run in middle for part in _brief(run, max_chars // 4)), max_chars)
     if middle[-1].kind == "gap":
         after = ""
     runs = [*diffs.shortened(before.lstrip(), head=max_chars // 3, tail=max_chars // 7)]
@@ -177,6 +178,14 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
         runs.append(Run("gap", " … "))
     runs += diffs.shortened(after.rstrip(), head=max_chars // 3, tail=0)
     return tuple(run for run in runs if run.text)
+
+
+def _brief(run: Run, longest: int) -> tuple[Run, ...]:
+    """A run, of a long one its beginning and its end: what was moved shows at both places."""
+    if len(run.text) <= longest:
+        return (run,)
+    half = longest // 2
+    return Run(run.kind, run.text[:half]), Run("gap", " … "), Run(run.kind, run.text[-half:])
 
 
 def _within(spans: Sequence[Span], at: int) -> bool:

@@ -267,11 +267,12 @@ def scope(
     return Scope(narrowed, tuple(dict.fromkeys(cells)))
 
 
-def badness(verdict: Verdict) -> tuple[int, float, bool]:
+def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
     """Sorts trials, the worst first.
 
-    First those whose control held and whose answer moved, the furthest first; then those of which that is not
-    clear; at last the counter-examples: the control moved as well, or the answer held.
+    First those whose control held and whose answer moved, the furthest first, better answers behind the
+    others; then those of which that is not clear; at last the counter-examples: the control moved as well, or
+    the answer held.
     """
     moved, control = verdict.shifted, verdict.baseline_shifted
     if verdict.perturbation == BASELINE:
@@ -285,7 +286,7 @@ def badness(verdict: Verdict) -> tuple[int, float, bool]:
     grade = verdict.grade
     if grade is None:
         grade = 1.0 if verdict.rating is None else (verdict.rating - 1) / 2
-    return tier, grade, verdict.direction != "worse"
+    return tier, verdict.direction == "better", grade, verdict.direction != "worse"
 
 
 SHOWN: Final = 50

@@ -57,7 +57,16 @@ if TYPE_CHECKING:
 Finder: TypeAlias = Callable[[str, int | None, int], Found]
 """A rating, a place in the log and a number → the newest trials of the choice with that rating before it."""
 _CHANGES: Final = 30
-_NAMES: Final = {"text": "text", "side": "side of the change", "labels": "people"}
+_NAMES: Final = {
+    "perturbation": "rewording",
+    "rating": "outcome",
+    "outcome": "quality",
+    "side": "side of the change",
+    "labels": "people",
+    "since": "from",
+    "until": "to",
+}
+"""Parts of the filter that are called otherwise than in the address."""
 
 
 class Option(NamedTuple):

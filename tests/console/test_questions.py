@@ -97,6 +97,19 @@ def test_the_rewording_is_marked_and_never_left_out():
     assert text(runs).startswith("Where is my order 4711?")
 
 
+def test_what_was_moved_shows_at_both_places():
+    """Of a long block its beginning and its end."""
+    block, rest = (
+        " ".join(f"{letter}{number}" for number in range(n)) for letter, n in (("m", 60), ("r", 90))
+    )
+    one, two = f"user: {block} {rest} ", f"user: {rest} {block} "
+    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=300)
+    for kind in ("removed", "added"):
+        marked = "".join(run.text for run in runs if run.kind == kind)
+        assert "m0 m1 m2" in marked
+        assert "m58 m59" in marked
+
+
 words = st.text(alphabet="ab .,\n", max_size=60)
 
 

@@ -301,6 +301,7 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
         ranked(1, rating=1, similarity=0.1),
         ranked(2, similarity=0.3, quality=worse),
         ranked(3, similarity=0.3),
+        ranked(0, rating=1, similarity=0.1, quality=(QualityScore("faithfulness", 1, 1, 3),)),
         ranked(4, rating=1, baseline_rating=None, baseline_similarity=None),
         ranked(5, rating=None, unsure=True, similarity=0.6),
         ranked(6, rating=None, failure=Failure("judge", 1, "timeout"), similarity=None),
@@ -309,7 +310,7 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
         ranked(9, rating=3, similarity=1.0),
     ]
     mixed = order[::2] + order[1::2]
-    assert sorted(mixed, key=badness) == [*order[:7], order[8], order[7]]
+    assert sorted(mixed, key=badness) == [*order[:8], order[9], order[8]]
     scene = Scene(now=7200.0)
     for verdict in mixed:
         scene.log.append(verdict, None)
