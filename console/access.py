@@ -171,7 +171,7 @@ def _signed_in(authorization: str) -> str:
 
 
 _OWN = frozenset({"same-origin", "none"})
-_WITHOUT_FORMS = ("^/api/", "^/static/", "^/fragments/", "^/metrics$", "^/healthz$", "^/readyz$")
+_WITHOUT_FORMS = ("^/api/", "^/static/", "^/metrics$", "^/healthz$", "^/readyz$")
 
 
 def csrf_config() -> CSRFConfig:

@@ -208,3 +208,13 @@ def test_a_decision_leads_back_to_the_page(served):
     assert (sent.status_code, sent.headers["location"]) == (303, "/incidents/cafe?decided=1")
     assert "Noted." in client.get(sent.headers["location"]).text
     assert [one.by for one in scene.log.notes] == ["ana"]
+
+
+def test_the_form_works_after_the_page_has_refreshed_itself(served):
+    """The live part carries the same token as the page: one without would be refused."""
+    client, _ = served(SPELLING)
+    tokens = [
+        re.search(r'name="_csrf_token" value="([^"]+)"', client.get(f"{prefix}/incidents/cafe").text)[1]
+        for prefix in ("", "/fragments")
+    ]
+    assert tokens[0] == tokens[1] != ""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -18,54 +16,14 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
-from evenkeel.stores.keys import METRICS_TOKEN
 from testing.relaying import token_in
-from tests.services import prometheus, receiver, service, wait_for
+from tests.evenkeel.alerting import alertmanager, watching
+from tests.services import receiver, wait_for
 
 pytestmark = pytest.mark.system
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
 INCIDENT, JUDGE = "EvenkeelIncident", "EvenkeelJudgeUnusable"
 PLAIN = ["general.spelling", "general.casing"]
-
-
-def alertmanager(folder, receiver):
-    """Ours, in a hurry, with every receiver replaced by the one on this machine."""
-    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
-    config["receivers"] = [
-        {"name": one["name"], "webhook_configs": [{"url": f"{receiver}{one['name']}"}]}
-        for one in config["receivers"]
-    ]
-    config["templates"] = []
-    for branch in (config["route"], *config["route"]["routes"]):
-        branch |= {"group_wait": "1s", "group_interval": "1s"}
-    (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
-    return service(
-        folder,
-        "prometheus-alertmanager",
-        f"--config.file={folder / 'alertmanager.yml'}",
-        f"--storage.path={folder / 'alertmanager'}",
-        "--cluster.listen-address=",
-    )
-
-
-def watching(folder, running, alerts_to):
-    """Ours, every second, with waits of a second."""
-    (folder / "rules").mkdir()
-    for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
-        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", file.read_text()))
-    config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
-    config["global"] |= {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    config["global"]["external_labels"]["evenkeel_console"] = running.admin
-    config["scrape_configs"][0]["authorization"] = {"credentials_file": str(running.data / METRICS_TOKEN)}
-    hosts = [
-        (config["scrape_configs"][0], running.admin),
-        (config["alerting"]["alertmanagers"][0], alerts_to),
-    ]
-    for section, url in hosts:
-        section["static_configs"] = [{"targets": [url.removeprefix("http://")]}]
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    return prometheus(folder, folder / "prometheus.yml")
 
 
 @dataclass
