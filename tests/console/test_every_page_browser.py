@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from evenkeel.console import GoldenSources, create_app
+from evenkeel.console import Check, GoldenSources, RouteSetup, SetupSources, create_app
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
@@ -43,6 +43,8 @@ _PAGES = (
     "/actions",
     "/baselines?route=case-summaries",
     "/baselines",
+    "/setup",
+    "/setup",  # narrow and wide
 )
 _MAX_BYTES = 300_000
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -60,7 +62,10 @@ def console(make_scene, make_cell, database, documents):
     actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
-    others = {"labels": LabelStore(documents), "actions": actions, "references": kept}
+    routes = (RouteSetup("shop", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9),) * 2
+    checked = lambda _: Check("bad", "The key was refused.", "Set another.", "POST", "401")  # noqa: E731
+    setup = SetupSources(routes, 30, {"request": checked})
+    others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": setup}
     app = create_app(replace(shown.sources, goldens=goldens, **others))
     with served(app) as address:
         yield address, shown.scene

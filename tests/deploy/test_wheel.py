@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
+from tests.docs.pictures import Walk
 from tests.house import MAY_IMPORT, ROOT
 
 pytestmark = pytest.mark.system
@@ -127,6 +128,22 @@ def test_the_gate_runs_as_a_fixture(run, project):
         (project / "goldens.jsonl").write_text("".join(GOLDEN.format(n=n, total=2 * n) for n in range(20)))
         (project / "test_gate.py").write_text(GATE.format(url=f"{url}/v1"))
         assert "1 passed" in run("python", "-m", "pytest", "-q", "--evenkeel-yes", "test_gate.py")
+
+
+@pytest.mark.timeout(600)
+def test_a_newcomer_gets_a_number_by_following_the_tutorial(installed, tmp_path, monkeypatch):
+    """Every command of the first page runs from the wheel, and the noise floor is a number at its end."""
+    for name in [name for name in os.environ if name.startswith("PYTHON")]:
+        monkeypatch.delenv(name)
+    (tmp_path / ".venv").symlink_to(installed.parent)
+    walk = Walk(tmp_path, None)
+    try:
+        walk.follow((ROOT / "docs" / "tutorial" / "index.md").read_text(encoding="utf-8"))
+        cells = walk.settled_cells()
+    finally:
+        walk.stop()
+    assert len(cells) == 5  # the control and four rewordings
+    assert [cell["perturbation"] for cell in cells if not cell["robustness"]] == []
 
 
 @pytest.mark.timeout(600)

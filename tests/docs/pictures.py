@@ -20,7 +20,7 @@ import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 from PIL import Image
@@ -66,11 +66,13 @@ class Walk:
             if step["picture"]:
                 self._settle()
                 self._shoot(step["picture"], step["place"], int(step["height"] or _HEIGHT))
+            elif title == "install":
+                continue  # what is walked is installed already
             elif language in {"yaml", "python"}:
                 (self._folder / title).write_text(content, encoding="utf-8")
             elif language == "sh" and title:
                 self._start(title, content)
-            elif language == "sh" and not content.startswith("make"):
+            elif language == "sh":
                 self._environment.update(_EXPORT.findall(content))
                 print("$", content.strip(), flush=True)
                 subprocess.run(
@@ -95,12 +97,17 @@ class Walk:
         extra = "" if simulation else f" --admin-port {healthy}"
         command = f"exec {command.strip()}{extra} --port {port}"
         print(f"[{title}] $", command, flush=True)
-        log = (self._folder / f"{title}.log").open("wb")
-        self._background.append(
-            subprocess.Popen(
-                ["/bin/sh", "-c", command], cwd=self._folder, env=self._environment, stdout=log, stderr=log
+        log = self._folder / f"{title}.log"
+        with log.open("wb") as said:
+            self._background.append(
+                subprocess.Popen(
+                    ["/bin/sh", "-c", command],
+                    cwd=self._folder,
+                    env=self._environment,
+                    stdout=said,
+                    stderr=said,
+                )
             )
-        )
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx2.HTTPError, OSError):
@@ -108,9 +115,10 @@ class Walk:
                 socket.create_connection(("127.0.0.1", port), 1.0).close()
                 return
             time.sleep(0.1)
-        sys.exit(f"{title} does not answer:\n{Path(log.name).read_text()}")
+        sys.exit(f"{title} does not answer:\n{log.read_text()}")
 
-    def _get(self, path: str) -> Any:
+    def get(self, path: str) -> Any:
+        """What the admin API answers."""
         answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=20.0)
         return answer.raise_for_status().json()
 
@@ -118,12 +126,17 @@ class Walk:
         token = (self._folder / "evenkeel-data" / "admin-token").read_text(encoding="ascii").strip()
         return {"authorization": f"Bearer {token}"}
 
+    def settled_cells(self) -> list[dict[str, Any]]:
+        """All cells, once everything that was sampled is scored."""
+        self._settle()
+        return cast("list[dict[str, Any]]", self.get("/api/cells")["cells"])
+
     def _settle(self) -> None:
         """Wait until all that was sampled is scored."""
         deadline = time.monotonic() + _SETTLE_S
         quiet = 0
         while quiet < _QUIET_LOOKS:  # what was captured is handed over in batches
-            pipeline = self._get("/api/pipeline")
+            pipeline = self.get("/api/pipeline")
             quiet = quiet + 1 if not pipeline["waiting"] + pipeline["leased"] else 0
             time.sleep(0.5)
             if time.monotonic() > deadline:
