@@ -32,15 +32,15 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 @click.command()
 @click.argument("file", required=False, metavar="[FILE]")
-@file_option("--config", "Settings file of `evenkeel up`: its limits, and where the store is.")
-@file_option("--data-dir", "Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR")
+@file_option("--config", "Settings file of `evenkeel up`: limits and store.")
+@file_option("--data-dir", "Data folder.  [default: $EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR")
 @click.option(
     "--threshold",
     "thresholds",
     type=_RATE,
     multiple=True,
     metavar="SHARE",
-    help="Limit of the points above noise, as alert.threshold; may be given several times.  [0.1]",
+    help="Limit of the points above noise, as alert.threshold; repeatable.  [default: 0.1]",
 )
 @click.option(
     "--mean-trials",
@@ -48,7 +48,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(1, min_open=True),
     multiple=True,
     metavar="N",
-    help="Trials of all cells between false alarms; may be given several times.  [10000]",
+    help="Mean trials, over all cells, between false alarms; repeatable.  [default: 10000]",
 )
 @click.option(
     "--tolerance",
@@ -56,7 +56,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(0, 1),
     multiple=True,
     metavar="SHARE",
-    help="Tolerance of drift; may be given several times.  [0.05]",
+    help="Drift treated as zero; repeatable.  [default: 0.05]",
 )
 @click.option(
     "--sample",
@@ -64,18 +64,22 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.FloatRange(0, 1, min_open=True),
     multiple=True,
     metavar="SHARE",
-    help="Take this share of the exchanges only; may be given several times.  [1]",
+    help="Use only this share of the exchanges; repeatable.  [default: 1]",
 )
 @click.option(
     "--only",
     "families",
     multiple=True,
     metavar="LIST",
-    help="Perturbations with commas between, * stands for anything; may be given several times.  [all]",
+    help="Perturbations, comma-separated, * as wildcard; repeatable.  [default: all]",
 )
-@click.option("--route", "routes", multiple=True, metavar="NAME", help="Only these routes.  [all]")
-@click.option("--from", "since", metavar="TIME", help="Start: 2026-11-01, 2026-11-01T14:30, or 7d ago.")
-@click.option("--to", "until", metavar="TIME", help="End, written the same way; a date includes that day.")
+@click.option(
+    "--route", "routes", multiple=True, metavar="NAME", help="Only this route; repeatable.  [default: all]"
+)
+@click.option(
+    "--from", "since", metavar="TIME", help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or an age such as 7d."
+)
+@click.option("--to", "until", metavar="TIME", help="End, in the same form; a date includes that day.")
 @click.option(
     "--intervals",
     type=click.IntRange(1),
@@ -83,19 +87,19 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="With --json: include every cell's figures at every K-th trial.",
 )
 @json_option
-@file_option("--plot", "Write a page with plots of the cells.")
+@file_option("--plot", "Write an HTML page with plots of the cells.")
 def backtest(
     file: str | None, config: Path | None, data_dir: Path | None, plot: Path | None, *, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Run verdicts of the past through the monitor: which alerts would there have been?
+    """Run past verdicts through the monitor to see which alerts it would have raised.
 
-    FILE holds JSON lines (docs/backtest.md), may be compressed by gzip, and is standard input if it is "-".
-    Without FILE the verdicts of the store are taken, which is only read; `evenkeel up` may be running.
-    Estimates and alerts are those of the live monitor, trial by trial.
+    FILE holds JSON lines (docs/backtest.md), plain or gzipped; "-" is standard input. Without FILE the
+    verdicts of the store are read, also while `evenkeel up` runs. Estimates and alerts are computed as by the
+    live monitor, trial by trial.
 
-    An option that may be given several times makes a variant of each value, and a table compares them. All
-    else is said of the first variant.
+    Each value of a repeatable option is a variant, and a table compares them. Everything else describes the
+    first variant.
 
     \b
       evenkeel backtest verdicts.jsonl
@@ -104,12 +108,12 @@ def backtest(
       evenkeel backtest verdicts.jsonl --only general.typos,positional.* --json | jq .alerts
 
     \b
-    A log of three lines:
+    Example of a log:
       {"time": "2026-11-01T10:00:00Z", "perturbation": "general.typos", "rating": 3, "baseline_rating": 3}
       {"time": "2026-11-01T10:00:09Z", "perturbation": "general.typos", "rating": 1, "baseline_rating": 3}
       {"time": "2026-11-01T10:00:20Z", "perturbation": "general.typos", "rating": 2, "baseline_rating": 2}
 
-    Exit code: 0, however many alerts there were; 2 if the log or an option cannot be used.
+    Exit code: 0 done, with or without alerts; 2 invalid log or options.
     """
     check_writable([plot])
     variants = _variants(config, given)

@@ -41,12 +41,11 @@ _SKIPPED_SHOWN = 5
 
 @click.group()
 def baseline() -> None:
-    """Baselines: what a cell's share of shifted answers is compared with, to notice drift.
+    """Approve the level that drift is measured from.
 
-    Until somebody approves one, the first trials since the last change stand in. An approval becomes an
-    entry of the verdict log, with the figures and your name: every monitor takes it up at the same place,
-    also after a restart. A drift alert of an approved cell is over. The next change of model, prompt or
-    settings makes an approval void, since answers may then differ for good reason.
+    A baseline is a cell's share of shifted answers. Until one is approved, the first trials since the last
+    change are used. Approving one ends a drift alert of its cell; the next change of model, prompt or
+    settings voids it. Approvals are kept in the verdict log with your name, so all monitors share them.
 
     \b
       evenkeel baseline approve --route support --by ann
@@ -56,23 +55,25 @@ def baseline() -> None:
 
 
 @baseline.command()
-@click.option("--route", required=True, metavar="NAME", help="Whose cells.")
-@click.option("--model", metavar="NAME", help="Only of this model, as the endpoint returns it.")
-@click.option("--perturbation", metavar="KIND", help="Only of this one, as `general.spelling`.")
+@click.option("--route", required=True, metavar="NAME", help="Route to approve.")
+@click.option("--model", metavar="NAME", help="Only this model, by the name the endpoint returns.")
+@click.option("--perturbation", metavar="KIND", help="Only this perturbation, such as general.spelling.")
 @by_option
 @note_option
-@click.option("--yes", is_flag=True, help="Approve without asking.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @json_option
 @store_options
 def approve(
     config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool, **given: Any
 ) -> None:
-    """Approve what the cells of a route have been since its last change.
+    """Approve the current level of a route's cells, measured since its last change.
 
-    Works while `up` runs: the monitor takes the baselines up within a second or two.
+    Works while `up` runs: the monitor uses the baselines within seconds.
+
+    Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
     """
     if not (by or "").strip():
-        raise click.UsageError("say who approves: --by NAME, or the variable EVENKEEL_USER")
+        raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     settings = settings_of_stores(config, data_dir)
     route = given["route"]
     narrowed = {name: given[name] for name in ("model", "perturbation")}
@@ -107,18 +108,18 @@ def approve(
 
 
 @baseline.command("list")
-@click.option("--route", metavar="NAME", help="Only of this route.")
+@click.option("--route", metavar="NAME", help="Only this route.")
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
-    """List what was approved by whom, the newest first."""
+    """List approvals, newest first."""
     found = [one for one in stores.verdicts.approvals()[::-1] if route in {None, one.approval.route}]
     if as_json:
         emit([{"offset": one.offset, **asdict(one.approval)} for one in found])
     elif found:
         click.echo("\n\n".join(map(_said, found)))
     else:
-        click.echo("no baseline has been approved; `evenkeel baseline approve --help` says how", err=True)
+        click.echo("No baselines approved; see `evenkeel baseline approve --help`.", err=True)
 
 
 def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:

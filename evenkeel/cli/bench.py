@@ -81,62 +81,76 @@ _KEPT: Final = 10_000_000
 _OUTPUTS: Final = ("csv", "trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
-    "--api-key-env", metavar="VARIABLE", help=f"Variable that holds the key.  [{_KEY_ENV}]"
+    "--api-key-env", metavar="VARIABLE", help=f"Environment variable with the API key.  [default: {_KEY_ENV}]"
 )
 
 
 @click.group(invoke_without_command=True)
-@click.option("--model", "models", multiple=True, metavar="NAME", help="A model to measure; repeatable.")
-@click.option("--models", "models_file", type=EXISTING, metavar="FILE", help="Models and endpoints (YAML).")
-@click.option("--base-url", metavar="URL", help="Endpoint of the models that name none.")
-@_key_option
-@click.option("--api-key-header", metavar="NAME", help="Header that carries the key.  [authorization]")
+@click.option("--model", "models", multiple=True, metavar="NAME", help="Model to measure; repeatable.")
 @click.option(
-    "--items", multiple=True, type=EXISTING, metavar="FILE", help="Your issues (JSONL).  [the 60 built in]"
+    "--models", "models_file", type=EXISTING, metavar="FILE", help="File of models and endpoints (YAML)."
 )
-@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Sample of this many issues.")
-@click.option("--tasks", metavar="LIST", help="Tasks, with commas between.  [all four]")
-@click.option("--perturbations", metavar="LIST", help="Perturbations or their categories.  [all]")
-@click.option("--runs", type=click.IntRange(1, 100), default=5, help="Times that everything is asked.")
+@click.option("--base-url", metavar="URL", help="Endpoint of models that name none.")
+@_key_option
+@click.option("--api-key-header", metavar="NAME", help="Header for the API key.  [default: authorization]")
+@click.option(
+    "--items",
+    multiple=True,
+    type=EXISTING,
+    metavar="FILE",
+    help="Your own issues (JSONL); repeatable.  [default: the 60 built in]",
+)
+@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Use a random sample of N issues.")
+@click.option("--tasks", metavar="LIST", help="Tasks, comma-separated.  [default: all four]")
+@click.option(
+    "--perturbations", metavar="LIST", help="Perturbations or categories, comma-separated.  [default: all]"
+)
+@click.option("--runs", type=click.IntRange(1, 100), default=5, help="Repetitions of every call.")
 @click.option(
     "--severity",
     type=click.FloatRange(0, 1),
     default=0.13,
     metavar="SHARE",
-    help="How far graded perturbations go: 0.07 as people type at a desktop, 0.13 on a phone; 0.3 is stress.",
+    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
 )
 @click.option(
-    "--parameters", metavar="JSON", help='Members of each request.  [{"temperature": 0, "seed": 0}]'
+    "--parameters",
+    metavar="JSON",
+    help='Parameters of each request.  [default: {"temperature": 0, "seed": 0}]',
 )
-@file_option("--config", "Settings: judge, rewriter, prices, qualities.")
-@model_options("judge", "Model that rates answers; without one, heuristics do.")
+@file_option("--config", "Settings file: judge, rewriter, prices, qualities.")
+@model_options("judge", "Model that rates answers.  [default: none, heuristics rate]")
 @model_options("rewriter", "Model that paraphrases and translates.")
 @embeddings_option
 @click.option(
-    "--price", "prices", multiple=True, metavar="MODEL=IN/OUT", help="USD per million tokens; repeatable."
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="MODEL=IN/OUT",
+    help="Price in USD per million tokens; repeatable.",
 )
-@click.option("--seed", default=0, help="Seed of sample, order and perturbations.")
+@click.option("--seed", default=0, help="Random seed.")
 @call_options(8, 120.0)
 @max_usd_option
 @file_option(
     "--journal",
-    "Keep every answer here, so that a stopped run can go on.",
+    "File for answers, so that a stopped run can continue.",
     default=Path("evenkeel-bench.journal"),
 )
 @json_option
-@file_option("--csv", "Write each perturbation of each task as CSV.")
-@file_option("--html", "Write one page with heatmaps.")
-@file_option("--trials", "Write each pair of answers as JSONL.")
+@file_option("--csv", "Write a row per model, task and perturbation as CSV.")
+@file_option("--html", "Write an HTML page with heatmaps.")
+@file_option("--trials", "Write each pair of answers as JSON lines.")
 @yes_option
 @click.pass_context
 def bench(context: click.Context, /, *, as_json: bool, yes: bool, **given: Any) -> None:
-    """Measure offline how robust some models are, on sixty IT issues or on your own.
+    """Measure offline how robust models are, on 60 built-in IT issues or on your own.
 
-    Each issue is sent to each model in four tasks (case summary, chat summary, question on documents, slot
+    Each issue goes to each model in four tasks (case summary, chat summary, question on documents, slot
     filling), unchanged and under every perturbation, several times. The cost is estimated before the first
-    call and measured on the first issues. A stopped run goes on from its journal without repeating a call.
+    call and refined on the first issues. A stopped run continues from its journal and repeats no call.
 
-    Exit code: 0 done, 1 stopped before the end, 2 wrong options.
+    Exit code: 0 done, 1 stopped early, 2 invalid options.
 
     \b
       evenkeel bench --model gpt-4.1-mini --model gpt-4.1-nano --base-url https://api.openai.com/v1 \\
@@ -149,23 +163,28 @@ def bench(context: click.Context, /, *, as_json: bool, yes: bool, **given: Any) 
 
 
 @bench.command()
-@click.option("--model", required=True, metavar="NAME", help="Model that writes.")
-@click.option("--base-url", required=True, metavar="URL", help="Its endpoint.")
+@click.option("--model", required=True, metavar="NAME", help="Model that writes the issues.")
+@click.option("--base-url", required=True, metavar="URL", help="Endpoint of the model.")
 @_key_option
-@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, help="Issues.")
-@click.option("--out", "target", type=FILE, required=True, metavar="FILE", help="JSONL, appended to.")
-@click.option("--about", metavar="TEXT", help="What they are about.  [IT of an organisation]")
+@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, help="Number of issues to write.")
+@click.option("--out", "target", type=FILE, required=True, metavar="FILE", help="File to append to (JSONL).")
+@click.option("--about", metavar="TEXT", help="Subject of the issues.  [default: IT of an organization]")
 @price_option
 @max_usd_option
 @call_options(4, 180.0, most=64)
-@click.option("--seed", default=0, help="Seed of the subjects.")
+@click.option("--seed", default=0, help="Random seed of the subjects.")
 @json_option
 @yes_option
 def generate(*, as_json: bool, yes: bool, **given: Any) -> None:
-    """Have a model write more issues.
+    """Have a model write more issues for `bench --items`.
 
-    Each is checked (four documents, a chat of several turns, entities that stand in the message word for
-    word) and left out if it resembles an existing one, in FILE or built in.
+    Each issue is checked (four documents, a chat of several turns, entities quoted verbatim) and dropped if
+    it resembles one that exists, in FILE or built in.
+
+    \b
+      evenkeel bench generate --model gpt-4.1 --base-url https://api.openai.com/v1 -n 20 --out more.jsonl
+
+    Exit code: 0 all written, 1 some dropped or failed, 2 invalid options.
     """
     sys.exit(_generate(given, json=as_json, confirmed=yes))
 

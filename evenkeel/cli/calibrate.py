@@ -68,96 +68,110 @@ _PIPED_WIDTH: Final = 160
 
 @click.command()
 @click.argument("goldens", required=False, type=FILE, metavar="[GOLDENS.jsonl]")
-@click.option("--from-store", is_flag=True, help="Take the goldens of the store instead of a file.")
+@click.option("--from-store", is_flag=True, help="Use the goldens of the store instead of a file.")
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @store_options
 @file_option(
     "--limits",
-    "Place the limits of the live alert instead, into this file; those of other routes in it stay.",
+    "Set limits for live alerts instead and write them to FILE; other routes in it are kept.",
 )
 @click.option(
     "--verdicts",
     metavar="FILE",
-    help="With --limits: the verdicts, see docs/backtest.md.  [those of the store]",
+    help="With --limits: verdicts to use (docs/backtest.md).  [default: from the store]",
 )
 @click.option(
     "--quiet-from",
     metavar="TIME",
-    help="With --limits: traffic is quiet from then on, whatever alerts there were: 2026-11-01, or 7d ago.",
+    help="With --limits: treat traffic as quiet from then on, despite alerts: 2026-11-01, or an age (7d).",
 )
 @click.option(
     "--form",
     type=click.Choice(["workflow", "prose", "list", "data"]),
-    help="Only answers of this form.  [the form of nine in ten]",
+    help="Only answers of this form.  [default: the form of nine in ten]",
 )
 @click.option(
     "--modes",
     metavar="LIST",
-    help="Only some of missing, compressed, reworded, reordered, duplicated, added.  [all]",
+    help="Some of missing, compressed, reworded, reordered, duplicated, added.  [default: all]",
 )
 @click.option(
     "--published",
     is_flag=True,
-    help="Degrade workflows as WorkflowPerturb does, and show its Tables 2 to 5 beside the result.",
+    help="Degrade workflows as in WorkflowPerturb and show its Tables 2 to 5 beside the result.",
 )
 @file_option("--out", "Folder for the results.", metavar="DIR", default=Path())
-@click.option("--metrics", metavar="LIST", help="Only these metrics, by name.  [all that apply]")
+@click.option("--metrics", metavar="LIST", help="Metrics to use, comma-separated.  [default: all that apply]")
 @embeddings_option
-@click.option("--encoder", metavar="MODEL", help="A sentence-transformers model.  [all-MiniLM-L6-v2]")
-@click.option("--bert-score", is_flag=True, help="Measure BERTScore, too; by far the slowest metric.")
-@click.option("--bert-model", metavar="MODEL", help="Of BERTScore, e.g. roberta-large.  [the encoder]")
-@click.option("--bert-layer", type=click.IntRange(1), metavar="N", help="Its layer.  [the authors' choice]")
+@click.option("--encoder", metavar="MODEL", help="Sentence-transformers model.  [default: all-MiniLM-L6-v2]")
+@click.option("--bert-score", is_flag=True, help="Include BERTScore, by far the slowest metric.")
 @click.option(
-    "--bert-rescale", is_flag=True, help="Put unrelated sentences at 0, as the published scores do."
+    "--bert-model", metavar="MODEL", help="Model of BERTScore, such as roberta-large.  [default: the encoder]"
 )
-@model_options("judge", "Score by this judge, too.", default=True)
+@click.option(
+    "--bert-layer",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Layer of BERTScore.  [default: the authors' choice]",
+)
+@click.option(
+    "--bert-rescale",
+    is_flag=True,
+    help="Rescale BERTScore so that unrelated sentences score 0, as published.",
+)
+@model_options("judge", "Judge to score with as well.", default=True)
 @click.option(
     "--judge-goldens",
     type=click.IntRange(2),
     metavar="N",
-    help="Ask the judge about a sample of goldens only.",
+    help="Ask the judge only about a sample of N goldens.",
 )
 @click.option(
-    "--degrade-with-model", metavar="NAME", help="Let this model reword and compress instead of rules."
+    "--degrade-with-model", metavar="NAME", help="Model that rewords and compresses, instead of rules."
 )
 @model_options("rewriter", "", default=True)
 @click.option(
-    "--stronger-model", metavar="NAME", help="Model to ask when that model's texts fail the checks."
+    "--stronger-model", metavar="NAME", help="Model to fall back to when those texts fail the checks."
 )
 @call_options(4, 60.0, most=None, least_s=None)
 @price_option
 @click.option(
-    "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more than this."
+    "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stop after spending this much."
 )
 @click.option(
     "--false-alerts",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.1,
-    help="Largest share of mildly (10 %) degraded answers that may be flagged.",
+    metavar="SHARE",
+    help="Maximum share of mildly (10%) degraded answers that may be flagged.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Flag only from this degradation on, e.g. 0.3.",
+    help="Flag only degradations of at least this share, such as 0.3.",
 )
-@click.option("--seed", default=0, help="Seed of degradations, samples and intervals.")
+@click.option("--seed", default=0, help="Random seed.")
 @click.option("--resamples", type=click.IntRange(20), default=1000, help="Resamples behind intervals.")
 @click.option(
-    "--processes", type=click.IntRange(1), metavar="N", help="Processes that score.  [one per processor]"
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Scoring processes.  [default: one per processor]",
 )
 @file_option(
-    "--journal", "Keep scores here, so that a stopped run can go on.  [DIR/calibration-journal.jsonl]"
+    "--journal",
+    "File for scores, so that a stopped run can continue.  [default: DIR/calibration-journal.jsonl]",
 )
 @json_option
 @yes_option
 def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -> None:
-    """Find out what a score means: degrade approved answers by known amounts and see how metrics react.
+    """Work out what scores mean: degrade approved answers by known amounts and measure how metrics react.
 
-    GOLDENS.jsonl holds one approved answer a line (see `evenkeel goldens --help`). Each answer is made worse
-    in six ways (parts missing, compressed, reworded, reordered, duplicated, added) by 10, 30 and 50 %, and
-    every metric scores the result. From that follows which metric watches which failure, and below which
-    score an answer is flagged. Thresholds need 20 goldens; 100 and more give narrow intervals.
+    GOLDENS.jsonl holds one approved answer per line (see `evenkeel goldens --help`). Each is degraded in six
+    ways (parts missing, compressed, reworded, reordered, duplicated, added) by 10%, 30% and 50%, and every
+    metric scores the result. This shows which metric detects which failure, and below which score to flag an
+    answer. Thresholds need 20 goldens; 100 or more give narrow intervals.
 
     \b
       evenkeel calibrate goldens.jsonl
@@ -173,17 +187,19 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
       calibration-rules.yaml    Prometheus rules
       calibration-scores.jsonl  every score
 
-    A run that was stopped goes on where it was when the same command is given again.
+    To continue a stopped run, run the same command again.
 
-    With --limits nothing of this is done. Limits for loss of similarity, shifted answers, qualities, invalid
-    answers and drift are placed for every route: quiet traffic stays below at the rate of false alerts that
-    the settings state, and a degradation of 30 % is above. Goldens are optional there.
+    With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities,
+    invalid answers and drift on every route, so that quiet traffic stays below them at the configured rate of
+    false alerts and a degradation of 30% exceeds them. Goldens are optional then.
 
     \b
       evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
       evenkeel calibrate goldens.jsonl --limits limits.json --verdicts verdicts.jsonl --route support
 
-    `up` reads the file as alert.limits. Exit code 1 if no limit could be placed.
+    `up` reads the file as alert.limits.
+
+    Exit code: 0 done, 1 stopped early or no limit could be set, 2 invalid options or files.
     """
     if given["limits"]:
         _place(goldens, given, json=as_json)

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 def changes() -> None:
     """List the changes on each route, their effect and what coincided with them.
 
-    `evenkeel up` notices another model, another prompt, other traffic, a judge that drifts, and a provider
-    that changes something without saying so. After a change it samples more for a while and asks the goldens
-    of the route again. All of this can be read while `up` runs, here or on the page /changes of the console.
+    `evenkeel up` detects a new model, prompt or kind of traffic, a drifting judge, and silent changes at the
+    provider. After a change it samples more for a while and re-asks the route's goldens. Works while `up`
+    runs; the console shows the same at /changes.
 
     \b
       evenkeel changes list
@@ -47,17 +47,17 @@ def changes() -> None:
 
 
 @changes.command("list")
-@click.option("--route", metavar="NAME", help="Only of this route.")
+@click.option("--route", metavar="NAME", help="Only this route.")
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
-    """List the latest changes of all routes, the newest first."""
+    """List the latest changes, newest first."""
     found = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
         emit([asdict(report) for report in found])
         return
     if not found:
-        click.echo("No changes have been noticed so far.", err=True)
+        click.echo("No changes detected yet.", err=True)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("change", "noticed (UTC)", "what", "effect"):
@@ -70,16 +70,14 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
 
 @changes.command()
 @click.argument("change", metavar="ID")
-@click.option("--examples", is_flag=True, help="Also print answers before and after a silent change.")
+@click.option("--examples", is_flag=True, help="Include answers from before and after a silent change.")
 @json_option
 @with_stores
 def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
-    """Print the report on one change, as Markdown."""
+    """Print the report on one change as Markdown."""
     report = _book(stores).find(change)
     if report is None:
-        raise SettingsError(
-            f'there is no change "{change}" (any more); `evenkeel changes list` shows those there are'
-        )
+        raise SettingsError(f'no change "{change}"; list them with `evenkeel changes list`')
     shown = Exhibits()
     if examples and report.silent is not None:
         shown = exhibits(report.silent, stores.references, stores.archive)
@@ -93,17 +91,17 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
 
 
 @changes.command("forget-references")
-@click.option("--route", metavar="NAME", help="Only those of this route.  [all]")
+@click.option("--route", metavar="NAME", help="Only this route.  [default: all]")
 @by_option
 @json_option
 @with_stores
 def forget_references(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
-    """Delete reference prompts with their answers; which route's, and who did it, is on record.
+    """Delete reference prompts and their answers; the audit log records who did it.
 
-    `evenkeel up` keeps new ones from the traffic unless `references.calls_per_day` is 0.
+    `evenkeel up` collects new ones from traffic unless `references.calls_per_day` is 0.
     """
     if not by or not by.strip():
-        raise SettingsError("it must be on record who deletes them: say your name with --by")
+        raise SettingsError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     names = [route] if route is not None else sorted({one.route for one in stores.references.states()})
     forgotten = 0
     for name in names:

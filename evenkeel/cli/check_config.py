@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenkeel.cli.options import emit, json_option, settings_options, settings_source
+from evenkeel.core.figures import count
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notifications import unknown_services
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
 @click.option(
     "--role",
     type=click.Choice(["proxy", "worker", "monitor"]),
-    help="Check the credentials of this role only.  [of all]",
+    help="Check only the credentials of this role.  [default: all roles]",
 )
 @click.option(
     "--test",
     "tests",
     type=click.Choice(["request", "judge", "notification"]),
     multiple=True,
-    help="Also send a test: a request through the running data plane, a question to the judge, or a message "
-    "to every channel. May be repeated.",
+    help="Send a test: a request through the running data plane, a question to the judge, or a message to "
+    "every channel; repeatable.",
 )
-@click.option("--test-model", default="", metavar="NAME", help="Model that the test request names.")
+@click.option("--test-model", default="", metavar="NAME", help="Model of the test request.")
 @settings_options
 @json_option
 def check_config(
@@ -56,7 +57,15 @@ def check_config(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
+    """Check settings, credentials and upstreams without starting.
+
+    \b
+      evenkeel check-config --config evenkeel.yaml
+      evenkeel check-config --config evenkeel.yaml --role worker --json
+      evenkeel check-config --config evenkeel.yaml --test request --test judge
+
+    Exit code: 0 ready to start, 1 a check failed, 2 invalid settings.
+    """
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
@@ -81,7 +90,7 @@ def check_config(
         click.echo(f"{name}: {one.said} {one.next_step}".rstrip(), err=one.state == "bad")
     if not good:
         sys.exit(1)
-    click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")
+    click.echo(f"settings are good: {count(len(settings.routes), 'route')}, all upstreams reachable")
 
 
 def _checked(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:

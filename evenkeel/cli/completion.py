@@ -9,14 +9,14 @@ from click.shell_completion import get_completion_class
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that makes a shell complete commands, options and choices with the Tab key.
+    """Print the completion script for bash, zsh or fish.
 
     \b
       echo 'eval "$(evenkeel completion bash)"' >> ~/.bashrc
       echo 'eval "$(evenkeel completion zsh)"' >> ~/.zshrc
       evenkeel completion fish > ~/.config/fish/completions/evenkeel.fish
 
-    Exit code: 0. bash needs version 4.4 or later.
+    Completes commands, options and choices. bash needs version 4.4 or later.
     """
     kind = get_completion_class(shell)
     assert kind is not None

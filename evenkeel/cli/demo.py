@@ -15,5 +15,9 @@ def demo(*, headless: bool) -> None:
     """Watch an incident from the swap of a simulated model to its rollback.
 
     Takes about a minute, needs no key and no network, then goes on serving until Ctrl-C.
+
+    \b
+      evenkeel demo
+      evenkeel demo --headless
     """
     sys.exit(run_demo(headless=headless))

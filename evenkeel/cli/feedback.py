@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from evenkeel.stores.labels import Label
 
 
-_route = click.option("--route", metavar="NAME", help="Only of this route.")
-_judge = click.option("--judge", metavar="MODEL", help="Only about verdicts of this judge.")
-_drawn = click.option("--drawn", is_flag=True, help="Only of verdicts that chance drew, rated blind.")
+_route = click.option("--route", metavar="NAME", help="Only this route.")
+_judge = click.option("--judge", metavar="MODEL", help="Only verdicts of this judge.")
+_drawn = click.option("--drawn", is_flag=True, help="Only verdicts drawn at random and rated blind.")
 
 
 @click.group()
 def feedback() -> None:
-    """Feedback: what people say of verdicts, as the measure of the judge.
+    """List and export people's ratings of trials, to measure the judge against.
 
-    The page of a trial in the console has a form: how alike are the two answers, which one is better? What
-    people say is kept with their names, longer than the verdict. All of this works while `up` runs.
+    People rate trials on a trial's page in the console. Ratings are kept with their names, longer than the
+    trial itself. Works while `up` runs.
 
     \b
       evenkeel feedback list
@@ -52,17 +52,14 @@ def feedback() -> None:
 @json_option
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
-    """List labels that count, the last said first, and how far people agree with the ratings."""
+    """List ratings, newest first, and how far people agree with the judge."""
     labels = _chosen(stores, **narrowed)
     console = table_console()
     if as_json:
         emit([asdict(label) for label in labels])
         return
     if not labels:
-        console.out(
-            "no labels; the page of a trial in the console has a form to say whether its verdict is right",
-            highlight=False,
-        )
+        click.echo("No ratings yet. Rate trials on their page in the console.", err=True)
         return
     console.print(_table(labels))
     agreement = agreement_lines(human_agreement(labels))
@@ -76,21 +73,21 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
 @feedback.command()
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write people's ratings there; compressed if the name ends in .gz.  [standard output]",
+    help="Write people's ratings to FILE; .gz compresses.  [default: standard output]",
 )  # fmt: skip
 @click.option(
     "--recorded", type=click.Path(path_type=Path), metavar="FILE",
-    help="Also write what the judge said of the same, and leave out what it did not decide.",
+    help="Write the judge's ratings of the same trials to FILE; skips trials it did not decide.",
 )  # fmt: skip
 @_route
 @_judge
 @_drawn
 @with_stores
 def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowed: Any) -> None:
-    """Write labels as JSON lines that `evenkeel judge-audit` reads."""
+    """Write ratings as JSON lines for `evenkeel judge-audit`."""
     labels = _chosen(stores, **narrowed)
     if not labels:
-        raise SettingsError("there are no such labels; `evenkeel feedback list` shows those there are")
+        raise SettingsError("no matching ratings; list them with `evenkeel feedback list`")
     if recorded is not None:
         labels = _judged(labels)
     rows = list(rating_lines(labels, stores.labels.texts))

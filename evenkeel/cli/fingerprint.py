@@ -16,7 +16,12 @@ from evenkeel.settings import SettingsError
 def fingerprint(variable: str, *, as_json: bool) -> None:
     """Print the fingerprint of the API key in the environment variable VARIABLE.
 
-    A route's `key_fingerprints` name the keys whose requests it takes, without giving them away.
+    The setting `routes[].key_fingerprints` selects requests by their key without storing it.
+
+    \b
+      evenkeel fingerprint TEAM_A_KEY
+
+    Exit code: 0 done, 2 the variable is empty.
     """
     from evenkeel.proxy.credentials import fingerprint as fingerprint_of
 

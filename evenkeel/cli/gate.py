@@ -100,58 +100,62 @@ class GateKeywords(TypedDict, total=False):
     The command line is made of this; options that commands share say for themselves what they are.
     """
 
-    data_dir: Annotated[AnyPath, "DIR", "Without FILES: read the goldens of the store in this folder."]
+    data_dir: Annotated[AnyPath, "DIR", "Without FILES: data folder to read goldens from."]
     route: Annotated[str, "NAME", "Only goldens of this route."]
-    base_url: Annotated[str, "URL", "Endpoint of the candidate.  [the routes' upstreams]"]
-    model: Annotated[str, "NAME", "Model of the candidate.  [each golden's own]"]
+    base_url: Annotated[str, "URL", "Endpoint of the candidate.  [default: the routes' upstreams]"]
+    model: Annotated[str, "NAME", "Model of the candidate.  [default: each golden's own]"]
     prompt: Annotated[AnyPath, "FILE", "New system prompt."]
-    template: Annotated[AnyPath, "FILE", "Prompt as it was, with {placeholders}."]
-    new_template: Annotated[AnyPath, "FILE", "Prompt as it will be."]
-    reference_url: Annotated[str, "URL", "Endpoint of the reference.  [the route's, or --base-url]"]
-    reference_model: Annotated[str, "NAME", "Model of the reference.  [each golden's own]"]
+    template: Annotated[AnyPath, "FILE", "Current prompt, with {placeholders}."]
+    new_template: Annotated[AnyPath, "FILE", "New prompt, with the same {placeholders}."]
+    reference_url: Annotated[str, "URL", "Endpoint of the reference.  [default: the route's, or --base-url]"]
+    reference_model: Annotated[str, "NAME", "Model of the reference.  [default: each golden's own]"]
     against: Annotated[
         Literal["reference", "recorded"],
         "",
-        "Ask the reference now, or take the goldens' recorded answers: the same name, new weights.",
+        "Compare with answers of the reference now, or recorded earlier with `goldens record`.",
         "reference",
     ]
-    no_reference: Annotated[bool, "", "Ask the candidate alone, without taking noise off."]
-    api_key_env: Annotated[str, "VARIABLE", "Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"]
-    reference_key_env: Annotated[
-        str, "VARIABLE", "The reference's key.  [--api-key-env, if both are of one origin]"
+    no_reference: Annotated[bool, "", "Ask only the candidate; noise is not subtracted."]
+    api_key_env: Annotated[
+        str, "VARIABLE", "Environment variable with the API key.  [default: EVENKEEL_SHADOW_API_KEY]"
     ]
-    api_key_header: Annotated[str, "NAME", "Header that carries the keys.  [authorization]"]
-    config: Annotated[AnyPath, "FILE", "Settings: upstreams, judge, prices, qualities, store."]
-    calibration: Annotated[AnyPath, "FILE", "Thresholds made by `evenkeel calibrate`."]
-    rate: Annotated[bool, "", "With --calibration: rate answers, too."]
-    task: Annotated[str, "NAME", "Task of goldens that name none.  [recognised from the prompt]"]
+    reference_key_env: Annotated[
+        str, "VARIABLE", "The same for the reference.  [default: --api-key-env, if both have one origin]"
+    ]
+    api_key_header: Annotated[str, "NAME", "Header for the API keys.  [default: authorization]"]
+    config: Annotated[AnyPath, "FILE", "Settings file: upstreams, judge, prices, qualities, store."]
+    calibration: Annotated[AnyPath, "FILE", "Thresholds from `evenkeel calibrate`."]
+    rate: Annotated[bool, "", "With --calibration: also rate answers."]
+    task: Annotated[str, "NAME", "Task of goldens that name none.  [default: recognized from the prompt]"]
     judge_model: str
     judge_url: str
     judge_key_env: str
     embeddings: bool
     gate_on: Annotated[
-        str | Iterable[str], "LIST", "Measures that can fail the gate.  [all but harmless ones]"
+        str | Iterable[str], "LIST", "Measures that can fail the gate.  [default: all but harmless ones]"
     ]
     tolerance: Annotated[float, "SHARE", "Difference treated as zero.", 0.0]
     margin: Annotated[float, "SHARE", "Smallest regression the gate must detect.", 0.1]
-    alpha: Annotated[float, "P", "Largest probability of a false regression.", 0.05]
-    beta: Annotated[float, "P", "Largest probability of a false pass.", 0.05]
-    undecided: Annotated[Literal["pass", "fail"], "", "Verdict if all goldens settle nothing.", "fail"]
-    max_failures: Annotated[float, "SHARE", "Largest share of goldens that may fail to be measured.", 0.1]
+    alpha: Annotated[float, "P", "Maximum probability of a false regression.", 0.05]
+    beta: Annotated[float, "P", "Maximum probability of a false pass.", 0.05]
+    undecided: Annotated[
+        Literal["pass", "fail"], "", "Verdict if all goldens together are not conclusive.", "fail"
+    ]
+    max_failures: Annotated[float, "SHARE", "Maximum share of goldens that may fail to be measured.", 0.1]
     repeats: Annotated[int, "", "Calls per golden and side.", 1]
-    seed: Annotated[int, "", "Seed of the order of the goldens.", 0]
+    seed: Annotated[int, "", "Random seed of the order of the goldens.", 0]
     concurrency: int
     timeout: float
-    max_usd: Annotated[float, "USD", "Stop, undecided, once this much is spent."]
+    max_usd: Annotated[float, "USD", "Stop, undecided, after spending this much."]
     price: str
-    cache: Annotated[AnyPath, "FILE", "Keep answers here, so that a stopped run can go on."]
-    markdown: Annotated[AnyPath, "FILE", "Write the report for a pull request."]
+    cache: Annotated[AnyPath, "FILE", "File for answers, so that a stopped run can continue."]
+    markdown: Annotated[AnyPath, "FILE", "Write a Markdown report for a pull request."]
     junit: Annotated[AnyPath, "FILE", "Write JUnit XML."]
     json: Annotated[AnyPath, "FILE", "Write the whole result as JSON."]
 
 
 _SHARED: Final = {
-    "judge_model": model_options("judge", "Model that rates answers; without one, heuristics do."),
+    "judge_model": model_options("judge", "Model that rates answers.  [default: none, heuristics rate]"),
     "embeddings": embeddings_option,
     "concurrency": call_options(8, 60.0),
     "price": price_option,
@@ -181,26 +185,25 @@ def _options() -> Iterator[Decorator]:
 @click.command()
 @click.argument("files", nargs=-1, type=EXISTING)
 @together(*_options())
-@click.option("--plan", is_flag=True, help="Ask nothing: say how many goldens settle what, and likely calls.")
+@click.option("--plan", is_flag=True, help="Make no calls; show how many goldens detect which regression.")
 @click.option(
     "--noise",
     metavar="SHARE|FILE",
-    help="With --plan: the noise floor, or the JSON report of an earlier gate.  [the store's cells]",
+    help="With --plan: noise floor, or JSON report of an earlier gate.  [default: from the store]",
 )
 @json_option
 @yes_option
 def gate(
     files: tuple[Path, ...], *, plan: bool, noise: str | None, as_json: bool, yes: bool, **given: Any
 ) -> None:
-    """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.
+    """Check whether a candidate (model, endpoint or prompt) answers goldens worse than what you run today.
 
-    FILES hold goldens: requests with an answer that somebody approved (JSON lines). Each is sent to the
-    candidate and to the reference, which is what you run today, and both answers are compared with the
-    approved one. What the reference gets wrong, too, is noise and is taken off. The run stops as soon as the
-    difference is statistically settled.
+    FILES hold goldens (JSON lines): requests with an approved answer. Each goes to the candidate and to the
+    reference, which is what you run today; both answers are compared with the approved one. What the
+    reference gets wrong too is noise and is subtracted. The run stops as soon as the result is
+    statistically settled.
 
-    Exit code: 0 pass, 1 regression, 2 could not measure (or wrong options), 3 undecided: all goldens were
-    asked and settle nothing either way.
+    Exit code: 0 pass, 1 regression, 2 could not measure or invalid options, 3 undecided after all goldens.
 
     \b
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --model gpt-4.1-mini

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.goldens import Golden
 
-_route = click.option("--route", metavar="NAME", help="Only of this route.")
-_task = click.option("--task", metavar="NAME", help="Only of this task.")
-_model = click.option("--model", metavar="NAME", help="Only answers of this model.")
-_retired = click.option("--all", "retired", is_flag=True, help="Retired ones, too.")
+_route = click.option("--route", metavar="NAME", help="Only this route.")
+_task = click.option("--task", metavar="NAME", help="Only this task.")
+_model = click.option("--model", metavar="NAME", help="Only answers by this model.")
+_retired = click.option("--all", "retired", is_flag=True, help="Include retired goldens.")
 
 
 class Narrowed(NamedTuple):
@@ -72,11 +72,11 @@ class Narrowed(NamedTuple):
 
 @click.group()
 def goldens() -> None:
-    """Goldens: exchanges whose answer a person has approved, as the measure of what comes later.
+    """Approve exchanges as goldens, the reference for later answers.
 
-    `evenkeel up` keeps the newest exchanges that it samples. Approve some, here or in the console, and
-    `evenkeel calibrate` and `evenkeel gate` can hold other answers against them. Each keeps who approved
-    what, when, and which model and prompt version had answered. All of this works while `up` runs.
+    A golden is a request with an answer that a person has approved. `evenkeel up` archives the newest sampled
+    exchanges; approve some here or in the console, and `evenkeel calibrate` and `evenkeel gate` compare other
+    answers with them. Works while `up` runs.
 
     \b
       evenkeel goldens candidates --route support
@@ -95,23 +95,23 @@ def goldens() -> None:
 @json_option
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
-    """List goldens in their newest version, the last approved first."""
+    """List goldens in their newest version, last approved first."""
     found = Narrowed(**narrowed).select(stores)
     if as_json:
         click.echo(terminal.as_json(found))
     elif found:
         terminal.show_list(found, table_console())
     else:
-        click.echo("no goldens; `evenkeel goldens approve --help` says how to get some")
+        click.echo("No goldens yet; see `evenkeel goldens approve --help`.")
 
 
 @goldens.command()
 @click.argument("golden_id", metavar="ID")
-@click.option("--version", type=click.IntRange(1), metavar="N", help="Another version than the newest.")
+@click.option("--version", type=click.IntRange(1), metavar="N", help="Version to show.  [default: newest]")
 @json_option
 @with_stores
 def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) -> None:
-    """Show one golden: prompt, approved answer, and what was done to it by whom."""
+    """Show one golden: prompt, approved answer, and who did what to it."""
     history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
@@ -130,18 +130,18 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
 @_route
 @_task
 @_model
-@click.option("--limit", type=click.IntRange(1), default=50, help="Print at most so many.")
+@click.option("--limit", type=click.IntRange(1), default=50, help="Maximum number to print.")
 @json_option
 @with_stores
 def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) -> None:
-    """List archived exchanges that have not been approved, the newest first."""
+    """List archived exchanges that are not approved yet, newest first."""
     found = approvable(stores.archive, stores.goldens, **narrowed)
     if as_json:
         click.echo(terminal.candidates_as_json(found[:limit]))
     elif not found:
         click.echo(
-            "no exchanges to approve; `evenkeel up` archives what it samples, unless "
-            "archive.exchanges_per_route is 0"
+            "No exchanges to approve. `evenkeel up` archives what it samples, unless "
+            "archive.exchanges_per_route is 0."
         )
     else:
         terminal.show_candidates(found[:limit], table_console())
@@ -152,37 +152,42 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @goldens.command()
 @click.argument("ids", nargs=-1, metavar="[EXCHANGE_ID]...")
 @click.option(
-    "--name", default="", show_default=False, help="Id of the golden, for one exchange.  [the exchange's id]"
+    "--name",
+    default="",
+    show_default=False,
+    help="Id of the golden; for a single exchange.  [default: the exchange's id]",
 )
 @note_option
 @by_option
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges.")
-@click.option("--seed", type=int, default=1, help="Seed of the choice: the same gives the same.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges at random.")
+@click.option("--seed", type=int, default=1, help="Random seed of --sample.")
 @click.option("--spread", is_flag=True, help="Choose prompts that differ as much as possible.")
 @_route
 @_task
 @_model
-@click.option("--yes", is_flag=True, help="Approve a choice without asking.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @json_option
 @store_options
 def approve(
     ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Approve archived exchanges as goldens: those named, or a choice that is shown first.
+    """Approve archived exchanges as goldens: by id, or a sample that is shown first.
 
-    Approving the same answer again changes nothing. Another answer under a name that is there becomes its
-    next version; the versions before stay on record.
+    Approving the same answer twice changes nothing. A different answer under an existing name becomes its
+    next version; earlier versions are kept.
 
     \b
       evenkeel goldens approve 5f0c6e1d2a9b4c37 --name refund-unused
       evenkeel goldens approve --route support --sample 50 --seed 1 --spread
       evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
+
+    Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
     """
     if bool(ids) == (given["sample"] is not None):
-        raise click.UsageError("name exchanges, or say how many to choose with --sample N")
+        raise click.UsageError("name exchanges by id, or choose some with --sample N")
     if given["name"] and len(ids) != 1:
-        raise click.UsageError("--name is for one exchange")
+        raise click.UsageError("--name takes a single exchange")
     who = _who(by)
     with opened(settings_of_stores(config, data_dir)) as stores:
         wanted = _named(stores, ids, given) if ids else _sampled(stores, who, given, shown=not as_json)
@@ -233,7 +238,7 @@ def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) ->
 @json_option
 @with_stores
 def retire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool) -> None:
-    """Take goldens out of use. Their versions and their record stay; `unretire` puts them back."""
+    """Take goldens out of use. Nothing is deleted; `unretire` puts them back."""
     _say_each(_retired_or_back(stores, ids, _who(by), back=False), "retired", as_json=as_json)
 
 
@@ -269,10 +274,10 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
 def import_(
     files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
-    """Import goldens from JSON lines (.gz, too): all of them, or none if one has a fault.
+    """Import goldens from JSON lines (.gz allowed): all, or none if one is invalid.
 
-    A line needs an answer; one that is to be asked again has a prompt, messages or a request as well.
-    Who approved it and when is taken from the line, else it is you and now.
+    Each line needs an `answer`; to be asked again it also needs a `prompt`, `messages` or a `request`.
+    Approver and time come from the line; if missing, they are you and now.
 
     \b
       {"id": "kettle-1", "prompt": "May I return a used kettle?", "answer": "No, only unused ones."}
@@ -293,16 +298,16 @@ def import_(
 @goldens.command()
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write there; compressed if the name ends in .gz.  [standard output]",
+    help="Write to FILE; .gz compresses.  [default: standard output]",
 )  # fmt: skip
-@click.option("--versions", is_flag=True, help="All versions, not only the newest.")
+@click.option("--versions", is_flag=True, help="Include all versions, not only the newest.")
 @_route
 @_task
 @_model
 @_retired
 @with_stores
 def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
-    """Write goldens as JSON lines, the first approved first; `import` reads them back the same."""
+    """Write goldens as JSON lines, first approved first; `import` reads them back."""
     found = list(reversed(Narrowed(**narrowed).select(stores)))
     if versions:
         found = [one for golden in found for one in stores.goldens.history(golden.id)]
@@ -314,34 +319,34 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
 
 @goldens.command()
 @click.argument("file", type=EXISTING)
-@click.option("--base-url", required=True, metavar="URL", help="Endpoint in use.")
-@click.option("--model", metavar="NAME", help="Model to ask.  [each golden's own]")
-@click.option("--samples", type=click.IntRange(1, 100), default=3, help="Recorded answers per golden.")
-@file_option("--out", "Write here.  [FILE]")
+@click.option("--base-url", required=True, metavar="URL", help="Endpoint in use today.")
+@click.option("--model", metavar="NAME", help="Model to ask.  [default: each golden's own]")
+@click.option(
+    "--samples", type=click.IntRange(1, 100), default=3, help="Recorded answers to have per golden."
+)
+@file_option("--out", "Output file.  [default: FILE]")
 @click.option(
     "--api-key-env",
     metavar="VARIABLE",
     default="EVENKEEL_SHADOW_API_KEY",
-    help="Variable that holds the key.",
+    help="Environment variable with the API key.",
 )
-@click.option(
-    "--api-key-header", metavar="NAME", default="authorization", help="Header that carries the key."
-)
+@click.option("--api-key-header", metavar="NAME", default="authorization", help="Header for the API key.")
 @call_options(8, 60.0)
 @price_option
 @max_usd_option
 @json_option
 @yes_option
 def record(*, as_json: bool, yes: bool, **given: Any) -> None:
-    """Record what the model in use answers to the goldens in FILE, as samples of its noise.
+    """Record how the model in use answers the goldens in FILE, to measure its noise.
 
-    Each golden is asked until it has --samples recorded answers beside the approved one, so the same command
-    again asks only for those that are missing. Once the provider puts new weights behind the name,
-    `evenkeel gate FILE --against recorded` holds their answers against these.
+    Asks each golden until it has --samples recorded answers besides the approved one; run the same command
+    again to fill in what is missing. When the provider changes the weights behind the name,
+    `evenkeel gate FILE --against recorded` compares the new answers with these.
 
-    What was recorded is written also if the run is interrupted or --max-usd is reached.
+    Answers are kept even if the run is interrupted or --max-usd is reached.
 
-    Exit code: 0 done, 1 samples are missing, 2 wrong options.
+    Exit code: 0 done, 1 samples are missing, 2 invalid options.
 
     \b
       evenkeel goldens export -o goldens.jsonl
@@ -413,7 +418,7 @@ def _now() -> float:
 
 def _who(by: str | None) -> str:
     if not by or not by.strip():
-        raise click.UsageError("say who you are with --by NAME, or set EVENKEEL_USER")
+        raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     return by.strip()
 
 

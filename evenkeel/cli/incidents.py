@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def incidents() -> None:
-    """List incidents, show one, acknowledge or close it.
+    """List, show, acknowledge and close incidents.
 
-    An incident is a change of a route after which its answers became fragile, worse, invalid or different.
-    It closes by itself when the change is reversed, the model no longer answers, or the evidence says that it
-    is over. All of this works while `up` runs, here or on the page /incidents of the console.
+    An incident is a change on a route after which answers became fragile, worse, invalid or different. It
+    closes by itself when the change is rolled back, the model is retired, or the answers recover. Works while
+    `up` runs; the console shows the same at /incidents.
 
     \b
       evenkeel incidents list --state open
@@ -39,14 +39,16 @@ def incidents() -> None:
 
 
 @incidents.command("list")
-@click.option("--route", metavar="NAME", help="Only of this route.")
+@click.option("--route", metavar="NAME", help="Only this route.")
 @click.option(
-    "--state", type=click.Choice(["open", "acknowledged", "resolved"]), help="Only in this state.  [all]"
+    "--state",
+    type=click.Choice(["open", "acknowledged", "resolved"]),
+    help="Only incidents in this state.  [default: all]",
 )
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool) -> None:
-    """List incidents, the newest first."""
+    """List incidents, newest first."""
     found = [
         incident
         for incident in IncidentBoard(stores.monitor).all()
@@ -57,7 +59,8 @@ def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool
         emit(listed)
         return
     if not found:
-        click.echo("No incidents so far." if route is None and state is None else "None like that.", err=True)
+        narrowed = route is not None or state is not None
+        click.echo("No matching incidents." if narrowed else "No incidents.", err=True)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("incident", "state", "what happened"):
@@ -93,7 +96,7 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
 @incidents.command()
 @click.argument("incident", metavar="ID")
 @click.argument("decided", type=click.Choice(DECIDED))
-@click.option("--note", default="", help="Why, for the record.")
+@click.option("--note", default="", metavar="TEXT", help="Reason, for the record.")
 @by_option
 @json_option
 @with_stores
@@ -101,10 +104,15 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
     """Acknowledge an incident, or close it.
 
     \b
-      acknowledged  somebody is on it; it stays open
-      rolled_back   the change was undone; reopened if the new version goes on answering
-      accepted      the answers are the new baseline
+      acknowledged  somebody is working on it; it stays open
+      rolled_back   the change was undone; reopens if the new version keeps answering
+      accepted      the new answers are the baseline from now on
       false_alarm   it should not have been raised; counted
+
+    \b
+      evenkeel incidents decide 3f9c0b2a771e rolled_back --by ann --note "helm rollback support"
+
+    Exit code: 0 recorded, 2 no such incident, or no name given.
     """
     found = _found(stores, incident)
     try:
@@ -112,7 +120,7 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
             found.id, decided, route=found.routes[0], by=by or "", at=round(time.time(), 3), note=note
         )
     except DecisionError as error:
-        raise SettingsError(f"{error}: say your name with --by") from error
+        raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
     stores.watched.note(decision)
     detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
     stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))
@@ -137,7 +145,5 @@ def _said(incident: Incident) -> str:
 def _found(stores: Stores, incident: str) -> Incident:
     found = IncidentBoard(stores.monitor).find(incident)
     if found is None:
-        raise SettingsError(
-            f'there is no incident "{incident}" (any more); `evenkeel incidents list` shows those there are'
-        )
+        raise SettingsError(f'no incident "{incident}"; list them with `evenkeel incidents list`')
     return found

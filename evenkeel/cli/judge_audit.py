@@ -39,13 +39,17 @@ _PIPED_WIDTH: Final = 160
 
 @click.command("judge-audit")
 @click.argument("files", nargs=-1, required=True, type=EXISTING)
-@model_options("judge", "Model of the judge to ask.", default=True)
-@file_option("--recorded", "Read ratings that a judge gave earlier.")
+@model_options("judge", "Judge to audit.  [default: none, people only]", default=True)
+@file_option("--recorded", "Use ratings that a judge gave earlier, from --record.")
 @click.option(
-    "--strategies", metavar="LIST", help="Some of zero_shot, knowledge, few_shot, step_by_step.  [all]"
+    "--strategies",
+    metavar="LIST",
+    help="Some of zero_shot, knowledge, few_shot, step_by_step, comma-separated.  [default: all]",
 )
-@click.option("--attack", metavar="LIST", help='Strategies to attack; "none" for none.  [all of them]')
-@click.option("--again", is_flag=True, help="Ask each plain question twice, to measure the judge's noise.")
+@click.option(
+    "--attack", metavar="LIST", help='Strategies to attack with a false hint, or "none".  [default: all]'
+)
+@click.option("--again", is_flag=True, help="Ask each plain question twice to measure the judge's noise.")
 @file_option("--rubric", "Definitions of metrics (YAML).")
 @click.option(
     "--scale",
@@ -54,30 +58,36 @@ _PIPED_WIDTH: Final = 160
     metavar="METRIC=LOW-HIGH",
     help="Scale of a metric whose file has none.",
 )
-@click.option("--rater-columns", metavar="LIST", help="Columns with ratings, if not named rater_…")
-@click.option("--cluster", metavar="COLUMN", help="Draw intervals over this column's groups, e.g. article.")
-@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size.")
-@click.option("--seed", default=0, help="Seed of samples, examples and intervals.")
+@click.option(
+    "--rater-columns", metavar="LIST", help="Columns with ratings, comma-separated.  [default: rater_…]"
+)
+@click.option(
+    "--cluster", metavar="COLUMN", help="Resample intervals by groups of this column, such as article."
+)
+@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Use a random sample of N items.")
+@click.option("--seed", default=0, help="Random seed.")
 @click.option("--resamples", type=click.IntRange(0), default=1000, help="Resamples behind each interval.")
 @call_options(4, 60.0, most=None, least_s=None)
-@file_option("--cache", "Keep answers here, so that a stopped run can go on.")
+@file_option("--cache", "File for answers, so that a stopped run can continue.")
 @file_option("--record", "Write the judge's ratings, for --recorded.")
 @json_option
-@file_option("--html", "Write a page with plots.")
+@file_option("--html", "Write an HTML page with plots.")
 @price_option
 @yes_option
 def judge_audit(files: tuple[Path, ...], *, as_json: bool, yes: bool, **given: Any) -> None:
-    """Measure how far a judge can be believed: against people, and against a false hint.
+    """Measure how far a judge agrees with people and resists a false hint.
 
-    FILES holds human ratings (JSONL, CSV, or a file of SummEval or USR), or pairs of answers with the
-    better one marked. The judge is asked in four ways, with and without the claim that an expert gave the
-    opposite rating. Without a judge, only the agreement among people is measured.
+    FILES hold human ratings (JSONL, CSV, SummEval or USR files), or pairs of answers with the better one
+    marked. The judge is asked in four ways, each with and without the claim that an expert gave the opposite
+    rating. Without a judge, only the agreement among people is measured.
 
     \b
       evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
       evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --cache calls.jsonl --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
       evenkeel judge-audit GPT-4_Vanilla.json ChatGPT_Vanilla.json
+
+    Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.
     """
     _run(files, given, json=as_json, confirmed=yes)
 

@@ -20,27 +20,27 @@ from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
     "up": "Run proxy, worker, monitor and console on this machine.",
-    "proxy": "Run the data plane alone.",
-    "worker": "Run a worker: make the trials of exchanges that are in Redis.",
-    "monitor": "Run a monitor: fold the verdicts in Redis, raise alerts, serve the console.",
+    "proxy": "Run the data plane alone: forward and sample requests.",
+    "worker": "Run a worker: replay and score sampled requests from Redis.",
+    "monitor": "Run a monitor on Redis: raise incidents, serve the console.",
     "check-config": "Check settings, credentials and upstreams without starting.",
-    "perturb": "Show what each perturbation would do to a prompt.",
+    "perturb": "Show what each perturbation does to a prompt.",
     "score": "Score pairs of answers in a file.",
-    "backtest": "Run verdicts of the past through the monitor: which alerts would there have been?",
-    "goldens": "Approve exchanges as goldens, the measure of what comes later.",
-    "incidents": "List incidents, show one, acknowledge or close it.",
-    "changes": "Show what changed on a route, its effect, and what coincided with it.",
-    "baseline": "Approve what a cell's share of shifted answers is compared with.",
+    "backtest": "Run past verdicts through the monitor to see which alerts it would have raised.",
+    "goldens": "Approve exchanges as goldens, the reference for later answers.",
+    "incidents": "List, show, acknowledge and close incidents.",
+    "changes": "List the changes on each route and their effect.",
+    "baseline": "Approve the level that drift is measured from.",
     "report": "Write a report on live traffic between two dates, or around a change.",
-    "gate": "Decide whether a candidate answers your goldens worse than before.",
-    "bench": "Measure offline how robust some models are.",
-    "calibrate": "Find out what a score means, and set thresholds.",
-    "judge-audit": "Measure how far a judge can be believed.",
-    "feedback": "List and export what people say of verdicts.",
-    "simulate": "Serve a SIMULATED model whose robustness is known exactly, or RECORDED answers.",
+    "gate": "Check whether a candidate answers your goldens worse than what you run today.",
+    "bench": "Measure offline how robust models are.",
+    "calibrate": "Work out what scores mean, and set thresholds and limits.",
+    "judge-audit": "Measure how far a judge agrees with people and resists a false hint.",
+    "feedback": "List and export people's ratings of trials.",
+    "simulate": "Serve a SIMULATED model of known robustness, or RECORDED answers.",
     "demo": "Watch the whole product work against a simulated model.",
     "fingerprint": "Print the fingerprint of an API key.",
-    "completion": "Print the script for completion in bash, zsh or fish.",
+    "completion": "Print the completion script for bash, zsh or fish.",
     "child": "",
 }
 """What each command does, in the order of the help; those without words are hidden.
@@ -169,18 +169,22 @@ def _guard() -> None:
 
 
 @click.group(cls=_Commands, context_settings=_HELP)
-@click.version_option(VERSION, prog_name="evenkeel")
+@click.version_option(VERSION, "-V", "--version", prog_name="evenkeel", help="Show the version and exit.")
 def main() -> None:
-    """See, live, whether a model endpoint still gives the same answer when the question is reworded.
+    """Find out, live, when a model endpoint stops giving the same answer to the same question.
 
-    evenkeel stands between your applications and an OpenAI-compatible endpoint. It forwards their
-    traffic untouched, replays a sample in the background with small changes of the wording, scores how
-    far the answers move, and raises an alert when that grows.
+    evenkeel is a proxy in front of an OpenAI-compatible endpoint. It forwards traffic untouched, replays a
+    sample in the background with small rewordings, scores how far the answers move, and raises one incident
+    when a model or prompt change has made them fragile, worse or different.
 
     \b
     Start here:
-      evenkeel up --upstream https://api.openai.com/v1
       evenkeel demo
+      evenkeel up --upstream https://api.openai.com/v1
+
+    \b
+    An incident is open? Start here:
+      evenkeel incidents list --state open
     """
     _guard()
     click.get_current_context().with_resource(logs.collected())

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [name of the host]")
+@click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [default: name of the host]")
 @settings_options
 def monitor(config: Path | None, name: str | None, **given: Any) -> None:
-    """Run a monitor: fold the verdicts in Redis, export the gauges, raise alerts, serve the console.
+    """Run a monitor: read verdicts from Redis, raise incidents, export metrics, serve the console.
 
-    Needs redis.url in the settings. Two monitors with names of their own watch the same and notify once.
+    Needs redis.url in the settings. Two monitors with different --name values watch the same routes, and only
+    one of them sends messages.
+
+    \b
+      evenkeel monitor --config evenkeel.yaml --name a
+
+    Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     more = {"monitor": {"name": name}} if name else {}
     launch("monitor", settings_source(config, given, more), say=announce)

@@ -36,27 +36,27 @@ EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 Decorator: TypeAlias = "Callable[[Any], Any]"
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 yes_option = click.option(
-    "--yes", is_flag=True, help="Do not ask before spending; needed without a terminal."
+    "--yes", is_flag=True, help="Skip the confirmation before spending; required without a terminal."
 )
 note_option = click.option(
-    "--note", default="", show_default=False, metavar="TEXT", help="Why, for those who look at it later."
+    "--note", default="", show_default=False, metavar="TEXT", help="Reason, for the record."
 )
 embeddings_option = click.option(
-    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
+    "--embeddings/--no-embeddings", default=None, help="Use sentence embeddings.  [default: if installed]"
 )
 price_option = click.option(
-    "--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks the model."
+    "--price", metavar="IN/OUT", help="Price in USD per million tokens, for a model the public list lacks."
 )
 max_usd_option = click.option(
-    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent."
+    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
 )
 by_option = click.option(
     "--by",
     envvar=["EVENKEEL_USER", "USER"],
     metavar="NAME",
-    help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
+    help="Your name, for the audit log.  [default: $EVENKEEL_USER, else $USER]",
 )
 
 
@@ -102,11 +102,11 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
         *named,
         click.option(
             f"--{service}-url", metavar="URL", default=url if default else None, show_default=False,
-            help=f"Endpoint of the {service}.  [{url}]",
+            help=f"Base URL of the {service}.  [default: {url}]",
         ),
         click.option(
             f"--{service}-key-env", metavar="VARIABLE", default=variable if default else None,
-            show_default=False, help=f"Variable that holds its key.  [{variable}]",
+            show_default=False, help=f"Environment variable with its API key.  [default: {variable}]",
         ),
     )  # fmt: skip
 
@@ -146,14 +146,14 @@ def call_options(
     """Options of a command that asks models: how many calls at a time, and how long each may take."""
     return together(
         click.option(
-            "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Calls at a time."
+            "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Concurrent calls."
         ),
         click.option(
             "--timeout",
             type=float if least_s is None else click.FloatRange(least_s),
             default=timeout_s,
             metavar="SECONDS",
-            help="Limit of a call.",
+            help="Timeout of one call.",
         ),
     )
 
@@ -166,11 +166,9 @@ def table_console() -> Console:
 
 
 store_options = together(
+    file_option("--config", "Settings file of `evenkeel up`; names the store."),
     file_option(
-        "--config", "Settings file of `evenkeel up`; says where the store is, in a folder or a Redis."
-    ),
-    file_option(
-        "--data-dir", "Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR"
+        "--data-dir", "Data folder.  [default: $EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR"
     ),
 )
 """Options of a command that reads the stores: where they are."""
@@ -196,32 +194,47 @@ def _logging(context: click.Context, parameter: click.Parameter, value: str | No
 log_options = together(
     click.option(
         "--log-level", type=click.Choice(logs.LEVELS), envvar=logs.LEVEL_VARIABLE, is_eager=True,
-        callback=_logging, help="Least severe events to log.  [info]",
+        callback=_logging, help="Minimum level to log.  [default: info]",
     ),
     click.option(
         "--log-format", type=click.Choice(logs.FORMATS), envvar=logs.FORMAT_VARIABLE, is_eager=True,
-        callback=_logging, help="One line per event on standard error.  [text at a terminal, else json]",
+        callback=_logging, help="Log format, on standard error.  [default: text on a terminal, else json]",
     ),
 )  # fmt: skip
 """Options of a command that runs until it is stopped."""
 
 settings_options = together(
-    click.option("--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to."),
-    file_option("--config", "Settings file (YAML); the options below win over it."),
-    click.option("--host", metavar="ADDRESS", help="Where applications connect.  [127.0.0.1]"),
-    click.option("--port", type=int, help="Port for applications; 0 picks one.  [8100]"),
-    click.option("--processes", type=int, metavar="N", help="Data-plane processes that share the port.  [1]"),
-    click.option("--admin-port", type=int, help="Port for console and metrics.  [8101]"),
-    file_option("--data-dir", "Store.  [./evenkeel-data]", metavar="DIR"),
-    click.option("--redis-url", metavar="URL", help="Redis in place of the store, for several roles."),
     click.option(
-        "--sampling-rate", type=float, metavar="SHARE", help="Share of requests replayed, 0–1.  [0.1]"
+        "--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to; with or without /v1."
     ),
-    click.option("--task", help="Task of the requests, e.g. case_summary."),
-    click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
-    click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
-    model_options("judge", "Model that rates answers; without one, heuristics do."),
-    click.option("--webhook", metavar="URL", help="Gets each incident as a JSON POST."),
+    file_option("--config", "Settings file (YAML); options override it."),
+    click.option(
+        "--host", metavar="ADDRESS", help="Address to listen on for applications.  [default: 127.0.0.1]"
+    ),
+    click.option("--port", type=int, help="Port for applications; 0 picks a free one.  [default: 8100]"),
+    click.option("--processes", type=int, metavar="N", help="Data-plane processes.  [default: 1]"),
+    click.option(
+        "--admin-port",
+        type=int,
+        help="Port for console, API and metrics; 0 picks a free one.  [default: 8101]",
+    ),
+    file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR"),
+    click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder."),
+    click.option(
+        "--sampling-rate",
+        type=float,
+        metavar="SHARE",
+        help="Share of requests to replay, 0 to 1.  [default: 0.1]",
+    ),
+    click.option(
+        "--task", metavar="NAME", help="Task of the requests, such as case_summary.  [default: recognized]"
+    ),
+    click.option("--budget-usd", type=float, metavar="USD", help="Daily budget for replays.  [default: 10]"),
+    click.option(
+        "--budget-tokens", type=int, metavar="N", help="Daily token budget for replays.  [default: 5000000]"
+    ),
+    model_options("judge", "Model that rates answers.  [default: none, heuristics rate]"),
+    click.option("--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."),
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )

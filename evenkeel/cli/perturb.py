@@ -48,29 +48,34 @@ if TYPE_CHECKING:
     "--only",
     multiple=True,
     metavar="PATTERN",
-    help='Kinds to try, such as "general.*" or "format"; repeat for several.  [all]',
+    help='Perturbations to apply, such as "general.*" or "format"; repeatable.  [default: all]',
 )
 @click.option(
     "--severity",
     type=click.FloatRange(0, 1),
     default=0.07,
-    help="Share of the places changed: 0.07 as at a desktop, 0.13 as on a phone; 0.3 and 0.5 are stress.",
+    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 and above = stress.",
 )
 @click.option(
     "--inputs",
     multiple=True,
     type=click.Choice(["typed", "documents", "tool_results", "instructions"]),
-    help="Whose words input perturbations change; repeat for several.  [typed]",
+    help="Parts of the input to change; repeatable.  [default: typed]",
 )
-@click.option("--seed", default="0", metavar="TEXT", help="An exchange's id gives its variants.")
+@click.option("--seed", default="0", metavar="TEXT", help="Seed; use an exchange's id to get its variants.")
 @click.option(
     "--api",
     type=click.Choice(["chat", "completions", "responses", "messages"]),
-    help="API of the request body.  [told by its members]",
+    help="API of the request body.  [default: detected]",
 )
-@file_option("--template", "The prompt with {placeholders} for its inputs.  [told by the roles of messages]")
-@file_option("--config", "Settings file: kinds and template of its first route, or of that for --task.")
-@click.option("--task", metavar="NAME", help="Chooses the route of the settings file by its task.")
+@file_option(
+    "--template", "Prompt template with {placeholders} for inputs.  [default: detected from message roles]"
+)
+@file_option(
+    "--config",
+    "Settings file; uses perturbations and template of its first route, or of the route with --task.",
+)
+@click.option("--task", metavar="NAME", help="Task of the route to use from the settings file.")
 @json_option
 def perturb(
     file: Path,
@@ -85,17 +90,19 @@ def perturb(
     *,
     as_json: bool,
 ) -> None:
-    """Show what each perturbation would do to the prompt in FILE, or on standard input (-).
+    """Show what each perturbation does to the prompt in FILE, or on standard input (-).
 
-    FILE holds a request body in JSON, of any API that is captured, or a prompt as plain text. Nothing is
-    sent anywhere. You see how the prompt is cut into template and input, what of the input is protected,
-    each variant as a diff, which perturbations would ask a rewriter for text, and why others do not apply.
+    FILE holds a request body (JSON, any supported API) or a prompt as plain text. No calls are made. Shows
+    how the prompt splits into template and input, which parts are protected, each variant as a diff, which
+    perturbations need a rewriter, and why the others do not apply.
 
     \b
       evenkeel perturb request.json
       evenkeel perturb request.json --only general --severity 0.5
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
       echo "Why does my printer stop?" | evenkeel perturb - --json
+
+    Exit code: 0 done, 2 invalid file or options.
     """
     source = None if str(file) == "-" else file
     settings = _settings(config)

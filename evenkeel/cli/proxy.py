@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 @click.command()
 @settings_options
 def proxy(config: Path | None, **given: Any) -> None:
-    """Run the data plane alone: forward, sample, and queue in Redis or, without one, in the data folder.
+    """Run the data plane alone: forward requests and queue a sample in Redis, or in the data folder.
 
     Metrics and health are served only with --admin-port.
+
+    \b
+      evenkeel proxy --config evenkeel.yaml --admin-port 8101
+
+    Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     # What the settings name is not looked up: that takes memory which a proxy has no other use for.
     source = settings_source(config, given, injecting=True, checked=False)

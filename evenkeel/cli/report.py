@@ -36,28 +36,32 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
 @click.option(
     "--since",
     metavar="TIME",
-    help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or how long ago (7d, 36h).  [7d]",
+    help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or an age such as 7d or 36h.  [default: 7d]",
 )
-@click.option("--until", metavar="TIME", help="End, written the same way; a date includes that day.  [now]")
+@click.option(
+    "--until", metavar="TIME", help="End, in the same form; a date includes that day.  [default: now]"
+)
 @click.option("--route", metavar="NAME", help="Only this route.")
-@click.option("--change", metavar="ID", help="Before and after this change; see `evenkeel changes list`.")
+@click.option(
+    "--change", metavar="ID", help="Compare before and after this change; ids: `evenkeel changes list`."
+)
 @click.option(
     "--format",
     "formats",
     default="html",
     metavar="LIST",
-    help="Some of html, pdf, json, csv, md, separated by commas.",
+    help="Files to write: some of html, pdf, json, csv, md, comma-separated.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
     metavar="DIR",
-    help="Folder for the files; created if needed.",
+    help="Folder for the files; created if missing.",
 )
-@file_option("--config", "Settings file of `evenkeel up`, which says where the store is.")
+@file_option("--config", "Settings file of `evenkeel up`; names the store.")
 @file_option(
-    "--data-dir", "Folder of the store.  [./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
+    "--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
 )
 @json_option
 @click.pass_context
@@ -75,17 +79,20 @@ def report(
     *,
     as_json: bool,
 ) -> None:
-    """Write a report on live traffic between two dates, or around a change, for people who open no dashboard.
+    """Write a report on live traffic between two dates, or around a change.
 
-    The first page says in words and one picture how robust the answers were. Then come the tables: content
-    delta, quality delta and robustness by route, model, category, format and language, each with its
-    interval, the noise floor and the points above it; alerts; changes and what coincided with them; what was
-    not measured and why; and the spend. Works while `evenkeel up` runs. A PDF needs the extra `pdf`.
+    The first page sums up in words and one picture how robust the answers were. Tables follow: content delta,
+    quality delta and robustness by route, model, category, format and language, with intervals, noise floor
+    and points above noise; alerts; changes and what coincided with them; what was not measured and why; and
+    the cost. Works while `evenkeel up` runs. PDF needs the extra `pdf`. With --json nothing is written unless
+    --format is given.
 
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20
       evenkeel report --since 7d --route support --format html,pdf,csv --out reports
       evenkeel report --change 3f9c0b2a771e --format pdf
+
+    Exit code: 0 done, 2 no verdicts, or invalid options.
     """
     stated = context.get_parameter_source("formats") is ParameterSource.COMMANDLINE
     wanted = formats_of(formats) if stated or not as_json else ()

@@ -33,26 +33,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.File(encoding="utf-8"))
-@file_option("--config", "Settings file: its judge, encoder and qualities.  [no judge]")
+@file_option("--config", "Settings file with judge, encoder and qualities.  [default: no judge]")
 @embeddings_option
 @json_option
 def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: bool) -> None:
     """Score the pairs of answers in FILE, or on standard input (-).
 
-    FILE holds JSON lines with `reference` and `candidate`, and maybe `prompt`, `task` and `wanted` (the
-    format and language asked for). Each line comes out again with `rating` (3 = same content, 2 = some
-    details differ, 1 = different message, null = nothing is proven), `similarity` from 0 to 1,
-    `decided_by`, `explanation`, `qualities` and `invalid`.
+    FILE holds JSON lines with `reference` and `candidate`, and optionally `prompt`, `task` and `wanted` (the
+    requested format and language). Each line is printed with `rating` (3 = same content, 2 = some details
+    differ, 1 = different message, null = not proven), `similarity` (0 to 1), `decided_by`, `explanation`,
+    `qualities` and `invalid`.
 
-    Without a judge only what can be proven is rated: equality, plainly another answer, a value, negation or
-    operator that differs. A judge in the settings file rates everything else.
+    Without a judge, heuristics rate only what they can prove: equal answers, unrelated answers, and a
+    different value, negation or operator. A judge in the settings file rates the rest.
 
     \b
       evenkeel score pairs.jsonl
       evenkeel score pairs.jsonl --config evenkeel.yaml > scored.jsonl
       echo '{"reference": "D. Berlin", "candidate": "The answer is D. Berlin."}' | evenkeel score -
 
-    A count of the ratings goes to standard error. Exit code: 0, also if some pairs could not be scored.
+    Counts of the ratings go to standard error.
+
+    Exit code: 0 done, also if some pairs could not be scored; 2 invalid file or settings.
     """
     rows, pairs = _read(file)
     counts: Counter[str] = Counter()

@@ -26,78 +26,86 @@ _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1")
-@click.option("--port", default=8102, help="0 picks a free one.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", default=8102, help="Port to listen on; 0 picks a free one.")
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="NAME",
-    help="A model to serve; repeat for several.  [simulated-1]  With --recorded: NAME=VERSION, a version to "
+    help="Model to serve; repeatable.  [default: simulated-1]  With --recorded: NAME=VERSION, the version to "
     "serve under this name.",
 )
-@click.option("--fragility", default=0.02, help="Share of prompts answered badly, always.")
+@click.option(
+    "--fragility", default=0.02, metavar="SHARE", help="Share of prompts that always get a bad answer."
+)
 @click.option(
     "--noise",
     default=0.03,
     show_default=False,
-    help="Share of calls answered badly, by chance.  [0.03]  With --recorded: share of answers altered where "
-    "a prompt has one sample only.  [0]",
+    metavar="SHARE",
+    help="Share of calls that get a bad answer at random.  [default: 0.03]  With --recorded: share of "
+    "answers to alter where a prompt has a single sample.  [default: 0]",
 )
-@click.option("--worse-share", default=0.5, help="Share of bad answers that are worse.")
-@click.option("--latency", default=0.0, metavar="SECONDS", help="Duration of an answer.")
-@click.option("--deterministic", is_flag=True, help="Same request, same bytes: for comparing wires.")
-@click.option("--seed", type=int, help="Makes chance repeatable.  [the operating system's]")
+@click.option(
+    "--worse-share",
+    default=0.5,
+    metavar="SHARE",
+    help="Share of bad answers that are worse, not just different.",
+)
+@click.option("--latency", default=0.0, metavar="SECONDS", help="Delay before an answer.")
+@click.option("--deterministic", is_flag=True, help="Answer equal requests with equal bytes.")
+@click.option("--seed", type=int, help="Random seed.  [default: random]")
 @click.option(
     "--recorded",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE",
-    help="Serve the RECORDED answers of this file or folder; repeat for several.",
+    help="File or folder of RECORDED answers to serve; repeatable.",
 )
-@click.option("--version", metavar="NAME", help="Recorded version to begin with.  [the first]")
-@click.option("--name", help="Model name to serve it under.  [the version's]")
+@click.option("--version", metavar="NAME", help="Recorded version to start with.  [default: the first]")
+@click.option("--name", metavar="NAME", help="Model name to serve it under.  [default: the version's]")
 @click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="Format of the recorded answers.  [recognized by content]",
+    help="Format of the recorded answers.  [default: detected]",
 )
 @click.option(
     "--version-from",
     type=click.Choice(("model", "condition")),
     default="model",
-    help="What names the version in llm_stability files.",
+    help="Field that names the version in llm_stability files.",
 )
 @click.option(
     "--fallback",
     type=click.Choice(("error", "nearest")),
     default="error",
-    help="What an unknown prompt gets: status 404, or the answer to the nearest recorded prompt.",
+    help="Answer to an unknown prompt: status 404, or that of the nearest recorded prompt.",
 )
 @log_options
 @click.pass_context
 def simulate(context: click.Context, /, host: str, port: int, **options: Any) -> None:
-    """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly, or RECORDED answers.
+    """Serve a SIMULATED OpenAI-compatible model of known robustness, or RECORDED answers.
 
-    It answers support-case prompts (summaries, chat notes, questions on documents, slots of a schema) in the
-    format and language that they ask for. A hash of the prompt makes it fail on a fixed share of prompts
-    (fragility), a random draw on a share of calls (noise). Change it while it runs:
+    It answers support-case prompts (summaries, chat notes, questions on documents, slot filling) in the
+    requested format and language. It fails on a fixed share of prompts, chosen by hash (fragility), and on a
+    random share of calls (noise). Change it while it runs:
 
     \b
       curl -X PUT localhost:8102/simulate/models/simulated-1 -d '{"fragility": 0.3}'
       curl localhost:8102/simulate/truth
 
-    Always served beside it, simulated too: simulated-judge, which rates answers by the planted truth, and
-    simulated-rewriter, which "translates" and rewords by rule. To measure with them:
+    Always served too: simulated-judge, which rates answers by the planted truth, and simulated-rewriter,
+    which "translates" and rewords by rule. To use them:
 
     \b
       evenkeel up --upstream http://localhost:8102 --judge-url http://localhost:8102/v1 \\
         --judge-model simulated-judge
       curl -X PUT localhost:8102/simulate/models/simulated-judge -d '{"judge_noise": 0.1}'
 
-    With --recorded it answers what real models once answered to the same prompts, also where these are
-    worded a little differently. Let the next version answer under the same name:
+    With --recorded it repeats what real models answered to the same prompts, also if these are slightly
+    reworded. To swap in the next version under the same name:
 
     \b
       evenkeel simulate --recorded answers.jsonl --version gpt-4-0314 --name gpt-4
@@ -105,6 +113,8 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
       curl localhost:8102/simulate/recorded
 
     APIs: /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages.
+
+    Exit code: 0 stopped, 2 invalid options or port in use.
     """
     from evenkeel.simulate import run
 

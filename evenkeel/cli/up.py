@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 @click.command()
 @settings_options
 def up(config: Path | None, **given: Any) -> None:
-    """Run proxy, worker, monitor and console on this machine.
+    """Run proxy, worker, monitor and console on this machine, until Ctrl-C or SIGTERM.
+
+    \b
+      evenkeel up --upstream https://api.openai.com/v1
+      evenkeel up --config evenkeel.yaml
 
     \b
     Then point your applications at it:
       OpenAI(base_url="http://127.0.0.1:8100/v1")
 
-    Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
+    Replays use their own API key, from EVENKEEL_SHADOW_API_KEY.
+
+    Exit code: 0 stopped, 2 could not start: settings, port or data folder.
     """
     launch("up", settings_source(config, given, injecting=True), say=announce)

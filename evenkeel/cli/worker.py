@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 @click.command()
 @settings_options
 def worker(config: Path | None, **given: Any) -> None:
-    """Run a worker: make the trials of exchanges that proxies put into Redis.
+    """Run a worker: replay and score the requests that proxies sampled into Redis.
 
     Needs redis.url in the settings. Metrics and health are served only with --admin-port.
+
+    \b
+      evenkeel worker --config evenkeel.yaml --admin-port 8102
+
+    Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     source = settings_source(config, given)
     launch("worker", source, admin=given["admin_port"] is not None, say=announce)

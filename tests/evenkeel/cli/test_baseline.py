@@ -71,7 +71,7 @@ def test_nothing_is_approved_unless_it_is_confirmed(database):
         "evenkeel: nothing approved; --yes approves without asking",
     )
     assert SqliteVerdictLog(database).approvals() == []
-    assert "no baseline has been approved" in run(database, "list").output
+    assert "No baselines approved" in run(database, "list").output
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_somebody_has_to_approve(database, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     done = run(database, "approve", "--route", VERDICT.route, "--yes")
     assert done.exit_code == 2
-    assert "say who approves" in done.output
+    assert "no name for the audit log" in done.output

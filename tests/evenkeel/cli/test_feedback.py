@@ -48,7 +48,7 @@ def folder(tmp_path):
 def run(*arguments):
     result = CliRunner().invoke(main, [str(one) for one in arguments])
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result.stdout or result.stderr
 
 
 def test_an_export_is_what_the_audit_reads(folder, tmp_path):
@@ -78,7 +78,7 @@ def test_labels_are_listed_with_the_agreement(folder):
     listed = json.loads(run("feedback", "list", "--data-dir", folder, "--json", "--drawn"))
     assert {one["verdict_id"] for one in listed} == {"v0", "v1", "v2", "v3"}
     assert json.loads(run("feedback", "list", "--data-dir", folder, "--json", "--route", "none")) == []
-    assert "no labels" in run("feedback", "list", "--data-dir", folder, "--judge", "other")
+    assert "No ratings yet" in run("feedback", "list", "--data-dir", folder, "--judge", "other")
 
 
 def test_an_export_to_the_console_is_only_rows(folder):
@@ -100,7 +100,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
         return result.output
 
     recorded = str(tmp_path / "j.jsonl")
-    assert "no such labels" in refused("--route", "none")
+    assert "no matching ratings" in refused("--route", "none")
     assert "no judge decided" in refused("--judge", "", "--recorded", recorded)
     store.put(label_of(replace(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
     assert "several judges (j-1, j-2)" in refused("--recorded", recorded)

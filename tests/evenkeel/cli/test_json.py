@@ -83,9 +83,9 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("incidents", "show", "0123456789ab"), "there is no incident"),
-        (("incidents", "decide", "0123456789ab", "accepted"), "there is no incident"),
-        (("changes", "show", "0123456789ab"), "there is no change"),
+        (("incidents", "show", "0123456789ab"), "no incident"),
+        (("incidents", "decide", "0123456789ab", "accepted"), "no incident"),
+        (("changes", "show", "0123456789ab"), "no change"),
         (("goldens", "show", "nobody"), "nobody"),
         (("goldens", "retire", "nobody"), "nobody"),
         (("baseline", "approve", "--route", "nowhere"), "no trial of nowhere"),

@@ -6,9 +6,11 @@ import hashlib
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import COMMANDS, main
+from evenkeel.core.version import VERSION
 
 
 def test_fingerprint_names_a_key_without_showing_it():
@@ -24,11 +26,35 @@ def test_an_empty_variable_is_an_error():
     assert "NO_SUCH_KEY is empty" in done.output
 
 
-def test_every_command_has_help_that_fits():
-    """`--help` of each command says what it does."""
-    for name, summary in COMMANDS.items():
-        if summary:
-            assert CliRunner().invoke(main, [name, "--help"]).output.count("\n") > 4, name
+@pytest.mark.parametrize("name", [name for name, summary in COMMANDS.items() if summary])
+def test_every_command_has_help_with_an_example(name):
+    """What it does, first as in the list of commands, and a line to copy."""
+    shown = CliRunner().invoke(main, [name, "--help"]).output
+    assert f"evenkeel {name}" in shown.split("Options:")[0].split("\n", 1)[1]
+
+
+@pytest.mark.parametrize("arguments", [("-V",), ("--version",)])
+def test_the_version(arguments):
+    """Both spellings."""
+    assert CliRunner().invoke(main, arguments).output == f"evenkeel, version {VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("gat",), "gate"),
+        (("incidents", "lst"), "list"),
+        (("gate", "--modle", "m"), "--model"),
+        (("incidents", "list", "--state", "opn"), "open"),
+        (("incidents", "decide", "0123456789ab", "acknowleged"), "acknowledged"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(arguments, meant):
+    """Of a command, an option or a choice; exit code 2."""
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 2
+    assert "Did you mean" in done.stderr.splitlines()[-1]
+    assert f"'{meant}'" in done.stderr.splitlines()[-1].split("Did you mean")[1]
 
 
 def test_the_help_of_the_program_loads_no_command():

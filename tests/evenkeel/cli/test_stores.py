@@ -198,8 +198,8 @@ def test_the_command_says_what_is_not_there(tmp_path):
     assert missing.exit_code != 0
     assert "there is no store" in missing.output
     Database(tmp_path / DATABASE_FILE).close()
-    assert "No changes have been noticed" in run("list").output
+    assert "No changes detected" in run("list").output
     assert json.loads(run("list", "--json").stdout) == []
     unknown = run("show", "0123456789ab")
     assert unknown.exit_code != 0
-    assert 'there is no change "0123456789ab"' in unknown.output
+    assert 'no change "0123456789ab"' in unknown.output

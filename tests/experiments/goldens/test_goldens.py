@@ -172,9 +172,9 @@ def test_a_random_choice_is_approved_without_asking_if_told(run, store):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["approve"], "name exchanges, or say how many to choose with --sample N"),
-        (["approve", "x", "--sample", "1"], "name exchanges, or say how many"),
-        (["approve", "x", "y", "--name", "z"], "--name is for one exchange"),
+        (["approve"], "name exchanges by id, or choose some with --sample N"),
+        (["approve", "x", "--sample", "1"], "name exchanges by id"),
+        (["approve", "x", "y", "--name", "z"], "--name takes a single exchange"),
         (["retire", "none"], 'there is no golden "none"'),
         (["unretire", "none"], 'there is no golden "none"'),
         (["show", "none"], 'there is no golden "none"'),
@@ -185,7 +185,7 @@ def test_a_random_choice_is_approved_without_asking_if_told(run, store):
             "of the route 'shp' is left to approve; `evenkeel up` archives what it samples. There are some",
         ),
         (["approve", "--sample", "1", "--route", "shp", "--yes"], "some of the routes other, shop"),
-        (["approve", "0000000000000001", "--by", " "], "say who you are with --by NAME"),
+        (["approve", "0000000000000001", "--by", " "], "no name for the audit log: add --by NAME"),
         (["approve", "0000000000000001", "--by", "a\nb"], "no name of somebody who approves"),
     ],
 )
@@ -227,7 +227,7 @@ def test_nobody_approves_in_no_name(run, monkeypatch):
 
 def test_the_list_is_narrowed(run):
     """By route, task and use; as a table or as JSON."""
-    assert "no goldens" in run("list")
+    assert "No goldens" in run("list")
     run("approve", "0000000000000001", "--name", "kettle")
     run("approve", "0000000000000009")
     run("approve", "0000000000000003")
