@@ -123,7 +123,7 @@ def alert_scene() -> Scene:
     scene = Scene(pipeline=_pipeline(behind=True))
     scene.pipeline = replace(
         scene.pipeline,
-        notices=("The judge rejected its key (401): set judge.api_key. Until then cheap metrics decide.",),
+        notices=("The judge rejected its key (401): set judge.api_key. Until then heuristics decide.",),
     )
     moved = {"spelling": 0.46, "casing": 0.31, "punctuation": 0.15, "whitespace": 0.11, "identical": 0.05}
     for row, route in enumerate(ROUTES[:4]):
