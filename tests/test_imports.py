@@ -44,6 +44,7 @@ def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
     """A forwarded request needs no encoder, SDK or array library: they would double the idle memory."""
     script = (
         "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
+        "import evenkeel.runtime.preflight\n"
         "print(*sorted({'openai', 'numpy', 'py3langid', 'rapidfuzz', 'genai_prices'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -11,11 +11,11 @@ from evenkeel.cli.options import emit, json_option, settings_options, settings_s
 from evenkeel.core.figures import count
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
+from evenkeel.runtime.notes import notes
 from evenkeel.runtime.notifications import unknown_services
 from evenkeel.runtime.preflight import (
     host_notes,
     missing_keys,
-    notes,
     redis_notes,
     unreachable_upstreams,
     unusable_redis,

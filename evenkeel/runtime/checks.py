@@ -23,8 +23,9 @@ from evenkeel.runtime import replays
 from evenkeel.runtime.console_sources import without_credentials
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.instruments import judge_problem, make_judge
+from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
-from evenkeel.runtime.preflight import missing_keys, unpriced, unreachable_upstreams
+from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.shadow.prompt.template.route import NAMED_AT_LATEST
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
 )
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.preflight import notes
+from evenkeel.runtime.notes import notes
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 

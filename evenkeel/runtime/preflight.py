@@ -9,12 +9,9 @@ import socket
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
-from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
-from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.credentials import keys_by_route, shadow_origin
-from evenkeel.runtime.replays import budgeted_prices
 from evenkeel.runtime.stores import connect
 from evenkeel.stores.errors import StoreError
 
@@ -111,45 +108,6 @@ def unusable_redis(settings: Settings) -> list[str]:
         except StoreError as error:
             return [f"{error}."]
     return []
-
-
-def notes(settings: Settings) -> list[str]:
-    """What to know about prices and encoder of the settings, one line each; nothing of it is an error."""
-    found = unpriced(settings)
-    encoder = encoder_name(settings)
-    if encoder in (None, MINILM):
-        return found
-    note = (
-        f"scoring.embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
-        f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
-    )
-    return [*found, note]
-
-
-def unpriced(settings: Settings) -> list[str]:
-    """What counts at an assumed price, or is not replayed, because nobody knows its price."""
-    known = budgeted_prices(settings)
-    if known.assumed is None:
-        return []
-    embeddings = settings.scoring.embeddings
-    models = {
-        "judge": settings.judge.model if settings.judge else None,
-        "rewriter": settings.rewriter.model if settings.rewriter else None,
-        "rewriter.stronger_model": settings.rewriter.stronger_model if settings.rewriter else None,
-        "scoring.embeddings": embeddings.model if embeddings.base_url else None,
-    }
-    found = [
-        f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "
-        "or 0 if it is free, under `prices`"
-        for part, model in models.items()
-        if model and not known.knows(model)
-    ]
-    if known.required and not known.knows():
-        found.append(
-            "budget: models of the routes that have no known price are not replayed. `prices` names them, or "
-            'all of them as "*"'
-        )
-    return found
 
 
 def host_notes(settings: Settings) -> list[str]:

@@ -19,7 +19,8 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder
-from evenkeel.runtime.preflight import missing_keys, notes
+from evenkeel.runtime.notes import notes
+from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores, checkpoint_name
 from evenkeel.settings import SettingsError, load, route_table
 from evenkeel.stores.redis.connection import Host
