@@ -66,7 +66,7 @@ _NAMES: Final = {
     "since": "from",
     "until": "to",
 }
-"""Parts of the filter that are called otherwise than in the address."""
+"""Parts of the filter whose names are not those of the address."""
 
 
 class Option(NamedTuple):
