@@ -10,6 +10,7 @@ from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.notify.notices import over_line
 from evenkeel.stores.verdict_log import logged
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -24,12 +25,13 @@ class Log:
         self.state = state or MonitorState(SETTINGS)
         self.events = []
         self.place = 0
+        self.late_s = 0.0
 
     def add(self, entry) -> None:
         """One more entry."""
         self.place += 1
         if isinstance(entry, Verdict):
-            entry = replace(entry, id=f"v{self.place}", scored_at=10.0 * self.place)
+            entry = replace(entry, id=f"v{self.place}", scored_at=10.0 * self.place - self.late_s)
         self.events += self.state.apply(logged(self.place, entry)).events
 
     def answers(self, count: int, model: str, broken=(), route: str = "chat", **said) -> None:
@@ -211,6 +213,45 @@ def test_what_was_not_rolled_back_is_reopened(log):
     (incident,) = log.incidents()
     assert (incident.state, incident.reopened) == ("open", 1)
     assert "m2 still answers" in incident.note
+
+
+def test_of_two_decisions_at_once_the_last_one_counts(log):
+    """Both are events, with who decided; the incident stays closed."""
+    swapped(log)
+    name = log.incidents()[0].id
+    for by, said in (("ana", "rolled_back"), ("ben", "false_alarm")):
+        log.add(Decision.of(name, said, route="chat", by=by, at=10.0 * log.place))
+    (incident,) = log.incidents()
+    assert (incident.state, incident.ending, incident.decided_by) == ("resolved", "false_alarm", "ben")
+    assert [event.by for event in log.events[-2:]] == ["ana", "ben"]
+
+
+def test_an_acknowledgement_of_what_is_over_reopens_nothing(log):
+    """Somebody pressed the button of a page that was old."""
+    swapped(log)
+    log.answers(40, "m1")
+    log.decide("acknowledged")
+    (incident,) = log.incidents()
+    assert (incident.state, incident.ending) == ("resolved", "reversed")
+
+
+def test_a_route_without_traffic_keeps_its_incident_until_somebody_closes_it(log):
+    """As one that was removed from the settings: nothing says that its answers are well again."""
+    swapped(log)
+    log.answers(300, "m1", route="other")
+    assert log.incidents()[0].state == "open"
+    log.decide("accepted")
+    assert log.incidents()[0].state == "resolved"
+
+
+def test_a_clock_that_steps_back_keeps_no_incident_open(log):
+    """A day earlier, the rollback still ends it, after no time at all."""
+    swapped(log)
+    log.late_s = 86_400.0
+    log.answers(40, "m1")
+    (incident,) = log.incidents()
+    assert (incident.state, incident.ending) == ("resolved", "reversed")
+    assert over_line(incident) == "chat: over after 0 s, the change was reversed (m1 → m2)."
 
 
 def test_a_decision_about_what_is_not_known_says_nothing(log):
