@@ -291,7 +291,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
 
 SHOWN: Final = 50
 """Trials of an answer of the API."""
-RANKED: Final = 3_000
+RANKED: Final = 2_000
 """Trials among which the worst come first."""
 SCANNED: Final = 50_000
 """Verdicts read for one page."""

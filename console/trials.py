@@ -281,7 +281,7 @@ class Listing(NamedTuple):
 def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) -> Listing:
     """A page of trials, by default the worst first.
 
-    The worst are looked for among the newest 3,000 that changed or are unclear; behind these stand the trials
+    The worst are looked for among the newest 2,000 that changed or are unclear; behind these stand the trials
     whose answers held, newest first.
 
     Args:
