@@ -51,9 +51,9 @@ def test_links_to_a_heading_find_it(page):
 
 
 def test_the_documentation_stays_short():
-    """What people read, runbooks included, stays near 4,000 lines, and the README is one screen."""
+    """What people read, runbooks included, stays below 5,000 lines, and the README is one screen."""
     lines = docs_lines()
-    assert lines["pages"] + lines["runbooks"] < 4_750
+    assert lines["pages"] + lines["runbooks"] < 5_000
     assert lines["README"] <= 50
 
 
