@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STUCK_AFTER_S: Final = 120.0
 """A queue whose oldest exchange is older than this is reported: silence must not look like health."""
 _NAMED: Final = 3
-"""So many kinds of a category are named on a line; more are counted."""
+"""So many rewordings of a category are named on a line; more are counted."""
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set rewriter.model",
@@ -81,7 +81,7 @@ def _total(found: Sequence[Untried]) -> int:
 
 def _kinds(category: str, found: Sequence[Untried]) -> str:
     names = sorted({one.perturbation for one in found}, key=rewordings.position)
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} kinds of {category}"
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
 
 
 def docs_lines() -> dict[str, int]:
-    """Lines of the documentation by kind; of the generated reference only what is committed, which is none."""
+    """Lines of the documentation by kind; of the reference only what is committed, which is none."""
     kinds: dict[str, int] = dict.fromkeys(("pages", "runbooks", "research", "design", "README"), 0)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", "README.md", "docs/*.md"],

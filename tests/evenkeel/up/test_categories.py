@@ -63,8 +63,8 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path):
     with start("--config", str(config)) as running:
         running.ask(range(3), TASK)
         running.settle()
-        page = running.page("/")
-        assert "8 kinds of multilingual" in page
+        page = running.page("/pipeline")
+        assert "8 rewordings of multilingual" in page
         assert "crosslingual.en_to_de" in page
         assert "needs a rewriter: set rewriter.model" in page
         assert running.metric("evenkeel_trials_total") > 0
