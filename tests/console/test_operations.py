@@ -328,7 +328,7 @@ def test_kinds_of_one_category_and_reason_share_a_line() -> None:
     """80 pairs of languages that need a rewriter are one line, and it says what to set."""
     pairs = [Untried("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)]
     (line,) = untried_lines(pairs)
-    assert (line.route, line.kinds, line.count) == ("r", "80 kinds of crosslingual", "always")
+    assert (line.route, line.kinds, line.count) == ("r", "80 rewordings of crosslingual", "always")
     assert "rewriter.model" in line.reason
 
 

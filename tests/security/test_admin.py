@@ -36,7 +36,7 @@ def _page() -> str:
 
 
 def client(token=None, hosts=(), base_url=LOCAL):
-    return TestClient(TokenGuard(Litestar([_page]), token, hosts), base_url=base_url)
+    return TestClient(TokenGuard(Litestar([_page], logging_config=None), token, hosts), base_url=base_url)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,16 @@ def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, mon
     file = write("s.yaml", {"routes": [{"upstream": "https://a.test/v1", **own}]})
     places = (
         *("host", "port", "processes", "admin_port", "data_dir", "budget_usd", "budget_tokens"),
-        *("judge_model", "judge_url", "judge_key_env", "webhook", "redis_url", "simulated"),
+        *(
+            "judge_model",
+            "judge_url",
+            "judge_key_env",
+            "webhook",
+            "redis_url",
+            "simulated",
+            "log_level",
+            "log_format",
+        ),
         *("upstream", "sampling_rate", "task"),
     )
     given = dict.fromkeys(places)

@@ -54,7 +54,7 @@ def asked(admin, *contexts):
 
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as sock:
-            app = TokenGuard(Litestar([_metrics]), admin.token, admin.hosts)
+            app = TokenGuard(Litestar([_metrics], logging_config=None), admin.token, admin.hosts)
             async with serving(app, [sock], admin.tls_context()):
                 url = f"https://localhost:{sock.getsockname()[1]}"
                 return [await one(url, context) for context in contexts]

@@ -77,7 +77,7 @@ def test_without_an_archive_nothing_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("path", "upstream", "url"),
     [
-        ("/v1/chat/completions?v=7", 0, "http://h/v1/chat/completions?v=7"),
+        ("/v1/chat/completions?v=7&api-version=7", 0, "http://h/v1/chat/completions?api-version=7"),
         ("/v1/chat/completions", 1, "http://b/base/chat/completions"),
         ("/v1/chat/completions", 2, "http://h/v1/chat/completions"),
     ],

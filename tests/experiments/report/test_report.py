@@ -180,7 +180,7 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
             pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
             clock=lambda: NOW,
         )
-        with TestClient(Litestar(api_handlers(sources))) as client:
+        with TestClient(Litestar(api_handlers(sources), logging_config=None)) as client:
             cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()
             changes, alerts = client.get("/api/changes").json(), client.get("/api/alerts").json()
     made = command(*place, *DATES, "--format", "json", "--out", tmp_path / "out")
