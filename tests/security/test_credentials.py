@@ -40,10 +40,23 @@ OWN = {
     "ADMIN_TOKEN": "sk-marker-admin-5e1f",
 }
 MARKER = "sk-marker"
-PAGES = ("goldens", "changes", "alerts", "trials", "judge", "calibration", "pipeline", "settings", "actions")
+PAGES = (
+    *(
+        "incidents",
+        "routes",
+        "trials",
+        "changes",
+        "references",
+        "goldens",
+        "baselines",
+        "judge",
+        "calibration",
+    ),
+    *("pipeline", "spend", "settings", "actions", "setup"),
+)
 API = (
-    *("actions", "alerts", "cells", "changes", "goldens", "labels", "pipeline", "rollups", "trials"),
-    "verdicts",
+    *("actions", "alerts", "cells", "changes", "goldens", "incidents", "labels", "pipeline", "rollups"),
+    *("trials", "verdicts"),
 )
 SETTINGS = """
 routes:
@@ -98,7 +111,7 @@ def crawled(admin):
     ahead += [f"/{name}" for name in PAGES]
     ahead += [f"/api/{name}" for name in API]
     while ahead:
-        path = ahead.pop()
+        path = ahead.pop(0)
         if path in found or len(found) > 100:
             continue
         found[path] = admin.get(path).text

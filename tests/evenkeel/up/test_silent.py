@@ -101,7 +101,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
 
             sent = wait_for(lambda: [one for one in list(messages) if one.get("schema")])
             assert [(one["phase"], one["incident"]["id"]) for one in sent] == [("opened", report["id"])]
-            assert sent[0]["headline"].startswith("desk: answers are different at ")
+            assert sent[0]["headline"].startswith("desk: answers are different since ")
             assert [one["measure"] for one in sent[0]["incident"]["alerts"]] == ["references"]
             (incident,) = running.get("/api/incidents")["incidents"]
             assert (incident["id"], incident["effect"]) == (report["id"], "different")
