@@ -19,6 +19,7 @@ from evenkeel.console.calibration import calibration_handlers, calibration_table
 from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers, changes_table
 from evenkeel.console.downloads import download_handlers
+from evenkeel.console.gates import gate_page
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
 from evenkeel.console.incidents import incident_handlers
 from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
@@ -142,6 +143,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *incident_handlers(sources, situation, renderer),
             *route_handlers(sources, situation, renderer),
             *baseline_handlers(sources, renderer),
+            gate_page(sources, renderer),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
@@ -187,6 +189,7 @@ def _places(sources: ConsoleSources) -> tuple[Place, ...]:
                 "/changes": "Changes" if sources.change_reports else "",
                 "/references": "Reference prompts" if sources.references else "",
                 "/goldens": "Goldens" if sources.goldens else "",
+                "/gates": "Gate runs",
                 "/baselines": "Baselines",
             },
         ),

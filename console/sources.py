@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.changes import GoldenRun
+    from evenkeel.stores.changes import GateRun, GoldenRun
     from evenkeel.stores.counters import RouteFlow, Untried
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
@@ -264,6 +264,8 @@ class ConsoleSources:
     """Says what happened in an incident."""
     setup: SetupSources | None = None
     """None leaves the set-up page and the first hour out."""
+    gates: Callable[[], list[GateRun]] = list
+    """What gates said of candidates, oldest first."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
     references: ReferenceSources | None = None

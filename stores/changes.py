@@ -139,6 +139,33 @@ class AnswerScores:
         return cls(results=results, **raw)
 
 
+@dataclass(frozen=True, slots=True)
+class GateRun:
+    """What `evenkeel gate` said of a candidate."""
+
+    id: str
+    route: str
+    """"" for goldens of several routes."""
+    at: float
+    """Unix time in seconds."""
+    candidate: str
+    """What was asked, in a line for people."""
+    reference: str
+    """The same; "" if none was asked."""
+    verdict: str
+    """"pass", "regression", "undecided" or "could_not_measure"."""
+    headline: str
+    """The verdict and its reason in one sentence."""
+    goldens: int
+    """Goldens that were compared."""
+    calls: int
+    usd: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return asdict(self)
+
+
 class _Claim(NamedTuple):
     """Somebody responds to a change."""
 
@@ -170,6 +197,26 @@ _RUNS: Final = Collection(
     kept_of="route",
     pack=lambda run, _seal: json.dumps(run.to_json()),
     unpack=lambda body, _seal, _name: GoldenRun.from_json(json.loads(body)),
+    key_of=lambda run: (run.id,),
+    fields_of=lambda run: (run.route,),
+)
+_GATES: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS gate_runs (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
+             body TEXT NOT NULL)""",
+    ),
+    table="gate_runs",
+    key=("id",),
+    fields=("route",),
+    tag="changes",
+    layout="ordered",
+    name="gates",
+    revision="gated",
+    kept=_RUNS_KEPT,
+    kept_of="route",
+    pack=lambda run, _seal: json.dumps(run.to_json()),
+    unpack=lambda body, _seal, _name: GateRun(**json.loads(body)),
     key_of=lambda run: (run.id,),
     fields_of=lambda run: (run.route,),
 )
@@ -228,7 +275,7 @@ class ChangeStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_RUNS, _SCORES, _RESPONSES, _SETTINGS)
+        documents.open(_RUNS, _GATES, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
         """Keep a run of goldens; one of the same id replaces it."""
@@ -241,6 +288,14 @@ class ChangeStore:
     def revision(self) -> int:
         """Grows with every run that is kept."""
         return self._documents.revision(_RUNS)
+
+    def put_gate(self, run: GateRun) -> None:
+        """Keep what a gate said."""
+        self._documents.put(_GATES, run)
+
+    def gates(self) -> list[GateRun]:
+        """What gates said, oldest first."""
+        return self._documents.history(_GATES)
 
     def put_scores(self, scores: AnswerScores) -> None:
         """Keep the scores of a change; others of the same change are replaced."""

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from uuid import uuid4
 
 import click
 
@@ -46,7 +48,7 @@ from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.experiments.gate.plan import Scenario, noise_of, prospects
 from evenkeel.experiments.gate.plan import document as plan_document
-from evenkeel.experiments.gate.reports import as_json, as_junit, document
+from evenkeel.experiments.gate.reports import as_json, as_junit, document, headline
 from evenkeel.experiments.gate.run import GateOptions, Raters, effort, run_gate
 from evenkeel.experiments.gate.scoring import RATED, watched_modes
 from evenkeel.experiments.gate.sides import Side
@@ -65,6 +67,7 @@ from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
+from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import SqliteRulings
 
@@ -297,6 +300,7 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
         outcome = run_gate(options_of(files, given), err=err, confirm=confirm)
         show(document(outcome), out)
         outputs.write(outcome)
+        _keep(outcome, given)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
     except KeyboardInterrupt as error:
@@ -310,6 +314,29 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     if json:
         click.echo(as_json(outcome), nl=False)
     return _EXIT_CODES[outcome.report.verdict.value]
+
+
+def _keep(outcome: Outcome, given: Mapping[str, Any]) -> None:
+    """Have the console list the run, if the options name a store."""
+    if given["config"] is None and given["data_dir"] is None:
+        return
+    run = GateRun(
+        uuid4().hex,
+        given["route"] or "",
+        time.time(),
+        outcome.candidate,
+        outcome.reference,
+        outcome.report.verdict.value,
+        headline(outcome.report),
+        outcome.report.measured,
+        outcome.ledger.calls,
+        outcome.ledger.cost_usd,
+    )
+    try:
+        with opened(experiment_settings(given)) as stores:
+            stores.changes.put_gate(run)
+    except UserError as error:
+        log.warning("the console will not list this run: %s", error)
 
 
 class Outputs(NamedTuple):

@@ -43,6 +43,7 @@ _PAGES = (
     "/actions",
     "/baselines?route=case-summaries",
     "/baselines",
+    "/gates",
     "/setup",
     "/setup",  # narrow and wide
 )

@@ -48,6 +48,7 @@ PAGES = (
         "changes",
         "references",
         "goldens",
+        "gates",
         "baselines",
         "judge",
         "calibration",

@@ -30,6 +30,7 @@ FOR_APPROVERS = {
     "/goldens",
     "/api/goldens",
     "/baselines",
+    "/gates",
     "/references",
     "/api/references",
 }

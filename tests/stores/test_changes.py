@@ -7,7 +7,14 @@ import dataclasses
 import pytest
 
 from evenkeel.stores.bursts import Bursts, Override
-from evenkeel.stores.changes import AnswerScores, ChangeStore, GoldenRun, QualityTally, ScoredReference
+from evenkeel.stores.changes import (
+    AnswerScores,
+    ChangeStore,
+    GateRun,
+    GoldenRun,
+    QualityTally,
+    ScoredReference,
+)
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
 
@@ -30,6 +37,18 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     again = dataclasses.replace(RUN, at=9.0)
     changes.put_run(again)
     assert changes.runs() == [later, again]
+
+
+def test_what_gates_said_comes_back_in_its_order(changes):
+    """Beside the runs of goldens after changes."""
+    first = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
+    later = dataclasses.replace(
+        first, id="g2", route="", verdict="regression", headline="REGRESSION: \u202eodd."
+    )
+    changes.put_gate(first)
+    changes.put_gate(later)
+    assert changes.gates() == [first, later]
+    assert changes.runs() == []
 
 
 def test_scores_are_kept_by_change(changes):

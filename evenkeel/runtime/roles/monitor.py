@@ -136,6 +136,7 @@ class MonitorRole:
             pipeline=pipeline.view,
             clock=time.time,
             change_reports=changes.book.reports,
+            gates=stores.changes.gates,
             writer=words,
             goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
             references=ReferenceSources(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -20,6 +21,7 @@ from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import metric
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
+from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -390,3 +392,8 @@ def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     database.close()
     _, found = gate("equal", "--data-dir", tmp_path, code=3, files=())
     assert found["report"]["goldens"] == 6
+    # … and the console lists the run.
+    with contextlib.closing(Database(tmp_path / "evenkeel.db")) as database:
+        (run,) = ChangeStore(SqliteDocuments(database)).gates()
+    assert (run.verdict, run.goldens, run.route) == ("undecided", 6, "")
+    assert run.headline.startswith("UNDECIDED: 6 goldens settle nothing")
