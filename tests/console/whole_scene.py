@@ -39,7 +39,7 @@ from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.archive import ArchivedExchange
-from evenkeel.stores.changes import AnswerScores, ScoredReference
+from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
@@ -134,6 +134,20 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         scene.sources(),
         ready=lambda: dict(scene.missing),
         change_reports=lambda: changes,
+        gates=lambda: [
+            GateRun(
+                "g1",
+                "",
+                1_786_000_000.0,
+                "new-" * 40,
+                "m-1",
+                "regression",
+                f"REGRESSION: {'far ' * 60}.",
+                40,
+                80,
+                0.5,
+            )
+        ],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
         spending=lambda: Spending(
             tuple(

@@ -30,7 +30,6 @@ FOR_APPROVERS = {
     "/goldens",
     "/api/goldens",
     "/baselines",
-    "/gates",
     "/references",
     "/api/references",
 }
