@@ -14,14 +14,12 @@ from evenkeel.monitor.incidents import IncidentBoard
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.core.cells import CellReport, Window
+    from evenkeel.core.cells import CellReport
     from evenkeel.monitor.incidents import Incident
     from evenkeel.stores.monitor_state import MonitorStore
 
 RETIRED_AFTER_S: Final = 60.0
-"""A model this far behind the newest verdict of its route, at least, is shown as no longer answering."""
-_GAPS: Final = 7
-_LENGTHS_S: Final[tuple[tuple[Window, float], ...]] = (("1h", 3600.0), ("24h", 86_400.0))
+"""A model this far behind the newest verdict of its route is shown as no longer answering."""
 
 
 class Situation:
@@ -54,28 +52,12 @@ class Situation:
 
 
 def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
-    """(route, model) of the models whose newest trial is well behind their route's newest.
-
-    A model that few requests reach is behind most of the time: it is given seven times what lay between
-    two of its trials in the last hour or, without any, the last day.
-    """
+    """(route, model) of the models whose newest trial is well behind their route's newest."""
     newest: dict[str, float] = {}
     seen: dict[tuple[str, str], float] = {}
-    rates: dict[tuple[str, str], float] = {}
     for report in reports:
         at = report.last_scored_at or 0.0
         route, row = report.key.route, (report.key.route, report.key.model)
         newest[route] = max(newest.get(route, 0.0), at)
         seen[row] = max(seen.get(row, 0.0), at)
-        rates[row] = max(rates.get(row, 0.0), _rate(report))
-    given_s = {row: max(RETIRED_AFTER_S, _GAPS / rate if rate else 0.0) for row, rate in rates.items()}
-    return {row for row, at in seen.items() if at < newest[row[0]] - given_s[row]}
-
-
-def _rate(report: CellReport) -> float:
-    """Trials a second, of the last hour, else of the last day; 0 without any."""
-    for window, length_s in _LENGTHS_S:
-        estimates = report.windows.get(window)
-        if estimates and estimates.trials:
-            return estimates.trials / length_s
-    return 0.0
+    return {row for row, at in seen.items() if at < newest[row[0]] - RETIRED_AFTER_S}

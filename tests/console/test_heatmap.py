@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.console.heatmap import BANDS, cell_id, heatmap, language_matrices
 from evenkeel.console.situation import retired_models
 from evenkeel.core import rewordings
-from evenkeel.core.cells import WindowEstimates
 from evenkeel.core.labels import label, scorer_words
 from evenkeel.core.rewordings import language_pair, pair_label
 from evenkeel.core.verdict import BASELINE
@@ -102,14 +99,6 @@ def test_two_models_sharing_a_route_are_both_live(make_cell):
     for reports in (turn, other):
         assert retired_models(reports) == set()
         assert [row.model for row in heatmap(reports).rows] == ["a", "b"]
-
-
-def test_a_model_that_few_requests_reach_is_not_retired_between_them(make_cell):
-    """Thirty trials an hour are two minutes apart, so it is given seven times that: 840 seconds."""
-    window = {"1h": WindowEstimates(30, None, None, None)}
-    for behind_s, gone in ((800, set()), (900, {("r", "rare")})):
-        rare = replace(make_cell("r", "rare", BASELINE, at=NOW - behind_s), windows=window)
-        assert retired_models([rare, make_cell("r", "often", BASELINE, at=NOW)]) == gone
 
 
 def test_alerting_routes_come_first(make_cell):
