@@ -136,6 +136,7 @@ class _StandardError(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, value: TextIO) -> None:
+        # The base class has a setter; here standard error is looked up each time, so nothing can be set.
         raise NotImplementedError
 
 

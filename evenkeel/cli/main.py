@@ -109,6 +109,7 @@ class _Commands(click.Group):
                 click.echo(f"evenkeel: {error}", err=True)
             ctx.exit(error.exit_code)
         except Exception:
+            # The boundary of the process: in a log of events a crash is one event, not a hundred lines.
             if not logs.is_json():
                 raise
             logs.log.critical("evenkeel ended with an error of its own", exc_info=True)
