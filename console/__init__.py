@@ -20,9 +20,11 @@ from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
     Amount,
+    Batches,
     CalibrationInForce,
     Check,
     ConsoleSources,
+    Forecast,
     GoldenSources,
     JudgeSetup,
     PipelineView,
@@ -38,9 +40,11 @@ from evenkeel.console.sources import (
 
 __all__ = [
     "Amount",
+    "Batches",
     "CalibrationInForce",
     "Check",
     "ConsoleSources",
+    "Forecast",
     "GoldenSources",
     "JudgeSetup",
     "PipelineView",

@@ -240,6 +240,15 @@ async def _add_headers(message: Message, _scope: Scope) -> None:
     message["headers"] = headers
 
 
+_TITLES: Final = {
+    400: "That did not work",
+    403: "Not allowed",
+    404: "Not found",
+    500: "This page cannot be shown",
+    503: "Not readable",
+}
+
+
 def _error_handler(renderer: Renderer) -> Any:
     def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         """A page for people, JSON for machines; details of a fault go to the log only."""
@@ -257,13 +266,14 @@ def _error_handler(renderer: Renderer) -> Any:
             _log.error("console: %r failed", request.scope["path"], exc_info=error)
             status_code = 500
             text = (
-                f"The console could not read its sources ({type(error).__name__}): the log says why. "
-                "Forwarding does not depend on the console."
+                f"The console could not read its sources ({type(error).__name__}). Reload the page; if that "
+                "does not help, check that the store can be reached: the log says why it failed. "
+                "Requests are forwarded all the while."
             )
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
         said: dict[str, Any] = {
-            "title": f"Error {status_code}",
+            "title": _TITLES.get(status_code, f"Error {status_code}"),
             "text": text,
             "sent": request.method == "POST",
         }

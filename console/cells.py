@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.chart import bar
 from evenkeel.console.downloads import Table, estimate_columns
-from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import WINDOWS
 from evenkeel.core.geometry import Interval, Range
@@ -37,6 +36,7 @@ _ESTIMATES: Final = (
     "judge_noise",
     "swap_consistency",
     "cascade_agreement",
+    "group_agreement",
 )
 
 
@@ -78,12 +78,11 @@ def quality_changed(report: CellReport) -> str:
 
 def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Table:
     """All estimates of all cells, or of those of a route, for a file."""
-    retired = retired_models(reports)
     columns: list[Column] = [
         ("route", lambda one: one.key.route),
         ("model", lambda one: one.key.model),
         ("perturbation", lambda one: one.key.perturbation),
-        ("retired", lambda one: one.key.parts[:2] in retired),
+        "retired",
         "scorer",
         "trials",
         "effective",

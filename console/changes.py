@@ -133,5 +133,7 @@ def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> 
         ("findings", lambda one: " ".join(finding_lines(one))),
         ("state", lambda one: one.silent.state if one.silent else None),
         ("summary", lambda one: one.silent.summary if one.silent else None),
+        ("ended_at", lambda one: one.end.at if one.end else None),
+        ("ended", lambda one: one.ended or None),
         ("marks", lambda one: "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks)),
     )

@@ -27,6 +27,7 @@ _SHORTEST_S = 60.0
 
 _LABEL_WIDTH = 92
 """Room an alert's label needs, in user units."""
+_LABEL_ROWS: Final = 3
 
 
 class Sample(NamedTuple):
@@ -192,13 +193,15 @@ def _value_ticks(y: Scale) -> tuple[Tick, ...]:
 
 
 def _mark_lines(placed: Sequence[tuple[float, Mark]]) -> tuple[MarkLine, ...]:
+    """The labels in rows, each in the first row where it covers no other."""
     lines: list[MarkLine] = []
-    last_x, row = -math.inf, 0
+    taken = [-math.inf] * _LABEL_ROWS
     for x, mark in sorted(placed):
-        row = 1 - row if x - last_x < _LABEL_WIDTH else 0
-        last_x = x
-        anchor = "end" if x > RIGHT - _LABEL_WIDTH else "start"
-        lines.append(MarkLine(x, 11 + 12 * row, anchor, mark.label, mark.kind))
+        before = x > RIGHT - _LABEL_WIDTH
+        left = x - _LABEL_WIDTH if before else x
+        row = next((row for row, end in enumerate(taken) if end <= left), taken.index(min(taken)))
+        taken[row] = left + _LABEL_WIDTH
+        lines.append(MarkLine(x, 11 + 12 * row, "end" if before else "start", mark.label, mark.kind))
     return tuple(lines)
 
 

@@ -34,8 +34,7 @@ _WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A stretch of text that is the same, removed, added, or a gap ("…") left out for length."""
 
     kind: Kind
@@ -329,7 +328,7 @@ def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more char
     missing = 0
     for run in runs:
         if len(run.text) <= left:
-            kept.append(Run(run.kind, visible(run.text)))
+            kept.append(run if run.text.isprintable() else Run(run.kind, visible(run.text)))
         elif left > 0:
             kept.append(Run(run.kind, visible(run.text[:left])))
             missing += len(run.text) - left

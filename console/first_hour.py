@@ -95,6 +95,16 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
         progress.append(RouteProgress(setup.route, _stages(flow, replayed, rated), goals))
         hold_ups += _hold_ups(setup, flow, own, view)
     progress.sort(key=lambda one: -sum(goal.have for goal in one.goals))
+    waiting = [one for one in hold_ups if one.problem.endswith(_NO_REQUEST)]
+    if len(waiting) > 1:
+        hold_ups = [one for one in hold_ups if one not in waiting]
+        hold_ups.append(
+            HoldUp(
+                f"{len(waiting)} of {len(progress)} routes have had {_NO_REQUEST}",
+                "Point an application at their base URLs, which the set-up page lists, or send a test "
+                "request from there.",
+            )
+        )
     return FirstHour(tuple(progress), tuple(hold_ups))
 
 
@@ -220,6 +230,7 @@ def _goals(
     )
 
 
+_NO_REQUEST: Final = "no request that can be replayed."
 _APIS: Final = "chat/completions, completions, responses and messages"
 
 
@@ -249,7 +260,7 @@ def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
     own = flow.skipped.get("replay", 0) if flow else 0
     if flow is None or (total - own < _ENOUGH and not flow.eligible):
         return HoldUp(
-            f"{setup.route}: no request that can be replayed has arrived.",
+            f"{setup.route} has had {_NO_REQUEST}",
             f"Point an application at {setup.base_url}, or send a test request from the set-up page.",
         )
     if total and not good:

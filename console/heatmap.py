@@ -8,7 +8,6 @@ from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
-from evenkeel.console.situation import retired_models
 from evenkeel.console.wording import doubts
 from evenkeel.core import figures, rewordings
 from evenkeel.core.geometry import BAND_FLOORS, Band, band
@@ -121,8 +120,7 @@ class Heatmap:
 
 def heatmap(reports: Sequence[CellReport]) -> Heatmap:
     """Arrange the reports, in any order: routes with an incident first; retired models are only named."""
-    gone = retired_models(reports)
-    live = [report for report in reports if report.key.parts[:2] not in gone]
+    live = [report for report in reports if not report.retired]
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
     groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
     rows: list[HeatRow] = []
@@ -132,8 +130,8 @@ def heatmap(reports: Sequence[CellReport]) -> Heatmap:
     shown = accumulate(sum(cell is not None for cell in row.cells) for row in rows)
     last: dict[tuple[str, str], float] = {}
     for report in reports:
-        place = (report.key.route, report.key.model)
-        if place in gone:
+        if report.retired:
+            place = (report.key.route, report.key.model)
             last[place] = max(last.get(place, 0.0), report.last_scored_at or 0.0)
     return Heatmap(
         groups=tuple((name, len(list(members))) for name, members in groups),
@@ -171,9 +169,8 @@ def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list
     models: dict[str, list[CellReport]] = {}
     for report in reports:
         models.setdefault(report.key.model, []).append(report)
-    retired = {model for _, model in retired_models([one for own in models.values() for one in own])}
     found = [
-        (model, max(report.last_scored_at or 0.0 for report in own), model in retired, own)
+        (model, max(report.last_scored_at or 0.0 for report in own), own[0].retired, own)
         for model, own in models.items()
     ]
     # Live models are not ordered by time: two that share a route would swap rows at each refresh.
@@ -273,7 +270,7 @@ def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ..
 
     Those of an open incident come first, then by route and model; models that no longer answer come last.
     """
-    retired = retired_models(reports)
+    retired = {report.key.parts[:2] for report in reports if report.retired}
     groups: dict[tuple[str, str], dict[tuple[str, str], CellReport]] = {}
     for report in reports:
         pair = rewordings.language_pair(report.key.perturbation)

@@ -17,13 +17,14 @@ from evenkeel.console.access import (
     signed,
     visitor_of,
 )
-from evenkeel.console.api import json_object, json_response
+from evenkeel.console.api import Limit, json_object, json_response
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
 from evenkeel.console.trends import incident_trend
 from evenkeel.console.trial import TrialView, exhibit_in_full, frame_of
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
+from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify.notices import headline, over_line
@@ -102,6 +103,8 @@ def next_step(incident: Incident, contact: Contact) -> str:
     if incident.stated:
         named = figures.listing(sorted({kinds.NAMES[mark.kind] for mark in incident.stated}))
         return f"If the answers are worse, undo the change: {named}."
+    if incident.from_the_start:
+        return "Read the worst trials. Accept the incident if they are good enough, else change the prompt."
     if incident.effect == "suspected":
         return "Confirm or deny it: reference prompts do so in a few calls (references.calls_per_day)."
     return "If the answers are worse, pin the model's version or ask the provider."
@@ -156,6 +159,7 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
 def _worst(incident: Incident) -> Part | None:
     """The alert of a cell that is furthest from what is allowed."""
     cells = [part for part in incident.up or incident.parts.values() if part.raised.perturbation]
+    cells = by_themselves(cells, lambda part: part.raised.perturbation)
     return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
 
 
@@ -263,17 +267,18 @@ def incident_handlers(
             raise NotFoundException(detail="There is no incident of this id, or it is no longer kept.")
         return found
 
-    def listing(_: AnyRequest) -> Page:
+    def listing(request: AnyRequest) -> Page:
         going = situation.going()
         calmer = [one for one in board.all() if one.state != "resolved" and one not in going]
         past = [one for one in board.all() if one.state == "resolved"]
+        older = older_than(past, request.query_params.get("before", ""))
         return Page(
             "Incidents · evenkeel",
             announcement=" ".join(headline(one) for one in going),
             going=incident_lines(going, writer),
             calmer=incident_lines(calmer, writer),
-            past=incident_lines(past[:_SHOWN], writer),
-            more=len(past[_SHOWN:]),
+            past=incident_lines(older[:_SHOWN], writer),
+            more=len(older[_SHOWN:]),
             false_alarms=sum(one.ending == "false_alarm" for one in past),
             count=len(past),
         )
@@ -288,15 +293,26 @@ def incident_handlers(
         return see_other(f"{links.incident_link(decision.incident)}?decided=1")
 
     @get("/", sync_to_thread=True, needs="viewer")
-    def listed(request: AnyRequest) -> Response[bytes]:
-        """Newest first; `state` (open, acknowledged, resolved) and `route` narrow it."""
+    def listed(request: AnyRequest, limit: Limit = 100) -> Response[bytes]:
+        """Newest first; `state` (open, acknowledged, resolved) and `route` narrow it.
+
+        `count` says how many there are, `next` what `before` has to be for the following ones.
+        """
         state, route = (request.query_params.get(name) for name in ("state", "route"))
         found = [
             incident
             for incident in board.all()
             if state in {None, "", incident.state} and (not route or route in incident.routes)
         ]
-        return json_response({"incidents": [{**one.to_json(), "headline": said_of(one)} for one in found]})
+        older = older_than(found, request.query_params.get("before", ""))
+        shown = older[:limit]
+        return json_response(
+            {
+                "incidents": [{**one.to_json(), "headline": said_of(one)} for one in shown],
+                "count": len(found),
+                "next": shown[-1].id if len(older) > limit else None,
+            }
+        )
 
     @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
@@ -327,6 +343,12 @@ def incident_handlers(
         Router("/", route_handlers=pages),
         Router("/api/incidents", route_handlers=[listed, given, decided_by_api]),
     ]
+
+
+def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
+    """Those after one of them in the list, which is named by its id; all if it is not there."""
+    place = next((place for place, one in enumerate(incidents) if one.id == before), -1)
+    return incidents[place + 1 :]
 
 
 def said_of(incident: Incident) -> str:

@@ -15,7 +15,14 @@ from evenkeel.console.labels import agreement_lines
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.geometry import Range
-from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
+from evenkeel.core.verdict import (
+    HEURISTIC_RATING,
+    JUDGED_AGAIN,
+    JUDGED_ALONE,
+    JUDGED_SWAPPED,
+    STAGES,
+    stage_of,
+)
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels
@@ -117,13 +124,8 @@ def binned(seen: Sequence[tuple[float, bool]]) -> list[Sample]:
 
 
 def _same(detail: str) -> Callable[[Verdict], bool | None]:
-    """Whether another rating of the same pair is the one that counts; None without the other."""
-
-    def observed(verdict: Verdict) -> bool | None:
-        other = verdict.details.get(detail)
-        return None if other is None else other == verdict.rating
-
-    return observed
+    """Whether another rating of the same pair is the one that it repeats; None without the other."""
+    return lambda verdict: verdict.repeated(detail)
 
 
 def _saved(verdict: Verdict) -> bool | None:
@@ -134,6 +136,7 @@ _OBSERVED: Final[tuple[tuple[str, str, Callable[[Verdict], bool | None]], ...]] 
     ("Agrees with the heuristics", "of trials that both have rated", _same(HEURISTIC_RATING)),
     ("Same rating when asked again", "of trials judged twice", _same(JUDGED_AGAIN)),
     ("Same rating with sides swapped", "of trials judged both ways", _same(JUDGED_SWAPPED)),
+    ("Same rating alone as in a group", "of trials judged both ways", _same(JUDGED_ALONE)),
     ("Rated without a call", "of all ratings", _saved),
 )
 
@@ -189,6 +192,7 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
         *estimate_columns("judge_noise"),
         *estimate_columns("swap_consistency"),
         *estimate_columns("cascade_agreement"),
+        *estimate_columns("group_agreement"),
         "said_shifted",
         *estimate_columns("truly_shifted"),
         *((f"decided_by_{stage}", decided(stage)) for stage in STAGES),

@@ -13,6 +13,7 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import spend_part
 from evenkeel.core import figures, rewordings
+from evenkeel.core.together import together_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, PipelineView
+    from evenkeel.console.sources import Batches, ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
     from evenkeel.stores.counters import Untried
 
@@ -35,9 +36,22 @@ _REASONS: Final = {
     "no_judge": "needs a judge, because answers in two languages are compared: set judge.model",
     "budget": "the day's budget is spent",
     "budget_pace": "held back so that the budget lasts the day",
+    "budget_reserve": "the day's budget is spent but for what is kept for changes",
+    "budget_share": "the route has had its share; the rest is kept for other routes",
     "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt has no user text",
     "nothing_to_change": "nothing in the input can be reworded in this way",
+    "too_few": "fewer than two of them apply to the prompt, so there is nothing to try together",
+    "undone": "together they leave the prompt as it was",
+    "no_context": "no part of the prompt is known to be context",
+    "no_output_instructions": "no part of the prompt is known to say how to answer",
+    "nothing_to_reorder": "the prompt has no documents or items to reorder",
+    "nowhere_to_move": "the prompt has nothing that it could be moved past",
+    "bound": "the prompt refers to its items or documents by their place",
+    "order_matters": "the order of the documents or items matters",
+    "too_few_changes": "fewer than two changes of its kind apply to the prompt",
+    "already_wanted": "the prompt asks for it already",
+    "already_in_language": "the prompt is in that language already",
 }
 
 
@@ -72,6 +86,9 @@ def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
 
 def reason_in_words(reason: str) -> str:
     """A reason for people, with what to do where there is something to do."""
+    if reason.startswith("rewriter_"):
+        fault = reason.removeprefix("rewriter_").replace("_", " ")
+        return f"what the rewriter wrote was not accepted, or it wrote nothing ({fault})"
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
@@ -81,6 +98,7 @@ def _total(found: Sequence[Untried]) -> int:
 
 def _kinds(category: str, found: Sequence[Untried]) -> str:
     names = sorted({one.perturbation for one in found}, key=rewordings.position)
+    names = [rewordings.label(name) if together_count(name) > 1 else name for name in names]
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
 
@@ -100,6 +118,8 @@ class PipelineLine(NamedTuple):
     skipped: Mapping[str, int]
     """By reason."""
     lag: str
+    batches: str
+    """"" where there are none."""
     spend: tuple[Meter, ...]
     scorer: str
     untried: tuple[UntriedLine, ...]
@@ -124,6 +144,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         ),
         skipped=skipped,
         lag=_lag(view),
+        batches=_batches(view.batches) if view.batches else "",
         spend=spend_part(view, None).total,
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics (no judge is set)",
         untried=untried_lines(view.untried),
@@ -149,17 +170,31 @@ def _lag(view: PipelineView) -> str:
     )
 
 
+def _batches(found: Batches) -> str:
+    waiting = "nothing waits"
+    if found.waiting:
+        exchanges = figures.count(found.waiting, "exchange")
+        waiting = f"{exchanges} waiting, the oldest for {figures.duration(found.oldest_s)}"
+    if found.sent:
+        waiting += f", {figures.count(found.sent, 'batch', 'batches')} with providers"
+    return f"{waiting}; ${found.saved_usd:,.2f} saved"
+
+
 DEAD_SHOWN: Final = 50
 DEAD_IN_FILE: Final = 1000
 _BODY_CHARS: Final = 20_000
 
 _DROPPED: Final = {
     "budget": "the day's budget is spent",
+    "settled": "answers are steady, so only a share of the requests is tried (routes.settled_rate)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
     "store_full": "the queue was full: more is sampled than is scored",
     "store_error": "the queue could not be written to",
     "client_quota": "its client has reached its hourly limit",
     "too_large": "request or answer is too large",
+    "prompt_too_long": "the prompt is too long to be replayed",
+    "answer_too_long": "the answer is too long to be compared",
+    "too_many_messages": "the prompt has too many messages to be replayed",
     "client_left": "the client disconnected before the answer was complete",
     "truncated": "the upstream cut the answer off",
     "status": "the upstream answered with an error",

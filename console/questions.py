@@ -156,28 +156,34 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
     start, end, other_end = diffs.difference(prompt, variant)
     before = _joined(_kept(prompt, Span(0, start), spans))
     after = _joined(_kept(prompt, Span(end, len(prompt)), spans))
-    room = start + _ROOM * max_chars
-    middle = diffs.inline(
-        prompt[start : min(end, room)],
-        variant[start : min(other_end, room)],
-        context_words=max(_FEW_WORDS, max_chars // 100),
-        max_chars=_ROOM * max_chars,
-    )
-    if max(end, other_end) > room:
-        while len(middle) > 1 and middle[-1].kind in {"removed", "added"}:
-            middle = middle[:-1]  # it differs because both sides end there
-        middle = (*middle, Run("gap", " …"))
-    middle = diffs.cut((part for run in middle for part in _brief(run, max_chars // 4)), max_chars)
+    # Where words change one after the other, as many characters as are shown are enough.
+    for chars in (max_chars, _ROOM * max_chars):
+        runs = _middle(prompt[start:end], variant[start:other_end], chars, max_chars)
+        if max(end, other_end) <= start + chars or sum(len(run.text) for run in runs) > max_chars:
+            break
+    middle = diffs.cut(runs, max_chars)
     if middle[-1].kind == "gap":
         after = ""
-    runs = [*diffs.shortened(before.lstrip(), head=max_chars // 3, tail=max_chars // 7)]
+    shown = [*diffs.shortened(before.lstrip(), head=max_chars // 3, tail=max_chars // 7)]
     if before.strip() and not _within(spans, start):
-        runs.append(Run("gap", " … "))
-    runs += middle
+        shown.append(Run("gap", " … "))
+    shown += middle
     if after.strip() and not _within(spans, end):
-        runs.append(Run("gap", " … "))
-    runs += diffs.shortened(after.rstrip(), head=max_chars // 3, tail=0)
-    return tuple(run for run in runs if run.text)
+        shown.append(Run("gap", " … "))
+    shown += diffs.shortened(after.rstrip(), head=max_chars // 3, tail=0)
+    return tuple(run for run in shown if run.text)
+
+
+def _middle(before: str, after: str, chars: int, max_chars: int) -> list[Run]:
+    """What differs in the first characters of both sides, long runs shortened; a gap if they go on."""
+    found = diffs.inline(
+        before[:chars], after[:chars], context_words=max(_FEW_WORDS, max_chars // 100), max_chars=chars
+    )
+    if max(len(before), len(after)) > chars:
+        while len(found) > 1 and found[-1].kind in {"removed", "added"}:
+            found = found[:-1]  # it differs because both sides end there
+        found = (*found, Run("gap", " …"))
+    return [part for run in found for part in _brief(run, max_chars // 4)]
 
 
 def _brief(run: Run, longest: int) -> tuple[Run, ...]:

@@ -228,6 +228,11 @@ class Renderer:
         return self.response("message.html", 404, title=title, text=text)
 
 
+def sentence(text: str) -> str:
+    """A line of a log as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def code_spans(text: str) -> Markup:
     """Text in which `…` stands for code, as in the descriptions of settings."""
     parts = text.split("`")
@@ -274,5 +279,6 @@ _FILTERS: Final = (
     code_spans,
     measured,
     points_measured,
+    sentence,
     spaced,
 )

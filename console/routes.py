@@ -14,12 +14,13 @@ from evenkeel.console.heatmap import by_model, language_matrices
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
-from evenkeel.console.situation import retired_models
 from evenkeel.console.spend import route_meters
 from evenkeel.console.status import blind_notices, coverage
 from evenkeel.console.trends import POINTS_READ, trends
 from evenkeel.console.wording import doubts
 from evenkeel.core.rewordings import language_pair
+from evenkeel.core.together import by_themselves
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +65,7 @@ def routes_page(sources: ConsoleSources, situation: Situation) -> Page:
     """A line for each route, those with an open incident first, then by the furthest above noise."""
     reports, flows = sources.reports(), {flow.route: flow for flow in sources.pipeline().routes}
     going = incident_lines(situation.going(), sources.writer)
-    gone = retired_models(reports)
-    live = [one for one in reports if one.key.parts[:2] not in gone]
+    live = [one for one in reports if not one.retired]
     lines = [
         _route_line(
             route,
@@ -91,7 +91,7 @@ def _route_line(
     return RouteLine(
         route=route,
         models=tuple(sorted({one.key.model for one in own})),
-        worst=max(measured, key=_furthest, default=None),
+        worst=max(by_themselves(measured, lambda one: one.key.perturbation), key=_furthest, default=None),
         noise=next((one.noise_floor for one in own if one.noise_floor), None),
         going=going,
         trials=sum(one.trials for one in own),
@@ -134,6 +134,8 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     )
     incidents = [one for one in situation.board.all() if route in one.routes]
     going = [one for one in situation.going() if route in one.routes]
+    reworded = [one for one in own if one.key.perturbation != BASELINE]
+    limits = {one.threshold for one in by_themselves(reworded, lambda one: one.key.perturbation)}
     return Page(
         f"{route} · evenkeel",
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
@@ -154,7 +156,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         spend=route_meters(sources.spending() if sources.spending else None, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
-        allowed=own[0].threshold if len({one.threshold for one in own}) == 1 else None,
+        allowed=limits.pop() if len(limits) == 1 else None,
         query=f"?{links.query(route=route)}",
     )
 

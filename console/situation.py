@@ -7,19 +7,16 @@ is over once the change is reversed, the model retired, or a person has said so.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.monitor.incidents import IncidentBoard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.incidents import Incident
     from evenkeel.stores.monitor_state import MonitorStore
-
-RETIRED_AFTER_S: Final = 60.0
-"""A model this far behind the newest verdict of its route is shown as no longer answering."""
 
 
 class Situation:
@@ -49,15 +46,3 @@ class Situation:
             one if one.alert == (one.key.parts in up) else replace(one, alert=not one.alert)
             for one in self._reports()
         ]
-
-
-def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
-    """(route, model) of the models whose newest trial is well behind their route's newest."""
-    newest: dict[str, float] = {}
-    seen: dict[tuple[str, str], float] = {}
-    for report in reports:
-        at = report.last_scored_at or 0.0
-        route, row = report.key.route, (report.key.route, report.key.model)
-        newest[route] = max(newest.get(route, 0.0), at)
-        seen[row] = max(seen.get(row, 0.0), at)
-    return {row for row, at in seen.items() if at < newest[row[0]] - RETIRED_AFTER_S}

@@ -27,6 +27,18 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 
+class Batches(NamedTuple):
+    """Replays that wait for hours, at half of the price."""
+
+    waiting: int
+    """Exchanges whose replays have no answer so far."""
+    oldest_s: float
+    sent: int
+    """Batches that a provider has."""
+    saved_usd: float
+    """By all that came back."""
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineView:
     """The replay plane at a glance, and what the console must say about the set-up."""
@@ -41,6 +53,8 @@ class PipelineView:
     """Exchanges given up."""
     oldest_s: float = 0.0
     """Age of the oldest exchange that waits or is being worked on."""
+    batches: Batches | None = None
+    """None where no replays are sent in batches, and none wait."""
     tokens_today: int = 0
     usd_today: float = 0.0
     budget_tokens: int | None = None
@@ -94,6 +108,17 @@ class Spending:
     purposes: tuple[Amount, ...]
     shares: tuple[Share, ...] = ()
     """By route and purpose, those of which there is any."""
+
+
+class Forecast(NamedTuple):
+    """What the budget is expected to find on a route."""
+
+    route: str
+    """"" = of all that are not named."""
+    lines: tuple[str, ...]
+    """Sentences: how soon falls are found, what another dollar would buy, what a day costs, and the basis."""
+    came: tuple[str, ...] = ()
+    """And how it came out so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +303,8 @@ class ConsoleSources:
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
     spending: Callable[[], Spending] | None = None
     """None shows the day's total only."""
+    forecasts: Callable[[], Sequence[Forecast] | None] | None = None
+    """What the budget is expected to find; gives None until that is known. None leaves it out."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
     """The newest exchanges that were given up, at most so many; None shows their number only."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None

@@ -163,6 +163,7 @@ def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
     def page(_: object) -> Page:
         spending = sources.spending() if sources.spending else None
-        return Page("Cost · evenkeel", spend=spend_part(sources.pipeline(), spending))
+        forecasts = sources.forecasts() if sources.forecasts else ()
+        return Page("Cost · evenkeel", spend=spend_part(sources.pipeline(), spending), forecasts=forecasts)
 
     return live_handlers("/spend", "_spend.html", page, renderer)

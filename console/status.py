@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.console.pipeline import stuck
-from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
+from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -120,15 +120,14 @@ def coverage(reports: Sequence[CellReport]) -> str:
         f"{len(failing)} failing: most trials have no rating ({figures.reasons(reasons)})" if failing else "",
     ]
     routes = len({one.key.route for one in live})
-    measured = len(live) - collecting - len(failing)
+    measured = sum(one.content_delta is not None for one in live)
     said = f"{figures.count(len(live), 'cell')} on {figures.count(routes, 'route')}, {measured} with a figure"
     return "; ".join([said, *filter(None, parts)]) + "."
 
 
 def _live(reports: Sequence[CellReport]) -> list[CellReport]:
     """The cells of models that answer."""
-    retired = retired_models(reports)
-    return [report for report in reports if report.key.parts[:2] not in retired]
+    return [report for report in reports if not report.retired]
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
@@ -137,7 +136,8 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
         ahead = max((one.effective for one in reports if one.key.perturbation != BASELINE), default=0)
         return (
             f"A rewording's first figure needs {pipeline.minimum_trials} trials with a rated control; "
-            f"the one with the most trials has {ahead}. Nothing to do: figures appear with more traffic."
+            f"the one with the most trials has {ahead}."
+            + ("" if pipeline.notices else " Nothing to do: figures appear with more traffic.")
         )
     reasons: Counter[str] = Counter()
     for report in reports:
@@ -153,7 +153,11 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
 
 def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     worst, excess = max(
-        ((report, found) for report in watched if (found := report.current.excess) is not None),
+        (
+            (report, found)
+            for report in by_themselves(watched, lambda one: one.key.perturbation)
+            if (found := report.current.excess) is not None
+        ),
         key=lambda one: one[1].value,
     )
     last = max(report.last_scored_at or 0.0 for report in watched)

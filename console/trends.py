@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.console.chart import Mark, Sample, chart, value_range
-from evenkeel.console.situation import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
@@ -78,9 +77,8 @@ def trends(
         [samples for _, series in drawn for samples in series],
         max((members[-1].threshold for members, _ in drawn), default=0.0),
     )
-    retired = retired_models(reports)
     return tuple(
-        _trend(f"trend-{place}", members, series, _marks(members, events, now), values, retired, now)
+        _trend(f"trend-{place}", members, series, _marks(members, events, now), values, now)
         for place, (members, series) in enumerate(drawn)
     )
 
@@ -114,14 +112,15 @@ def incident_trend(
         (one for one in here if one.key.perturbation == kind), key=lambda one: one.last_scored_at or 0.0
     )[-MAX_MODELS:]
     series = [_samples(report, store) for report in members]
-    marks = [Mark(mark.at, f"change {figures.moment(mark.at, now)}", "change") for mark in incident.marks[:1]]
+    changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
+    marks = [Mark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
     marks.append(Mark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised"))
     if incident.closed_at is not None:
         marks.append(
             Mark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
         )
     values = value_range(series, members[-1].threshold)
-    return _trend("trend", members, series, marks, values, retired_models(reports), now)
+    return _trend("trend", members, series, marks, values, now)
 
 
 def _trend(
@@ -130,7 +129,6 @@ def _trend(
     series: Sequence[Sequence[Sample]],
     marks: Sequence[Mark],
     values: Range,
-    retired: set[tuple[str, str]],
     now: float,
 ) -> Trend:
     """Lay out one chart; the last member is the current model."""
@@ -138,16 +136,15 @@ def _trend(
     return Trend(
         id=element,
         report=current,
-        earlier=tuple(_earlier(report, retired) for report in members[:-1]),
+        earlier=tuple(_earlier(report) for report in members[:-1]),
         alert=any(report.alert for report in members),
         chart=chart(series, marks, threshold=current.threshold, values=values, now=now),
         description=_description(current, marks),
     )
 
 
-def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:
-    gone = (report.key.route, report.key.model) in retired
-    return f"{report.key.model} (before)" if gone else report.key.model
+def _earlier(report: CellReport) -> str:
+    return f"{report.key.model} (before)" if report.retired else report.key.model
 
 
 def _urgency(report: CellReport) -> tuple[bool, float]:

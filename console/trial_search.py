@@ -169,8 +169,10 @@ class TrialFilter:
         found = next((one for one in changes if one.is_called(self.change)), None)
         if found is None:
             return None
-        # The trial that shows a change comes after it.
-        narrowed = self.within(None, found.at - _TICK_S) if self.side == "before" else self.within(found.at)
+        # The trial that shows a change comes after it, as does the first one without what it brought.
+        ended = found.end.at - _TICK_S if found.end else None
+        before = self.side == "before"
+        narrowed = self.within(None, found.at - _TICK_S) if before else self.within(found.at, ended)
         return replace(narrowed, route=found.route)
 
     def within(self, since: float | None, until: float | None = None) -> TrialFilter:
@@ -286,12 +288,13 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
     grade = verdict.grade
     if grade is None:
         grade = 1.0 if verdict.rating is None else (verdict.rating - 1) / 2
-    return tier, verdict.direction == "better", grade, verdict.direction != "worse"
+    direction = verdict.direction
+    return tier, direction == "better", grade, direction != "worse"
 
 
 SHOWN: Final = 50
 """Trials of an answer of the API."""
-RANKED: Final = 2_000
+RANKED: Final = 1_000
 """Trials among which the worst come first."""
 SCANNED: Final = 50_000
 """Verdicts read for one page."""

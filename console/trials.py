@@ -218,7 +218,7 @@ MOST_SCANNED: Final = 400_000
 _LONGEST_PLACE: Final = 18
 """Digits of a place in the log; more would not fit the store's 64 bits."""
 _EXCERPT: Final = 160
-_ROWS: Final = 30
+_ROWS: Final = 20
 """Trials on a page."""
 _QUESTION_CHARS: Final = 340
 _ANSWER_CHARS: Final = 300
@@ -281,7 +281,7 @@ class Listing(NamedTuple):
 def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) -> Listing:
     """A page of trials, by default the worst first.
 
-    The worst are looked for among the newest 2,000 that changed or are unclear; behind these stand the trials
+    The worst are looked for among the newest 1,000 that changed or are unclear; behind these stand the trials
     whose answers held, newest first.
 
     Args:

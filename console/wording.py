@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core import figures
 from evenkeel.core.labels import label as metric_label
-from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
@@ -52,6 +52,7 @@ SECOND_RATINGS = {
     HEURISTIC_RATING: "heuristics alone",
     JUDGED_AGAIN: "judged again",
     JUDGED_SWAPPED: "judged with sides swapped",
+    JUDGED_ALONE: "judged alone, not with other trials of the exchange",
 }
 """Ratings beside the one that counts, by the name of the detail that holds them."""
 

@@ -11,17 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
 """What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
 of the rewriter. "lost" is what a process had set aside when it was killed: nobody knows what it spent."""
 
-Refused = Literal["budget", "budget_pace"]
-"""Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""
+Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
+"""Why a reservation is turned down: the day's budget is used up; all of it but the reserve is; it is used
+faster than the day goes; the route has had its share, and what is left is for other routes."""
 
 _HEAD_START: Final = 0.25
 """Share of a spread budget that is free from the first second of the day on."""
+LEFT_TO_OTHERS: Final = 0.5
+"""Of what other routes have not used of their shares, a route beyond its own leaves them so much."""
+MOST_LEFT: Final = 0.25
+"""But never more than so much of what is free: most of a budget can be used whoever has traffic."""
 _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
 """A process that has neither reserved nor settled for so long is dead: no trial takes that long. What it had
@@ -61,6 +66,13 @@ class Limit(NamedTuple):
     usd: float | None
 
 
+class Bound(NamedTuple):
+    """A limit, and what a reservation beyond it is refused with."""
+
+    refused: Refused
+    limit: Limit
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits per UTC day. None = no limit."""
@@ -70,33 +82,59 @@ class Budget:
     spread: bool = False
     """Whether a quarter is free at once and the rest as the day goes, so that there is something
     left at night."""
+    reserve: float = 0.0
+    """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
 
-    def refusal(self, spent: Spend, day_share: float, *, paced: bool = True) -> Refused | None:
-        """Why so much may not be spent by now; None if it may.
+    def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
+        """What may be spent by now, the widest limit first.
 
         Args:
-            spent: Everything of the day, what is planned included.
             day_share: How much of the day has passed, in [0, 1].
+            urgent: Whether the reserve may be used.
             paced: Whether what is held back for later counts.
         """
-        if self._passed(spent, 1.0):
-            return "budget"
-        if paced and self.spread and self._passed(spent, _HEAD_START + (1 - _HEAD_START) * day_share):
-            return "budget_pace"
-        return None
+        ordinary = 1 - self.reserve
+        found = [Bound("budget", self.limit(1.0))]
+        if self.reserve and not urgent:
+            found.append(Bound("budget_reserve", self.limit(ordinary)))
+        if self.spread and paced:
+            by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
+            found.append(Bound("budget_pace", self.limit(by_now + self.reserve if urgent else by_now)))
+        return tuple(found)
 
     def limit(self, share: float) -> Limit:
         """What may be spent in a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
         return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
 
-    def paced_limit(self, day_share: float) -> Limit:
-        """What may be spent by now; no limit of its own for a budget that is not spread."""
-        return self.limit(_HEAD_START + (1 - _HEAD_START) * day_share) if self.spread else Limit(None, None)
 
-    def _passed(self, spent: Spend, share: float) -> bool:
-        tokens, usd = self.limit(share)
-        return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
+def passed(spent: Spend, limit: Limit) -> bool:
+    """Whether more was spent than a limit allows."""
+    tokens, usd = limit
+    return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
+
+
+def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: Limit) -> bool:
+    """Whether a route takes what it has to leave to others.
+
+    Every route may use an equal share of what is free. One that is beyond its share leaves the others half of
+    what they have not used of theirs, a quarter of what is free at most.
+
+    Args:
+        taken: By route, what is booked or set aside, this call included; under None of all.
+        route: Whose call it is.
+        others: The routes that it shares with.
+        free: What all routes together may spend by now.
+    """
+    for place, most in enumerate(free):
+        if most is None:
+            continue
+        part = most / (len(others) + 1)
+        if taken.get(route, NOTHING)[place] > part:
+            unused = sum(max(0.0, part - taken.get(one, NOTHING)[place]) for one in others)
+            if taken[None][place] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
+                return True
+    return False
 
 
 def day_share_of(now: float) -> float:
@@ -112,7 +150,11 @@ class CostTracker(abc.ABC):
     """
 
     def __init__(
-        self, budget: Budget, clock: Callable[[], float], routes: Mapping[str, Budget] | None = None
+        self,
+        budget: Budget,
+        clock: Callable[[], float],
+        routes: Mapping[str, Budget] | None = None,
+        sharing: Sequence[str] = (),
     ) -> None:
         """Set the limits.
 
@@ -120,10 +162,12 @@ class CostTracker(abc.ABC):
             budget: The limits of all routes together.
             clock: Unix time in seconds.
             routes: Further limits of single routes.
+            sharing: The routes that share what is free fairly (see `beyond_share`).
         """
         self.budget = budget
         self._clock = clock
         self._routes = dict(routes or {})
+        self._sharing = tuple(sharing)
 
     def today(self, route: str | None = None) -> Spend:
         """What has been booked this UTC day, for one route or over all."""
@@ -134,11 +178,17 @@ class CostTracker(abc.ABC):
         return _sum(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
 
     @abc.abstractmethod
-    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
-        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
+        """What has been booked for each route and kind of calls of which there is any.
+
+        Args:
+            ahead: Of which UTC day, counted from today; below 0 for days that are over.
+        """
 
     @abc.abstractmethod
-    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
+    def reserve(
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+    ) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it.
 
         It is written down before this returns, so that it counts even if the process is killed.
@@ -146,12 +196,30 @@ class CostTracker(abc.ABC):
         Args:
             estimate: What is set aside.
             route: Whose it is.
+            urgent: Whether it may use the reserve, and what is left to other routes: something has changed
+                on the route, or is suspected to have.
             paced: Whether it has to fit in what is free by now, or only in the whole day's budget.
         """
 
     @abc.abstractmethod
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
+
+    def _bounds(
+        self, route: str, *, urgent: bool, paced: bool
+    ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
+        """What all routes together may spend by now, and what one may spend by its own limits."""
+        own, day_share = self._routes.get(route), day_share_of(self._clock())
+        return (
+            self.budget.bounds(day_share, urgent=urgent, paced=paced),
+            own.bounds(day_share, urgent=urgent, paced=paced) if own else (),
+        )
+
+    def _others(self, route: str, *, urgent: bool, paced: bool) -> tuple[str, ...]:
+        """The routes to which this one has to leave something now."""
+        if urgent or not paced or route not in self._sharing:
+            return ()
+        return tuple(one for one in self._sharing if one != route)
 
     def _day(self, ahead: int = 0) -> str:
         today = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date()
@@ -196,13 +264,16 @@ class Allowance:
     budget, since what has been begun is worth finishing.
     """
 
-    def __init__(self, costs: CostTracker, route: str, held: Spend = NOTHING) -> None:
+    def __init__(
+        self, costs: CostTracker, route: str, held: Spend = NOTHING, *, urgent: bool = False
+    ) -> None:
         """Open it.
 
         Args:
             costs: Tracks the daily budgets.
             route: Whose calls they are.
             held: What has been set aside for them already; released with the rest.
+            urgent: Whether they may use the reserve.
         """
         self.held = held
         """Set aside so far."""
@@ -210,6 +281,7 @@ class Allowance:
         """Proven costs, and the estimates of all other calls that were sent."""
         self._costs = costs
         self._route = route
+        self._urgent = urgent
         self._lock = threading.Lock()
         self._closed = False
 
@@ -221,7 +293,7 @@ class Allowance:
             needed = self.spent.plus(estimate)
             held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
             further = held.minus(self.held)
-            if any(further) and self._costs.reserve(further, self._route, paced=False) is not None:
+            if any(further) and not self._allowed(further):
                 return False
             self.held, self.spent = held, needed
             return True
@@ -230,6 +302,9 @@ class Allowance:
         """Replace a call's estimate with what it is proven to have cost."""
         with self._lock:
             self.spent = self.spent.minus(estimate).plus(spent)
+
+    def _allowed(self, further: Spend) -> bool:
+        return self._costs.reserve(further, self._route, urgent=self._urgent, paced=False) is None
 
     def close(self) -> Spend:
         """Allow no further call; returns what was set aside, for the caller to settle."""
@@ -254,6 +329,8 @@ class RouteBudget:
         route: str,
         kind: SpendKind,
         booked: Callable[[Spend], None] = lambda _: None,
+        *,
+        urgent: bool = False,
     ) -> None:
         """Open the budget.
 
@@ -262,15 +339,17 @@ class RouteBudget:
             route: Whose calls they are.
             kind: What they are for.
             booked: Called with each amount that is booked.
+            urgent: Whether they may use the reserve.
         """
         self._costs = costs
         self._route = route
         self._kind = kind
         self._booked = booked
+        self._urgent = urgent
 
     def reserve(self, estimate: Spend) -> bool:
         """As `CallBudget.reserve`; False if a budget of the day forbids it, all of it counted."""
-        return self._costs.reserve(estimate, self._route, paced=False) is None
+        return self._costs.reserve(estimate, self._route, urgent=self._urgent, paced=False) is None
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """As `CallBudget.settle`."""

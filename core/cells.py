@@ -191,6 +191,8 @@ class CellReport:
     pairs: dict[int, int] = field(default_factory=dict)
     """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
     last_scored_at: float | None = None
+    retired: bool = False
+    """Whether its model does not answer on the route any more."""
     content_delta: Estimate | None = None
     """P(rating < 3)."""
     quality_delta: Estimate | None = None
@@ -250,12 +252,17 @@ class CellReport:
     """P(the same rating with the sides swapped), likewise."""
     cascade_agreement: Estimate | None = None
     """P(the judge says what the heuristics said), over audited pairs of this route and model."""
+    group_agreement: Estimate | None = None
+    """P(the same rating for a pair by itself as in one call with others), likewise."""
     decided: dict[str, int] = field(default_factory=dict)
     """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
     windows: dict[Window, WindowEstimates] = field(default_factory=dict)
     """What the sliding windows say."""
     drift: DriftReport | None = None
     """None while there is no baseline."""
+    suspicion: float = 0.0
+    """Log of the likelihood ratio of a content delta that has just risen by ten points, in
+    [0, `MOST_SUSPICION`]."""
 
     @property
     def current(self) -> WindowEstimates:

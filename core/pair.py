@@ -19,6 +19,9 @@ class ToolCall:
     """JSON text as the model wrote it."""
 
 
+_CUT_FINISH: Final = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete"))
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A model's answer, read out of a response body (plain JSON or an event stream)."""
@@ -34,8 +37,17 @@ class Answer:
     completion_tokens: int | None = None
     mean_logprob: float | None = None
     """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
+    cached_tokens: int | None = field(default=None, compare=False)
+    """Those of the prompt that the endpoint says came from its cache; chance, so no part of comparisons."""
+    reasoning_tokens: int | None = field(default=None, compare=False)
+    """Those of the answer that were thought and not said, as far as the endpoint tells."""
     response_id: str | None = field(default=None, compare=False)
     """The endpoint's id of the response; no two answers share it, so it is left out of comparisons."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether it ends because it had reached the longest length allowed."""
+        return self.finish_reason in _CUT_FINISH
 
 
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]

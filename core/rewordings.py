@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _LAST: Final = 1_000
 _PAIR: Final = "_to_"
+
+
+def _with_spaces(kind: str) -> str:
+    return kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Category:
     """Whether the severity of a trial is worth showing."""
     named_alone: bool = False
     """Whether its rewordings are understood without the category's name."""
+    kind: Callable[[str], str] = _with_spaces
+    """How the part of a name behind the dot is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def column_label(perturbation: str) -> str:
     if known is not None and known.label:
         return known.label
     name, _, kind = perturbation.partition(".")
-    return kind.replace("_", " ") or name
+    return category(perturbation).kind(kind) or name
 
 
 def label(perturbation: str) -> str:

@@ -79,7 +79,7 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 def visible(text: str) -> str:
     """The text with characters that show nothing, mislead or steer a terminal made visible."""
-    return well_formed(text).translate(_CONTROLS)
+    return text if text.isprintable() else well_formed(text).translate(_CONTROLS)
 
 
 def one_line(text: str, longest: int | None = None) -> str:

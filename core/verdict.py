@@ -232,6 +232,23 @@ class Verdict:
     """`proven` of the identical resend of the same exchange."""
     client: str = ""
     """Names who sent the original request, as `Exchange.client`; "" if that is not known."""
+    exchange_weight: float = 1.0
+    """Horvitz–Thompson weight of the exchange, in (0, 1]: lowest chance with which any exchange is tried at
+    the time, over this one's."""
+    path_weight: float = 1.0
+    """The same within the exchange, in (0, 1]: chance of this trial if the rewordings it belongs to had held
+    together, over its chance given that they did or did not."""
+    split_of: str = ""
+    """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
+    whatever came of that."""
+
+    waited_s: float = 0.0
+    """Seconds between the planning of the trial and an answer that came through a batch; 0 for all others."""
+
+    @property
+    def weight(self) -> float:
+        """What the trial counts for in estimates of its cell, in (0, 1]."""
+        return self.exchange_weight * self.path_weight
 
     @property
     def proven(self) -> int | None:
@@ -240,6 +257,17 @@ class Verdict:
         if audited is not None:
             return int(audited)
         return self.rating if stage_of(self.details) in ("equality", "heuristic") else None
+
+    def repeated(self, detail: str) -> bool | None:
+        """Whether a further rating of the pair, kept as this detail, is the one it repeats; None without it.
+
+        A judge asked again, or with the sides swapped, repeats what it said to the pair by itself.
+        """
+        other = self.details.get(detail)
+        if other is None:
+            return None
+        alone = self.details.get(JUDGED_ALONE) if detail in (JUDGED_AGAIN, JUDGED_SWAPPED) else None
+        return other == (self.rating if alone is None else alone)
 
     @property
     def drawn(self) -> bool:
@@ -414,8 +442,15 @@ JUDGED_AGAIN: Final = "judged_again"
 """Detail of a rating that was made again: what the judge said to the same pair."""
 JUDGED_SWAPPED: Final = "judged_swapped"
 """The same for the pair with its sides swapped."""
+JUDGED_TOGETHER: Final = "judged_together"
+"""Detail of a rating that the judge gave in one call with others: of how many candidates."""
+JUDGED_ALONE: Final = "judged_alone"
+"""Detail of such a rating that was made again: what the judge said to the pair by itself. What it said again,
+and with the sides swapped, is then to be compared with this."""
 
-PROVENANCE: Final = frozenset((DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED))
+PROVENANCE: Final = frozenset(
+    (DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE)
+)
 """Details that are no scores."""
 
 

@@ -8,16 +8,16 @@ request to an observer. It never raises for what a server does: that is a `Fault
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from openai.types.chat import ChatCompletion
 
 from evenkeel.core.budget import NOTHING, Spend, set_aside
+from evenkeel.llm.chat import Accepted, ChatRequest, Completion
 from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from evenkeel.core.budget import CallBudget
-    from evenkeel.llm.observer import CallObserver, Message, Purpose
+    from evenkeel.core.tiers import Tier
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
 
 T = TypeVar("T")
@@ -41,49 +42,10 @@ _LONGEST_OWN_PAUSE_S: Final = 8.0
 _BRIEF_S: Final = 0.1
 """A pause so short is everybody's without a look at whose it is."""
 _LONG_TOKENS: Final = 8_000
-"""Longer calls have half of the places, so that short ones always find one."""
+"""Longer calls, and those that can wait, have half of the places, so that others always find one."""
 _LEAST_LIMIT: Final = 4096
 _LIMIT_FACTOR: Final = 4
 """A reply may be four times as long as they usually are at most, and 4,096 tokens in any case."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """What is asked of a chat model."""
-
-    purpose: Purpose
-    messages: Sequence[Message]
-    prompt: str = ""
-    """Name and version of our own wording, for the observer."""
-    temperature: float = 0.0
-    seed: int = 7
-    """Any fixed number: it only asks the server to answer the same request the same way."""
-    schema: Mapping[str, Any] | None = None
-    """JSON schema of the reply; None asks for plain text."""
-    limit_tokens: int | None = None
-    """The longest reply asked for; None leaves it to the endpoint."""
-
-    @property
-    def tokens_at_most(self) -> int:
-        """Estimate of the prompt's tokens that few texts exceed, for the pace of calls."""
-        return tokens_at_most(one.content for one in self.messages)
-
-    @property
-    def bound(self) -> int:
-        """The most tokens that the prompt can have: one for each byte, in any script."""
-        schema = bound_of((json.dumps(self.schema),)) if self.schema else 0
-        return bound_of(one.content for one in self.messages) + schema
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A server's reply to a chat request."""
-
-    text: str | Fault
-    """A `Fault` "bad_schema", "refused" or "truncated" if there is none; its tokens count all the same."""
-    prompt_tokens: int | None
-    """As the server reports them; None if it does not, or reports something else."""
-    completion_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,65 +62,8 @@ class Embedded:
 _KNOWN_TEXTS: Final = ("yes",)
 """Any encoder in order has a vector for it."""
 
-Output = Literal["json_schema", "json_object", "plain"]
-Limit = Literal["max_tokens", "max_completion_tokens", "none"]
-_NEXT_OUTPUT: Final[dict[Output, Output]] = {"json_schema": "json_object", "json_object": "plain"}
-_NEXT_LIMIT: Final[dict[Limit, Limit]] = {
-    "max_tokens": "max_completion_tokens",
-    "max_completion_tokens": "none",
-}
-_ABOUT_LIMIT: Final = ("max_tokens", "max_completion_tokens", "in the completion", "context length")
-_ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "structured output", "schema")
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The optional parameters that a server has not rejected so far."""
-
-    output: Output = "json_schema"
-    limit: Limit = "max_tokens"
-    """The older name first: every server knows it, and those that want the other one say so."""
-    temperature: bool = True
-    seed: bool = True
-
-    def parameters(self, request: ChatRequest) -> dict[str, Any]:
-        """The optional part of the request's body."""
-        body: dict[str, Any] = {}
-        if request.schema is not None and self.output == "json_schema":
-            schema = {"name": "ruling", "strict": True, "schema": request.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif request.schema is not None and self.output == "json_object":
-            body["response_format"] = {"type": "json_object"}
-        if request.limit_tokens is not None and self.limit != "none":
-            body[self.limit] = request.limit_tokens
-        if self.temperature:
-            body["temperature"] = request.temperature
-        if self.seed:
-            body["seed"] = request.seed
-        return body
-
-    def after(self, complaint: str, request: ChatRequest) -> Accepted | None:
-        """What to try after a rejection with this message; None if nothing is left to leave out.
-
-        A parameter that the message names goes first. A message that names none is taken to be about the
-        output format, the commonest cause, then about the limit, and then about the rest.
-        """
-        said = complaint.lower()
-        plainer = less_limited = None
-        if request.schema is not None and self.output in _NEXT_OUTPUT:
-            plainer = replace(self, output=_NEXT_OUTPUT[self.output])
-        if request.limit_tokens is not None and self.limit in _NEXT_LIMIT:
-            less_limited = replace(self, limit=_NEXT_LIMIT[self.limit])
-        return (
-            (less_limited if any(word in said for word in _ABOUT_LIMIT) else None)
-            or (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
-            or (replace(self, temperature=False) if self.temperature and "temperature" in said else None)
-            or (replace(self, seed=False) if self.seed and "seed" in said else None)
-            or plainer
-            or less_limited
-            or (replace(self, temperature=False, seed=False) if self.temperature or self.seed else None)
-        )
-
+_FLEX_TIMES: Final = 5
+"""How many times as long a call may take that can wait."""
 
 Canary = Callable[[], Awaitable["Fault | None"]]
 """Asks something small and known; None if it was answered."""
@@ -256,9 +161,16 @@ class Endpoint:
         await self._client.close()
 
     def spend(self, prompt_tokens: int, completion_tokens: int = 0) -> Spend:
-        """So many tokens and their price."""
-        usd = self._price(self.model, prompt_tokens, completion_tokens)
-        return Spend(prompt_tokens + completion_tokens, usd)
+        """So many tokens and their price, answered at once and without the server's cache."""
+        return Spend(
+            prompt_tokens + completion_tokens, self._price(self.model, prompt_tokens, completion_tokens)
+        )
+
+    def cost(self, got: Completion) -> Spend:
+        """What a reply cost, as far as the server reports it."""
+        prompt, completion = got.prompt_tokens or 0, got.completion_tokens or 0
+        usd = self._price(self.model, prompt, completion, got.tier, min(got.cached_tokens, prompt))
+        return Spend(prompt + completion, usd)
 
     def usual_spend(self, prompt_tokens: int) -> Spend:
         """What a prompt of so many tokens costs, with a reply as long as they usually are at most."""
@@ -270,11 +182,11 @@ class Endpoint:
 
     def _limited(self, request: ChatRequest) -> ChatRequest:
         """The request with a limit of the reply, far above usual ones: without it nobody knows the cost."""
-        most = max(_LEAST_LIMIT, _LIMIT_FACTOR * self._longest_reply)
+        most = max(_LEAST_LIMIT, _LIMIT_FACTOR * self._longest_reply * request.answers)
         return replace(request, limit_tokens=request.limit_tokens or most)
 
     def _tokens(self, request: ChatRequest) -> int:
-        return request.tokens_at_most + (request.limit_tokens or self._longest_reply)
+        return request.tokens_at_most + (request.limit_tokens or self._longest_reply * request.answers)
 
     async def chat(
         self,
@@ -312,7 +224,12 @@ class Endpoint:
             return got if isinstance(got, Fault) else None
 
         return await self._make(
-            send, lambda: self._tokens(request), retries, patience_s, ask_canary if canary else None
+            send,
+            lambda: self._tokens(request),
+            retries,
+            patience_s,
+            ask_canary if canary else None,
+            slow=request.flex,
         )
 
     async def probe(
@@ -364,7 +281,7 @@ class Endpoint:
             return await self._booked(
                 partial(self._sent, call, request, limit_s),
                 lambda: self.spend(bound_of(texts, around=1)),
-                lambda reply: self._reported(result_of(reply).input_tokens, 0),
+                self._embedded,
                 budget,
             )
 
@@ -389,10 +306,26 @@ class Endpoint:
             vectors = Fault("bad_schema", str(error))
         return Embedded(vectors, *self.spend(tokens))
 
+    def _embedded(self, reply: object) -> Spend | None:
+        """What vectors cost as the server reports it; None if it does not."""
+        tokens = result_of(reply).input_tokens
+        return self.spend(tokens) if tokens else None
+
     async def _negotiate(
         self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
-        """One attempt: sent, and again without what the server rejects; what worked is remembered."""
+        """One attempt; one that can wait is made at once where the server has no room for it in time."""
+        if request.flex and self._accepted.flex:
+            got = await self._agreed(request, expected, _FLEX_TIMES * limit_s, budget)
+            if not (isinstance(got, Fault) and (got.no_room or got.reason == "timeout")):
+                return got
+            self._limits.count(1, 0)
+        return await self._agreed(replace(request, flex=False), expected, limit_s, budget)
+
+    async def _agreed(
+        self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
+    ) -> Completion | Fault:
+        """The call, sent again without what the server rejects; what worked is remembered."""
         deadline = asyncio.get_running_loop().time() + limit_s
         accepted: Accepted | None = self._accepted
         got: Completion | Fault | None = None
@@ -403,23 +336,23 @@ class Endpoint:
             got = await self._booked(
                 partial(self._completed, request, parameters, limit_s, deadline),
                 partial(self.estimate, request),
-                lambda one: self._reported(one.prompt_tokens, one.completion_tokens),
+                self._reported,
                 budget,
             )
             if not isinstance(got, Fault):
                 self._accepted = accepted
-                self._learn(got, expected)
+                self._learn(got, expected, request.answers)
                 return got
             accepted = accepted.after(got.complaint, request) if got.complaint else None
         assert got is not None
         return got
 
-    def _learn(self, got: Completion, expected: int) -> None:
+    def _learn(self, got: Completion, expected: int, answers: int) -> None:
         """Correct what the call took from the limits, and how long a reply is expected to be."""
         written = got.completion_tokens or 0
         if got.prompt_tokens:
             self._limits.count(0, got.prompt_tokens + written - expected)
-        self._longest_reply = max(self._reply_tokens, written, int(self._longest_reply * _FADING))
+        self._longest_reply = max(self._reply_tokens, written // answers, int(self._longest_reply * _FADING))
 
     async def _booked(
         self,
@@ -447,11 +380,9 @@ class Endpoint:
         finally:
             await asyncio.to_thread(budget.settle, estimate, spent)
 
-    def _reported(self, prompt_tokens: int | None, completion_tokens: int | None) -> Spend | None:
+    def _reported(self, got: Completion) -> Spend | None:
         """What a call cost as the server reports it; None if it does not."""
-        if not prompt_tokens or completion_tokens is None:
-            return None
-        return self.spend(prompt_tokens, completion_tokens)
+        return self.cost(got) if got.prompt_tokens and got.completion_tokens is not None else None
 
     async def _completed(
         self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float
@@ -460,7 +391,7 @@ class Endpoint:
 
         async def send(headers: Mapping[str, str]) -> ChatCompletion:
             completion: object = await self._client.chat.completions.create(
-                model=self.model, messages=messages, extra_headers=headers, **parameters
+                model=self.model, messages=messages, extra_headers=headers, timeout=limit_s, **parameters
             )
             if not isinstance(completion, ChatCompletion):
                 # The SDK hands a body that is not declared as JSON through as text.
@@ -479,7 +410,8 @@ class Endpoint:
         if isinstance(got, Fault):
             return got
         said = result_of(got)
-        return Completion(text_of(got), said.input_tokens, said.output_tokens)
+        tier: Tier = "flex" if got.service_tier == "flex" else "standard"
+        return Completion(text_of(got), said.input_tokens, said.output_tokens, said.cached_tokens or 0, tier)
 
     async def _sent(
         self,
@@ -514,6 +446,8 @@ class Endpoint:
         retries: int | None,
         patience_s: float | None,
         canary: Canary | None,
+        *,
+        slow: bool = False,
     ) -> T | Fault:
         """Queue, send, and send again while that may help; the breaker learns how it ended."""
         got = await self._attempts(
@@ -522,6 +456,7 @@ class Endpoint:
             self._max_retries if retries is None else retries,
             self._limits.longest_wait_s if patience_s is None else patience_s,
             canary,
+            slow=slow,
         )
         reason = got.outcome.reason if isinstance(got.outcome, Fault) else None
         if reason == "budget":
@@ -540,6 +475,8 @@ class Endpoint:
         retries: int,
         patience_s: float,
         canary: Canary | None,
+        *,
+        slow: bool,
     ) -> _Got[T]:
         impatient = Fault(
             "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
@@ -554,7 +491,7 @@ class Endpoint:
                 in_line_s = patience_s / 2 if expected > _LONG_TOKENS else patience_s
                 if not self._limits.line_up(expected, in_line_s):
                     return got or _Got(impatient, asked=False)
-                async with self._turn(expected):
+                async with self._turn(expected, slow=slow or expected > _LONG_TOKENS):
                     waited_s = await self._limits.admit(expected, patience_s)
                     if waited_s is None:
                         # An endpoint that wants such a pause is out of order, as the breaker shall know.
@@ -582,11 +519,11 @@ class Endpoint:
         return got
 
     @asynccontextmanager
-    async def _turn(self, expected: int) -> AsyncIterator[None]:
+    async def _turn(self, expected: int, *, slow: bool) -> AsyncIterator[None]:
         """One of the places for calls under way, for one who stood in line."""
         async with AsyncExitStack() as places:
             try:
-                if expected > _LONG_TOKENS:
+                if slow:
                     await places.enter_async_context(self._long_slots)
                 await places.enter_async_context(self._slots)
             finally:

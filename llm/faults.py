@@ -36,8 +36,12 @@ class Fault(NamedTuple):
     An endpoint that fails (5xx) or gives up (408) may have done the work."""
     complaint: str = ""
     """What the endpoint says is wrong with the request, if leaving out a parameter may cure it."""
+    no_room: bool = False
+    """Whether the endpoint has no room now for what can wait; the same call may be answered at once."""
 
 
+_FULL: Final = frozenset({429, 498, 503})
+_NO_ROOM: Final = re.compile(r"resource.{0,3}unavailable|capacity", re.IGNORECASE)
 _TOO_LARGE_STATUS: Final = 413
 _TOO_MANY_STATUS: Final = 429
 _UNLAWFUL_STATUS: Final = 451
@@ -75,6 +79,16 @@ _FILTERED: Final = re.compile(
     re.IGNORECASE,
 )
 _READ_CHARS: Final = 2_000
+
+
+def has_no_room(status: int, words: str) -> bool:
+    """Whether an error says that the flex tier has no room now.
+
+    Args:
+        status: Of the response.
+        words: Code, type and sentence of the error.
+    """
+    return status in _FULL and bool(_NO_ROOM.search(words[:_READ_CHARS]))
 
 
 def about_request(status: int, names: Iterable[object], message: str) -> str | None:

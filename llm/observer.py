@@ -53,6 +53,8 @@ class CallResult:
     text: str = field(default="", repr=False)
     tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
     response_id: str | None = None
+    cached_tokens: int | None = None
+    """Those of the prompt that came from the endpoint's cache."""
     failure: str = ""
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
 
@@ -117,6 +119,8 @@ def result_of(completion: object) -> CallResult:
     )
     # Some servers count the tokens of reasoning only here.
     whole = _count(getattr(usage, "total_tokens", None))
+    details = getattr(usage, "prompt_tokens_details", None)
+    cached = (getattr(details, "cached_tokens", None), getattr(usage, "prompt_cache_hit_tokens", None))
     return CallResult(
         model=_text(getattr(completion, "model", None)),
         input_tokens=asked,
@@ -124,6 +128,7 @@ def result_of(completion: object) -> CallResult:
         finish_reason=_text(getattr(first, "finish_reason", None)),
         text=_text(getattr(getattr(first, "message", None), "content", None)) or "",
         response_id=_text(getattr(completion, "id", None)),
+        cached_tokens=next((one for one in map(_count, cached) if one is not None), None),
     )
 
 

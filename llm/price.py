@@ -3,23 +3,52 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.budget import Spend
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from evenkeel.core.pair import Answer
+    from evenkeel.core.tiers import Tier
 
-Price = Callable[[str, int, int], float]
-"""US dollars for (model, prompt tokens, completion tokens)."""
+
+class Price(Protocol):
+    """US dollars for a call."""
+
+    def __call__(
+        self,
+        model: str,
+        prompt_tokens: int,
+        completion_tokens: int,
+        tier: Tier = "standard",
+        cached_tokens: int = 0,
+        /,
+    ) -> float:
+        """The price.
+
+        Args:
+            model: Its name.
+            prompt_tokens: All of the prompt.
+            completion_tokens: All of the answer.
+            tier: In which it was answered.
+            cached_tokens: Those of the prompt that came from the provider's cache.
+        """
+
+
+_CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
+    "standard": None,
+    "flex": {"service_tier": "flex"},
+    "batch": {"processing": "batch"},
+}
+"""What the public list calls a tier; a model without a price for it is listed at its standard one."""
 
 _CHARS_PER_TOKEN: Final = 4
 """A usual rule of thumb for English; only used where the endpoint reports no usage."""
@@ -30,7 +59,13 @@ MESSAGE_TOKENS: Final = 16
 _MILLION: Final = 1_000_000
 
 
-def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
+def free(
+    model: str,  # noqa: ARG001 - a Price
+    prompt_tokens: int,  # noqa: ARG001
+    completion_tokens: int,  # noqa: ARG001
+    tier: Tier = "standard",  # noqa: ARG001
+    cached_tokens: int = 0,  # noqa: ARG001
+) -> float:
     """The default price: nothing."""
     return 0.0
 
@@ -41,6 +76,10 @@ class ModelPrice:
 
     input_usd: float
     output_usd: float
+    tier_share: float = 1.0
+    """Share of it that a call of another tier than "standard" costs, in [0, 1]."""
+    cached_share: float = 1.0
+    """Share of `input_usd` that tokens from the provider's cache cost, in [0, 1]."""
 
     @property
     def said(self) -> str:
@@ -97,7 +136,9 @@ def _listing(model: str) -> _Listing | None:
     return None
 
 
-def _listed_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+def _listed_usd(
+    model: str, prompt_tokens: int, completion_tokens: int, tier: Tier, cached_tokens: int
+) -> float | None:
     """List price of a call in US dollars; None for a model without a public price.
 
     Source: the price table shipped with genai-prices; nothing is fetched.
@@ -107,8 +148,10 @@ def _listed_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float
     listing = _listing(model)
     if listing is None:
         return None
-    usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)
-    price = calc_price(usage, listing.name, provider_id=listing.provider)
+    usage = Usage(
+        input_tokens=prompt_tokens, cache_read_tokens=cached_tokens, output_tokens=completion_tokens
+    )
+    price = calc_price(usage, listing.name, provider_id=listing.provider, price_context=_CONTEXT[tier])
     return listing.factor * float(price.total_price)
 
 
@@ -127,25 +170,57 @@ class Prices:
     assumed: ModelPrice | None = None
     """Of models without any price; None = they count zero dollars."""
 
-    def usd(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+    def usd(
+        self,
+        model: str,
+        prompt_tokens: int,
+        completion_tokens: int,
+        tier: Tier = "standard",
+        cached_tokens: int = 0,
+    ) -> float:
         """Price of a call in US dollars: as configured, else as listed, else as assumed."""
-        return self.dearest((model,), prompt_tokens, completion_tokens)
+        return self.dearest((model,), prompt_tokens, completion_tokens, tier, cached_tokens=cached_tokens)
 
-    def dearest(self, names: Iterable[str | None], prompt_tokens: int, completion_tokens: int) -> float:
+    def dearest(
+        self,
+        names: Iterable[str | None],
+        prompt_tokens: int,
+        completion_tokens: int,
+        tier: Tier = "standard",
+        *,
+        cached_tokens: int = 0,
+    ) -> float:
         """The price by that one of a model's names, as requested and as reported, that costs most.
 
         Names with a price of their own in the settings go before all others.
+
+        Args:
+            names: Of the model.
+            prompt_tokens: All of the prompt.
+            completion_tokens: All of the answer.
+            tier: In which it was answered.
+            cached_tokens: Those of the prompt that came from the provider's cache.
         """
+        cached_tokens = min(cached_tokens, prompt_tokens)
         given = [name for name in names if name]
         own = [price for price in map(self._configured, given) if price]
         if not own:
-            listed = (_listed_usd(name, prompt_tokens, completion_tokens) for name in given)
+            listed = (
+                _listed_usd(name, prompt_tokens, completion_tokens, tier, cached_tokens) for name in given
+            )
             known = [0.0 if _is_simulated(name) else usd for name, usd in zip(given, listed, strict=True)]
             found = [usd for usd in known if usd is not None]
             if found:
                 return max(found)
             own = [price for price in (self.configured.get("*", self.assumed),) if price]
-        costs = (prompt_tokens * one.input_usd + completion_tokens * one.output_usd for one in own)
+        costs = (
+            (
+                (prompt_tokens - cached_tokens * (1 - one.cached_share)) * one.input_usd
+                + completion_tokens * one.output_usd
+            )
+            * (1.0 if tier == "standard" else one.tier_share)
+            for one in own
+        )
         return max(costs, default=0.0) / _MILLION
 
     def knows(self, *names: str | None) -> bool:
@@ -218,6 +293,13 @@ def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     return max((_ENDLESS if one < 0 else one for one in stated if type(one) is int), default=0)
 
 
+def stated_limit(value: object) -> int | None:
+    """The limit of an answer, in tokens, that a member of a request states; None if it limits nothing."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        return None
+    return math.ceil(min(value, _ENDLESS))
+
+
 class Quote:
     """What a request much like an earlier one costs at most, and what it is proven to have cost.
 
@@ -233,6 +315,8 @@ class Quote:
         body: bytes,
         prompt_tokens: int | None,
         completion_tokens: int,
+        tier: Tier = "standard",
+        most_tokens: int | None = None,
     ) -> None:
         """Read the request.
 
@@ -242,12 +326,20 @@ class Quote:
             body: The request, a JSON object.
             prompt_tokens: Of the earlier request as its endpoint reported them, None if it did not.
             completion_tokens: Of its answer.
+            tier: How urgently the request is to be answered.
+            most_tokens: Of the answer, as we limit it. Default: as the request says, or three times the
+                earlier answer and 1,024.
         """
+        self.tier = tier
+        self.most_tokens = most_tokens
         members = _members(body)
-        stated = [members.get(name) for name in _LIMITS]
-        limits = [one for one in stated if type(one) is int and one > 0]
-        most = max(limits, default=_ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN)
+        stated = [stated_limit(members.get(name)) for name in _LIMITS]
+        limits = [one for one in stated if one is not None]
+        usual = most_tokens or _ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN
+        most = max(limits, default=usual)
         self.limit_tokens = None if limits else most
+        self._ours = most if not limits or most == most_tokens else None
+        """The limit, if it is ours and not the client's."""
         most = max(most, _most(members, _OTHER_LIMITS)) + _most(members, _THOUGHTS)
         """Bounds the answer; None where the request does."""
         around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN
@@ -259,15 +351,33 @@ class Quote:
         self.estimate = self._spend(max(len(body), 2 * (prompt_tokens or 0)) + around, most)
         """An upper bound."""
 
-    def proven(self, answer: Answer) -> Spend:
-        """What an answer cost as its endpoint reports it, the estimate if it does not."""
+    def cuts(self, answer: Answer) -> bool:
+        """Whether an answer ends for no reason but our own limit."""
+        said = answer.completion_tokens
+        return self._ours is not None and answer.cut and (said is None or said >= self._ours)
+
+    def proven(self, answer: Answer, tier: Tier | None = None) -> Spend:
+        """What an answer cost as its endpoint reports it, the estimate if it does not.
+
+        Args:
+            answer: With the tokens that were used.
+            tier: In which it was answered; None = the one asked for.
+        """
         if not answer.prompt_tokens or answer.completion_tokens is None:
             return self.estimate
-        return self._spend(answer.prompt_tokens, answer.completion_tokens, answer.model)
+        cached = min(answer.cached_tokens or 0, answer.prompt_tokens)
+        return self._spend(
+            answer.prompt_tokens, answer.completion_tokens, answer.model, tier=tier, cached=cached
+        )
 
-    def _spend(self, prompt: int, completion: int, *names: str | None) -> Spend:
-        priced = round(prompt * self._factor)
-        return Spend(prompt + completion, self._prices.dearest((*self._names, *names), priced, completion))
+    def _spend(
+        self, prompt: int, completion: int, *names: str | None, tier: Tier | None = None, cached: int = 0
+    ) -> Spend:
+        priced = round((prompt - cached) * self._factor) + cached
+        usd = self._prices.dearest(
+            (*self._names, *names), priced, completion, tier or self.tier, cached_tokens=cached
+        )
+        return Spend(prompt + completion, usd)
 
 
 def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:

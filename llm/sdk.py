@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 import openai
 
-from evenkeel.llm.faults import Fault, about_request, asked_pause_s
+from evenkeel.llm.faults import Fault, about_request, asked_pause_s, has_no_room
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -174,6 +174,7 @@ def fault_of(error: Exception, api_key: str) -> Fault:
         asked_pause_s=asked,
         unbilled=_FIRST_ERROR <= error.status_code < _SERVER_ERROR and error.status_code != _TIMED_OUT,
         complaint=str(error) if rejected else "",
+        no_room=has_no_room(error.status_code, f"{error.code} {error}"),
     )
 
 

@@ -10,6 +10,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import DECIDED_BY, SHIFTED_BELOW, STAGES, Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.obedience import ignored
 from evenkeel.metrics.protocol import SCALE
@@ -175,11 +176,13 @@ def judge_scorer(
     votes: int = 1,
     swap_share: float = 0.0,
     recheck_share: float = 0.0,
+    group: int = 1,
     heuristic: HeuristicRater | None = None,
     language_of: LanguageOf | None = None,
     audit_share: float = 0.05,
     bundles: Mapping[Task, Bundle] = BUNDLES,
     count: Callable[[str], None] = lambda _: None,
+    count_group: Callable[[str, str], None] = lambda _what, _outcome: None,
 ) -> TwoStageScorer:
     """A scorer whose similarity and quality ratings are the judge's, but for what is clear without it.
 
@@ -191,17 +194,27 @@ def judge_scorer(
         votes: Calls for one rating; odd.
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
+        group: Pairs of a `PairGroup` that are judged in one call at most; 1 = each alone.
         heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
         language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
         audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
         bundles: The qualities of each task.
         count: Told of every rating made again (see `JudgeNoise`).
+        count_group: Told of calls about several pairs (see `GroupRater`).
 
     Raises: ValueError for an even number of votes or a share outside [0, 1].
     """
     asked = JudgeRater(judge, votes=votes, swap_share=swap_share)
-    rater: Rater = JudgeNoise(asked, fresh=asked.afresh(), share=recheck_share, count=count)
+    grouped = GroupRater(judge, asked, most=group, count=count_group)
+    rater: Rater = JudgeNoise(
+        grouped if group > 1 else asked,
+        fresh=asked.afresh(),
+        share=recheck_share,
+        count=count,
+        note=grouped.note,
+        turned=grouped.turned,
+    )
     if heuristic is not None:
         rater = CascadeRater(heuristic, rater, audit_share=audit_share)
         language_of = language_of or heuristic.language_of

@@ -6,7 +6,8 @@ Three series split what is seen of a cell:
   arm, `noise_floor`). It holds the model's own randomness and the judge's false alarms.
 - *judge noise*: how often the same pair gets another rating when it is judged again
   (`evenkeel.metrics.judge.raters` makes the second ratings). Swap consistency: how often the rating stays
-  when the two sides change places.
+  when the two sides change places. Group agreement: how often a pair that was judged in one call with others
+  gets the same rating by itself.
 - *perturbation effect*: the paired excess over the resend.
 
 What the noise does to the two-stage score. Let the judge call a pair shifted with probability s if
@@ -28,9 +29,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.core.verdict import HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
+from evenkeel.core.verdict import (
+    HEURISTIC_RATING,
+    JUDGED_AGAIN,
+    JUDGED_ALONE,
+    JUDGED_SWAPPED,
+    STAGES,
+    stage_of,
+)
 from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:
@@ -38,6 +46,15 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.core.verdict import Verdict
+
+
+_REPEATED: Final = (
+    (HEURISTIC_RATING, "agreed", "disagreed"),
+    (JUDGED_AGAIN, "same_again", "other_again"),
+    (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
+    (JUDGED_ALONE, "same_alone", "other_alone"),
+)
+"""Details that repeat a rating, and which counts say whether it was the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,8 @@ class JudgeEstimates:
     """P(the same rating with the sides swapped); the noise is in it."""
     agreement: Estimate | None
     """P(the judge says what the heuristics said), over audited pairs."""
+    group_agreement: Estimate | None
+    """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
     decided: dict[str, int] = field(default_factory=dict)
     """Ratings by the stage that decided them; empty if no judge was there."""
 
@@ -71,6 +90,8 @@ class JudgeCounts:
     other_again: int = 0
     same_swapped: int = 0
     other_swapped: int = 0
+    same_alone: int = 0
+    other_alone: int = 0
 
     def add(self, verdict: Verdict) -> bool:
         """Count a verdict.
@@ -80,20 +101,12 @@ class JudgeCounts:
         """
         if verdict.rating is None or verdict.scorer != "judge":
             return False
-        details = verdict.details
-        self.decided[stage_of(details)] += 1
-        audited = details.get(HEURISTIC_RATING)
-        if audited is not None:
-            self.agreed += audited == verdict.rating
-            self.disagreed += audited != verdict.rating
-        again = details.get(JUDGED_AGAIN)
-        if again is not None:
-            self.same_again += again == verdict.rating
-            self.other_again += again != verdict.rating
-        swapped = details.get(JUDGED_SWAPPED)
-        if swapped is not None:
-            self.same_swapped += swapped == verdict.rating
-            self.other_swapped += swapped != verdict.rating
+        self.decided[stage_of(verdict.details)] += 1
+        for detail, same, other in _REPEATED:
+            repeated = verdict.repeated(detail)
+            if repeated is not None:
+                name = same if repeated else other
+                setattr(self, name, getattr(self, name) + 1)
         return True
 
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
@@ -106,6 +119,7 @@ class JudgeCounts:
             noise=rate(self.other_again, self.same_again),
             swap_consistency=rate(self.same_swapped, self.other_swapped),
             agreement=rate(self.agreed, self.disagreed),
+            group_agreement=rate(self.same_alone, self.other_alone),
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )
 
@@ -137,7 +151,7 @@ class _Judge:
         self.estimates: JudgeEstimates | None = None
 
 
-_UNKNOWN = JudgeEstimates(None, None, None)
+_UNKNOWN = JudgeEstimates(None, None, None, None)
 
 
 class Judges:

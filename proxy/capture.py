@@ -53,16 +53,16 @@ def capturable(method: bytes, target: bytes) -> bool:
     """
     if method != b"POST":
         return False
-    # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
-    # sent elsewhere, with the shadow credential. Only a path can do no such thing.
-    if not target.startswith(b"/"):
-        return False
     path = target.partition(b"?")[0] if b"?" in target else target
     return len(path) <= _LONGEST_PATH and _of_an_api(path)
 
 
 @lru_cache(maxsize=512)
 def _of_an_api(path: bytes) -> bool:
+    # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
+    # sent elsewhere, with the shadow credential. Only a path can do no such thing.
+    if not path.startswith(b"/"):
+        return False
     parts = api_parts(path.decode("latin-1"))
     return bool(parts) and parts[-1] in APIS
 
@@ -70,25 +70,23 @@ def _of_an_api(path: bytes) -> bool:
 class Capture:
     """References to the bytes of one sampled exchange, in hand anyway because they are forwarded.
 
-    The event loop only appends; `exchange` does the work, in the hand-off's thread.
+    The event loop only refers to them; `exchange` does the work, in the hand-off's thread.
     """
 
     __slots__ = (
         "_address",
         "_answer",
         "_answer_chunked",
-        "_chunked",
+        "_answer_end",
         "_head",
         "_known_by_key",
-        "_method",
-        "_notes",
+        "_raw",
         "_received_at",
         "_request",
         "_request_id",
         "_response",
         "_room",
         "_status",
-        "_target",
         "_upstream",
         "duration_s",
         "route",
@@ -103,10 +101,11 @@ class Capture:
         received_at: float,
         max_bytes: int,
         *,
+        stop: int | None = None,
         address: str = "",
         known_by_key: bool = True,
     ) -> None:
-        """Begin with the head.
+        """Begin with what has arrived.
 
         Args:
             request_id: 64 bits; the exchange's id.
@@ -114,50 +113,64 @@ class Capture:
             head: The request as received.
             received_at: Unix time in seconds.
             max_bytes: How large both bodies together may be, their framing included.
+            stop: Where in `head.raw` the part of the body that is there ends; None for no body yet.
             address: Where the connection comes from; "" if that is not known.
             known_by_key: As `ClientNames.name`.
         """
         self.route = route
-        self.size_bytes = head.end
+        self.size_bytes = size = head.end if stop is None else stop
         """What the capture holds in memory, heads included."""
         self.duration_s = 0.0
         self._request_id = request_id
-        self._method = head.method
-        self._target = head.target
-        self._notes = head.notes
-        self._chunked = head.framing is _CHUNKED
-        self._head = head.raw[: head.end]
+        self._head = head
+        # The head lets go of a large body once that is sent; what follows the body is another request's.
+        self._raw = head.raw[:size]
         self._received_at = received_at
-        self._room = max_bytes
+        self._room = max_bytes - size + head.end
         self._address = address
         self._known_by_key = known_by_key
         self._request: list[bytes] = []
+        """What came of the body later."""
         self._response: list[bytes] = []
         self._answer = b""
+        self._answer_end = 0
         self._answer_chunked = False
         self._status = 0
         self._upstream = 0
 
+    @property
+    def fits(self) -> bool:
+        """Whether the bodies are not too large so far."""
+        return self._room >= 0
+
     def add_request(self, payload: bytes) -> bool:
-        """Keep a piece of the request body, as it is sent. Returns False if it is too large now."""
+        """Keep a further piece of the request body, as it is sent. Returns False if it is too large now."""
         self._request.append(payload)
         self.size_bytes += len(payload)
         self._room -= len(payload)
         return self._room >= 0
 
-    def add_answer(self, head: ResponseHead, *, chunked: bool, upstream: int) -> None:
-        """Keep the response head.
+    def add_answer(self, head: ResponseHead, payload: bytes | None, *, chunked: bool, upstream: int) -> bool:
+        """Keep the response head and what came with it. Returns False if the bodies are too large now.
 
         Args:
             head: As received.
+            payload: A piece of the body, as it is sent; None for all that follows the head in `head.raw`.
             chunked: Whether the pieces of its body will be.
             upstream: Which of the route's upstreams answers.
         """
         self._upstream = upstream
-        self._answer = head.raw[: head.end]
         self._answer_chunked = chunked
         self._status = head.status
-        self.size_bytes += head.end
+        self._answer_end = end = head.end
+        if payload is not None:
+            self._answer = head.raw[:end]
+            self.size_bytes += end
+            return self.add_response(payload)
+        self._answer = raw = head.raw
+        self.size_bytes += len(raw)
+        self._room += end - len(raw)
+        return self._room >= 0
 
     def add_response(self, payload: bytes) -> bool:
         """Keep a piece of the response body, as it is sent. Returns False if it is too large now."""
@@ -169,21 +182,23 @@ class Capture:
     def exchange(self, names: ClientNames | None = None) -> Exchange:
         """Join the pieces and drop everything that is not on the allow-list; names make one of the client."""
         head, known_by_key = self._head, self._known_by_key
-        client = names.name(head, self._address, known_by_key=known_by_key) if names else ""
-        notes = self._notes or _NO_NOTES
+        start, answer_end = head.end, self._answer_end
+        raw = self._raw[:start]
+        client = names.name(raw, self._address, known_by_key=known_by_key) if names else ""
+        notes = head.notes or _NO_NOTES
         return Exchange(
             id=f"{self._request_id:016x}",
             route=self.route,
             received_at=self._received_at,
             duration_s=self.duration_s,
-            method=self._method.decode("ascii"),
-            path=redacted(self._target),
+            method=head.method.decode("ascii"),
+            path=redacted(head.target),
             status=self._status,
             upstream=self._upstream,
-            request_headers=selected(self._head, KEPT_HEADERS),
-            request_body=_body(self._request, chunked=self._chunked),
-            response_headers=selected(self._answer, KEPT_HEADERS),
-            response_body=_body(self._response, chunked=self._answer_chunked),
+            request_headers=selected(raw, KEPT_HEADERS),
+            request_body=_body([self._raw[start:], *self._request], chunked=head.framing is _CHUNKED),
+            response_headers=selected(self._answer[:answer_end], KEPT_HEADERS),
+            response_body=_body([self._answer[answer_end:], *self._response], chunked=self._answer_chunked),
             task=_text(notes.get(b"task")),
             prompt_version=_text(notes.get(b"prompt-version")),
             session=_text(notes.get(b"session")),

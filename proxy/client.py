@@ -257,8 +257,6 @@ class ClientConnection(asyncio.Protocol):
         counters = lane.counters
         counters.in_flight += 1
         self._answering = False
-        if lane.capture and capturable(head.method, head.target):
-            self._sample(head, lane)
         data = head.raw
         end = head.end
         stop = len(data)
@@ -266,8 +264,8 @@ class ClientConnection(asyncio.Protocol):
             self._state = _WAIT
         else:
             stop = self._begin_upload(head, data)
-        if self._capture is not None:
-            self._captured(self._capture.add_request(data[end:stop]))
+        if lane.capture and capturable(head.method, head.target):
+            self._sample(head, lane, stop)
         # One piece: a second one would be a second system call, which costs more than the copy.
         out = render_request(head, target, pool.authority, lane.injection, stop)
         self._sent_bytes = len(out)
@@ -311,8 +309,8 @@ class ClientConnection(asyncio.Protocol):
         self._pending = data[left:]
         return len(data) + left
 
-    def _sample(self, head: RequestHead, lane: Lane) -> None:
-        """Decide whether an exchange is captured."""
+    def _sample(self, head: RequestHead, lane: Lane, stop: int) -> None:
+        """Decide whether an exchange is captured, of which the request has arrived up to `stop`."""
         if head.replay:
             lane.counters.skip("replay")
             return
@@ -322,15 +320,17 @@ class ClientConnection(asyncio.Protocol):
         if sampled(request_id, lane.bound):
             lane.counters.sampled += 1
             peer = self.transport.get_extra_info("peername")
-            self._capture = Capture(
+            self._capture = capture = Capture(
                 request_id,
                 lane.route.name,
                 head,
                 plane.clock(),
                 plane.limits.max_exchange_bytes,
+                stop=stop,
                 address=peer[0] if isinstance(peer, tuple) else "",
                 known_by_key=not lane.has_key or bool(lane.route.key_fingerprints),
             )
+            self._captured(capture.fits)
 
     def _read_body(self, data: bytes, position: int) -> None:
         if self._head.framing is _LENGTH:
@@ -492,14 +492,14 @@ class ClientConnection(asyncio.Protocol):
             if status != CAPTURED_STATUS:
                 self._skip("status")
             else:
-                capture.add_answer(
-                    head,
-                    chunked=minor == 1 and framing is _CHUNKED,
-                    upstream=self._lane.pools.index(self._pool),
+                self._captured(
+                    capture.add_answer(
+                        head,
+                        payload,
+                        chunked=minor == 1 and framing is _CHUNKED,
+                        upstream=self._lane.pools.index(self._pool),
+                    )
                 )
-                if payload is None:
-                    payload = head.raw[head.end :]
-                self._captured(capture.add_response(payload))
         if rendered is None and payload is None and not chunk_out:
             self.transport.write(head.raw)
         else:

@@ -105,6 +105,12 @@ class Call:
     arguments: str = ""
 
 
+_PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
+_ANSWER_DETAILS: Final = ("completion_tokens_details", "output_tokens_details")
+_CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
+"""What Anthropic and DeepSeek call the prompt's tokens that came from the cache."""
+
+
 @dataclass(slots=True)
 class Draft:
     """An answer that arrives in pieces."""
@@ -119,6 +125,8 @@ class Draft:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
     logprobs: float = 0.0
     """Sum of those of its tokens."""
     tokens_with_logprob: int = 0
@@ -149,9 +157,18 @@ class Draft:
         if first is not None:
             self.prompt_tokens = first + sum(one or 0 for one in more)
         said, whole = count(found.get(completion_key), None), count(found.get("total_tokens"), None)
-        if said is not None and whole is not None and first is not None:
-            said = max(said, whole - first)  # Some servers count the tokens of reasoning only in the total.
+        thoughts = [count(fields(found.get(key)).get("reasoning_tokens"), None) for key in _ANSWER_DETAILS]
+        if said is not None and whole is not None and first is not None and whole - first > said:
+            # Some servers count the tokens of reasoning only in the total.
+            thoughts.append(whole - first - said)
+            said = whole - first
         self.completion_tokens = self.completion_tokens if said is None else said
+        self.reasoning_tokens = max(
+            (one for one in thoughts if one is not None), default=self.reasoning_tokens
+        )
+        details = (fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS)
+        cached = [count(one, None) for one in (*details, *(found.get(key) for key in _CACHED))]
+        self.cached_tokens = max((one for one in cached if one is not None), default=self.cached_tokens)
 
     def add_call(self, index: int, name: str, arguments: str) -> None:
         """Append to a call; the first piece makes it."""
@@ -173,6 +190,8 @@ class Draft:
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             mean_logprob=self.logprobs / self.tokens_with_logprob if self.tokens_with_logprob else None,
+            cached_tokens=self.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens,
             response_id=named_if(_well_formed(self.response_id)),
         )
 

@@ -1,15 +1,19 @@
-"""Which trials an exchange gets: always the control, and a few perturbations.
+"""What is known of a route's cells, and the uniform plan: the control and a few perturbations an exchange.
 
 A cell is one perturbation of one model on one route. Cells that have too few trials to be reported
-come first; among the others those whose interval is wide or whose evidence of a fault grows.
+come first; among the others those whose interval is wide or whose evidence of a fault grows. The adaptive
+plan begins with this one and goes on as `evenkeel.shadow.groups` says.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from math import log
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.suspicion import MOST_SUSPICION
 from evenkeel.shadow.perturbations import seed_for
 from evenkeel.shadow.prompt.segments import TYPED
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt import InputSource
+    from evenkeel.shadow.replay import Late
 
 _PLAN_VERSION: Final = 2
 _UNDER_FLOOR: Final = 8.0
@@ -36,10 +41,12 @@ class RoutePlan:
     perturbations: tuple[Perturbation, ...]
     severities: tuple[float, ...]
     trials_per_exchange: int
-    """Perturbed trials for each exchange, besides the control."""
+    """Perturbed trials for each exchange, besides the control; of the adaptive plan while it is learning."""
     task: str | None = None
     inputs: frozenset[InputSource] = TYPED
     """Whose words the changes of a user's input are made in."""
+    settled_rate: float | None = None
+    """Share of the exchanges that are tried once nothing is left to learn; None = the uniform plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,12 @@ class Need:
     width: float = 1.0
     """Of the interval of its excess, in [0, 2]; 1 while there is none."""
     evidence: float = 0.0
-    """How far the evidence is on its way to an alert, in [0, 1]."""
+    """How far the evidence is on its way to an alert, in [0, 1], in logarithms."""
+    up: bool = False
+    """Whether it has an alert."""
+    suspicion: float = 0.0
+    """Logarithm of how many times likelier its latest trials are if something has changed, in
+    [0, `MOST_SUSPICION`]."""
 
     @property
     def weight(self) -> float:
@@ -67,6 +79,15 @@ UNKNOWN: Final = Need(0, 1)
 """A cell that was never tried."""
 
 
+class Needs(NamedTuple):
+    """What there is to learn about a model on a route."""
+
+    cells: Mapping[str, Need] = MappingProxyType({})
+    """By perturbation, the control included; none of a model that is new."""
+    urgent: bool = False
+    """Whether something else points at the route: a change shortly before, or a suspected silent change."""
+
+
 def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, Need]]:
     """The needs of cells, by route and model and then by perturbation.
 
@@ -78,9 +99,21 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
     for report in reports:
         excess = report.excess
         width = 1.0 if excess is None else excess.upper - excess.lower
-        progress = report.evidence_log10 / report.alarm_log10 if report.alarm_log10 > 0 else 0.0
-        key = report.key
-        need = Need(report.trials, floor, width, min(1.0, max(0.0, progress)))
+        key, drift = report.key, report.drift
+        alarm = report.alarm_log10
+        evidence = max(report.evidence_log10, drift.evidence_log10 if drift else 0.0)
+        progress = min(1.0, max(0.0, evidence / alarm)) if alarm > 0 else 0.0
+        # Evidence grows with the trials even if all is well: at any time it is n times k at most once in k.
+        gathered = alarm and log(10) * report.evidence_log10 - log(max(1, report.effective))
+        up = report.alert or (drift is not None and drift.state in {"risen", "fallen"})
+        need = Need(
+            report.trials,
+            floor,
+            width,
+            progress,
+            up,
+            min(MOST_SUSPICION, max(0.0, gathered, report.suspicion)),
+        )
         needs.setdefault((key.route, key.model), {})[key.perturbation] = need
     return needs
 
@@ -93,6 +126,17 @@ class Trial:
     perturbation: Perturbation
     severity: float
     seed: int
+    exchange_weight: float = 1.0
+    """As `Verdict.exchange_weight`, and so on."""
+    path_weight: float = 1.0
+    split_of: str = ""
+    can_wait: bool = False
+    """Whether its answer may come later, and so in a cheaper tier: not while anything is learned or
+    suspected, or after a change."""
+    urgent: bool = False
+    """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have."""
+    late: Late | None = None
+    """What came of its replay, if that was made through a batch."""
 
     @property
     def id(self) -> str:
@@ -105,9 +149,15 @@ def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
-def control_trial(exchange_id: str, control: Perturbation) -> Trial:
-    """The identical resend of an exchange."""
-    return _trial(exchange_id, control, 0.0)
+def control_trial(exchange_id: str, control: Perturbation, weight: float = 1.0) -> Trial:
+    """The identical resend of an exchange.
+
+    Args:
+        exchange_id: Names the exchange.
+        control: The perturbation that changes nothing.
+        weight: Of the exchange in estimates.
+    """
+    return replace(trial_of(exchange_id, control, 0.0), exchange_weight=weight)
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:
@@ -123,11 +173,12 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) ->
     for perturbation in route.perturbations:
         severity = draw.choice(route.severities) if perturbation.graded else WHOLE
         key = draw.random() ** (1 / needs.get(perturbation.name, UNKNOWN).weight)
-        keyed.append((key, _trial(exchange_id, perturbation, severity)))
+        keyed.append((key, trial_of(exchange_id, perturbation, severity)))
     keyed.sort(key=lambda one: -one[0])
     return [trial for _, trial in keyed]
 
 
-def _trial(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:
+def trial_of(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:
+    """A trial of an exchange; its seed follows from what it is."""
     seed = seed_for(exchange_id, perturbation.name, severity, perturbation.version)
     return Trial(exchange_id, perturbation, severity, seed)

@@ -15,7 +15,7 @@ import math
 import re
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -24,7 +24,7 @@ from evenkeel.core.budget import NOTHING, set_aside
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.faults import about_request, asked_pause_s
+from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.pair import Answer
+    from evenkeel.core.tiers import Tier, TierApi
     from evenkeel.llm.observer import CallReport
     from evenkeel.llm.price import Quote
     from evenkeel.shadow.prompt import Api
@@ -144,6 +145,13 @@ _LIMIT_NAMES: Final[dict[Api, tuple[bytes, ...]]] = {
     "messages": (b"max_tokens",),
     "completions": (),
 }
+_FLEX_TIMES: Final = 5
+"""How many times as long an answer of the flex tier may take."""
+_SERVICE_TIER: Final = re.compile(rb'"service_tier"\s*:\s*"(\w+)"')
+FLEX_UNAVAILABLE: Final = "flex_unavailable"
+"""Reason of a replay that the flex tier had no room for; it cost nothing."""
+FLEX_UNSUPPORTED: Final = "flex_unsupported"
+"""Reason of a replay to an endpoint that has no flex tier for its model; it cost nothing."""
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -159,6 +167,10 @@ class Target:
     """File name of the Unix socket to connect to, in place of the URL's host."""
     route: str = ""
     """Whose replays wait when the upstream throttles."""
+    flex: bool = False
+    """Whether replays that can wait go to its flex tier."""
+    batches: TierApi | None = None
+    """Whose batches it takes, for replays that can wait for hours; None = none."""
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
@@ -170,6 +182,21 @@ class Replay:
 
     answer: Answer
     duration_s: float
+    tier: Tier | None = None
+    """In which it was answered, if that is not the one asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What came of a replay that waited in a batch."""
+
+    outcome: Replay | Failure
+    spent: Spend
+    """Booked already."""
+    waited_s: float
+    """From the planning of the trial to its answer."""
+    settings: str
+    """Fingerprint of the settings that it was planned under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +328,14 @@ class Replayer:
             observed: Opened around each attempt; the headers it asks for are sent along.
             budget: Reserves each attempt before it is sent. One that was refused or never arrived is given
                 back, and one that is answered settled; any other stays booked.
-            quote: What an attempt may cost. A body that states no limit of the answer is given this one's,
-                under the name that the upstream takes.
+            quote: What an attempt may cost, and in which tier the body asks for it. A body that states no
+                limit of the answer is given this one's, under the name that the upstream takes.
 
-        Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed.
+        Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed, `FLEX_UNAVAILABLE`
+            or `FLEX_UNSUPPORTED` if the flex tier did not take it.
         """
         estimate = quote.estimate if quote else NOTHING
+        tier: Tier = quote.tier if quote else "standard"
         forms = _limited(body, api, quote)
         throttle = self._throttle_of(target)
         patience_s = self._patience_s
@@ -325,11 +354,12 @@ class Replayer:
                     return outcome or _failure("budget", "the day's budget does not allow the call")
                 with observed() as report:
                     started = self._clock()
-                    response = await self._post(target, forms[form], report.headers)
+                    timeout_s = self._timeout_s * (_FLEX_TIMES if tier == "flex" else 1)
+                    response = await self._post(target, forms[form], report.headers, timeout_s)
                     if isinstance(response, _Unanswered):
                         outcome = response.failure
                     else:
-                        outcome = self._read(target, response, self._clock() - started, api)
+                        outcome = self._read(target, response, self._clock() - started, api, tier)
                     report.ended(_result(outcome))
                 if budget:
                     await asyncio.to_thread(budget.settle, estimate, _proven(response, outcome, quote))
@@ -342,13 +372,18 @@ class Replayer:
                 continue
             if response.status_code not in _THROTTLED:
                 break
-            if isinstance(outcome, Failure) and outcome.reason == "rejected":
+            if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
                 break
             asked = asked_pause_s(response.headers)
             throttle.refused(len(body), min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
             attempt += 1
         assert outcome is not None
         return outcome
+
+    def stated(self, target: Target, body: bytes, api: Api, quote: Quote) -> bytes:
+        """The request as `send` would send it now, with a limit of its answer."""
+        forms = _limited(body, api, quote)
+        return forms[min(self._forms.get(target.url, 0), len(forms) - 1)]
 
     async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
         """Take one of the places for replays when the upstream wants no pause; holds none while it waits.
@@ -366,16 +401,19 @@ class Replayer:
                 return rested_s
             self._slots.release()
 
-    async def _post(self, target: Target, body: bytes, further: Mapping[str, str]) -> _Received | _Unanswered:
+    async def _post(
+        self, target: Target, body: bytes, further: Mapping[str, str], timeout_s: float
+    ) -> _Received | _Unanswered:
         request = self._client(target.unix_path).stream(
             "POST",
             target.url,
             content=body,
             headers=[("content-type", "application/json"), *target.headers, *further.items()],
+            timeout=timeout_s,
         )
         try:
             # The client's own limits are between two bytes: an answer that trickles would never end.
-            async with asyncio.timeout(self._timeout_s), request as response:
+            async with asyncio.timeout(timeout_s), request as response:
                 return await _received(response)
         except (httpx2.TimeoutException, TimeoutError) as error:
             late = _failure("timeout", f"no answer in time ({type(error).__name__})")
@@ -392,7 +430,13 @@ class Replayer:
             self._throttles[key] = _Throttle(RateLimits(clock=self._clock, sleep=self._sleep))
         return self._throttles[key]
 
-    def _read(self, target: Target, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
+    def _read(
+        self, target: Target, response: _Received, duration_s: float, api: Api, tier: Tier
+    ) -> Replay | Failure:
+        outcome = self._answered(target, response, duration_s, api)
+        return _flexed(response, outcome) if tier == "flex" else outcome
+
+    def _answered(self, target: Target, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
         headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
         if response.status_code >= _FIRST_ERROR_STATUS:
             credentials = [value for _, value in target.headers]
@@ -406,7 +450,7 @@ class Replayer:
             answer = read_answer(headers, response.body, api=api)
             if is_too_long(answer):
                 return _failure(
-                    "answer_too_long", f"the answer has more than {LONGEST_ANSWER_CHARS} characters"
+                    "answer_too_long", f"the answer has more than {LONGEST_ANSWER_CHARS:,} characters"
                 )
             return Replay(answer, duration_s)
         except UnreadableBody as error:
@@ -434,7 +478,7 @@ def _proven(response: _Received | _Unanswered, outcome: Replay | Failure, quote:
     """What an attempt is proven to have cost, else the estimate."""
     if quote is None or _is_free(response):
         return NOTHING
-    return quote.proven(outcome.answer) if isinstance(outcome, Replay) else quote.estimate
+    return quote.proven(outcome.answer, outcome.tier) if isinstance(outcome, Replay) else quote.estimate
 
 
 def _is_free(response: _Received | _Unanswered) -> bool:
@@ -443,6 +487,21 @@ def _is_free(response: _Received | _Unanswered) -> bool:
         return not response.arrived
     status = response.status_code
     return _FIRST_ERROR_STATUS <= status < _FIRST_SERVER_ERROR and status != _TIMED_OUT
+
+
+def _flexed(response: _Received, outcome: Replay | Failure) -> Replay | Failure:
+    """The outcome of a request of the flex tier: whether that tier took it, and whether it answered."""
+    headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
+    if isinstance(outcome, Replay):
+        found = _SERVICE_TIER.search(decode_body(headers, response.body))
+        return replace(outcome, tier="standard") if found and found[1] != b"flex" else outcome
+    error = _error(headers, response.body)
+    words = " ".join(str(error.get(name, "")) for name in (*_NAMES, "message", "param"))
+    if has_no_room(response.status_code, words):
+        return _failure(FLEX_UNAVAILABLE, f"the flex tier had no room ({response.status_code})")
+    if response.status_code in _INVALID and ("service_tier" in words or "flex" in words.lower()):
+        return _failure(FLEX_UNSUPPORTED, "the endpoint has no flex tier for this model")
+    return outcome
 
 
 def _refused(response: _Received, said: str, *, own: bool) -> Failure:

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, RouteBudget, Spend
-from evenkeel.core.pair import Pair
+from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.text import named, named_if
-from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
+from evenkeel.core.tiers import SCORING_WAITS
+from evenkeel.core.verdict import BASELINE, Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
-from evenkeel.llm.price import Quote, estimate_tokens
+from evenkeel.llm.price import Quote, bound_of, estimate_tokens
+from evenkeel.metrics.judge.group import PairGroup
 from evenkeel.shadow.observer import NOBODY, Judged
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
-from evenkeel.shadow.replay import Replay
+from evenkeel.shadow.prompt.members import FLEX_APIS
+from evenkeel.shadow.replay import FLEX_UNAVAILABLE, FLEX_UNSUPPORTED, Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.core.budget import CostTracker, Refused
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
+    from evenkeel.core.tiers import Tier
     from evenkeel.llm.observer import Operation
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
@@ -45,6 +52,10 @@ _MOST_WARNED: Final = 100
 _USUAL_SHARE_OF_CEILING = 1 / 3
 """The scorer's ceiling takes a token for each character and every quality asked; most trials need less.
 To set aside the ceiling would leave much of a small budget unused."""
+_ANSWER_MARGIN: Final = 256
+"""Tokens that an answer may be longer than its share of the original's says."""
+_MORE: Final = 4
+"""How many times as long a replay may be that is asked for again, where the client states no limit."""
 _AT_ONCE = 16
 """Trials under way together: enough to keep replays and judge busy, few enough that what is set aside for
 them is a small part of a budget."""
@@ -53,6 +64,29 @@ them is a small part of a budget."""
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
 _OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 """What a call of an API is called; of all others it is a chat."""
+
+
+_CONTROL_AND_ONE: Final = 2
+
+
+class Planned(NamedTuple):
+    """A trial to make, and what its perturbation made of the prompt."""
+
+    trial: Trial
+    outcome: PromptView | Draft
+
+
+class _Stage:
+    """Trials of one exchange that are made side by side."""
+
+    def __init__(self, original: Original, free: Answer | None, size: int) -> None:
+        self.original = original
+        self.free = free
+        self.size = size
+        self.group = PairGroup()
+        self.resent = asyncio.Event()
+        """Set when the identical resend has its answer, or will have none."""
+        self.control: asyncio.Future[Verdict | None] = asyncio.get_running_loop().create_future()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +99,16 @@ class Stamp:
     """Model name of its judge, "" without one."""
     label_share: float = 0.0
     """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
+
+
+class Waiting(NamedTuple):
+    """A trial whose answer comes later."""
+
+    trial: Trial
+    body: str
+    """Of the request, JSON text."""
+    estimate: Spend
+    """Booked for it."""
 
 
 class TrialMaker:
@@ -84,6 +128,7 @@ class TrialMaker:
         rewriter: Rewriter | None = None,
         observer: ShadowObserver = NOBODY,
         stamp: Stamp | None = None,
+        answer_factor: float = 2.0,
     ) -> None:
         """Wire it.
 
@@ -99,6 +144,7 @@ class TrialMaker:
             rewriter: Writes texts anew for the kinds that need a model.
             observer: Sees trials and replays.
             stamp: What every verdict says about who made it.
+            answer_factor: How many times as long as the original's answer one to a replay may be.
         """
         self._verdicts = verdicts
         self._scorer = scorer
@@ -111,8 +157,12 @@ class TrialMaker:
         self._rewriter = rewriter
         self._observer = observer
         self._stamp = stamp or Stamp()
+        self._answer_factor = answer_factor
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._entrance = asyncio.Lock()
         self._unpriced: set[str] = set()
+        self._inflexible: set[tuple[str, str | None]] = set()
+        """URLs and models without a flex tier."""
 
     def outcome(self, original: Original, trial: Trial) -> Outcome:
         """What a perturbation makes of the prompt; costs no call.
@@ -122,6 +172,58 @@ class TrialMaker:
         found = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         return NO_REWRITER if isinstance(found, Draft) and self._rewriter is None else found
 
+    def settings_of(self, route: str) -> str:
+        """Fingerprint of the settings that trials of a route are made under."""
+        return self._stamp.settings.get(route, "")
+
+    async def wait(self, original: Original, planned: Sequence[Planned]) -> list[Waiting]:
+        """Finish variants that are answered later, and book their replays: all of them or none.
+
+        What they may cost is booked for good: a batch outlives the process, and the day.
+
+        Args:
+            original: What is tried.
+            planned: How; the control first.
+
+        Returns: those that can be made; none if the control is all that is left, or the budget too small.
+        """
+        route, target = original.exchange.route, self._target(original.exchange)
+        finished = await asyncio.gather(
+            *(self._finished(outcome, route, urgent=trial.urgent) for trial, outcome in planned)
+        )
+        variants: list[tuple[Trial, PromptView]] = []
+        for (trial, _), variant in zip(planned, finished, strict=True):
+            if isinstance(variant, NotApplicable):
+                self.skip(trial, route, variant.reason)
+            else:
+                variants.append((trial, variant))
+        if len(variants) < _CONTROL_AND_ONE:
+            return []
+        quote = await asyncio.to_thread(self._booked_for_good, original, len(variants))
+        if isinstance(quote, str):
+            for trial, _ in variants:
+                self.skip(trial, route, quote)
+            return []
+        return [
+            Waiting(
+                trial,
+                self._replayer.stated(target, one.for_replay("batch"), one.api, quote).decode(),
+                quote.estimate,
+            )
+            for trial, one in variants
+        ]
+
+    def _booked_for_good(self, original: Original, count: int) -> Quote | Refused | Literal["unpriced"]:
+        route = original.exchange.route
+        if self._prices.refuses(original.model, original.view.model):
+            return "unpriced"
+        quote = self._quote(original, "batch")
+        whole = quote.estimate.times(count)
+        refused = self._costs.reserve(whole, route, paced=False)
+        if refused is None:
+            self._costs.settle(whole, route, {"replay": whole})
+        return refused or quote
+
     def skip(self, trial: Trial, route: str, reason: str) -> None:
         """Count a trial that is not made."""
         self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
@@ -129,60 +231,117 @@ class TrialMaker:
     async def make(
         self,
         original: Original,
-        trial: Trial,
-        outcome: PromptView | Draft,
+        planned: Sequence[Planned],
         control: Verdict | None,
+        *,
         free: Answer | None = None,
-    ) -> Verdict | None:
-        """Make one trial and log its verdict; None if it was skipped, for a reason that is counted.
+        further: int = 0,
+    ) -> list[Verdict | None]:
+        """Make some trials of an exchange side by side and log their verdicts.
+
+        The identical resend, if it is planned, is replayed first. Without it, which a budget may forbid,
+        nothing else is tried: a trial that can't be compared with the noise would waste the budget. A judge
+        is asked about all answers together, once each trial has its answer or will have none.
 
         Args:
             original: What is tried.
-            trial: How.
-            outcome: What the perturbation made of it.
-            control: Verdict of the identical resend, None if there is none.
-            free: Answer in plain prose, with which this one's is compared too; None if there is none.
+            planned: How.
+            control: Verdict of the identical resend; None if there is none, or if it is planned.
+            free: Answer in plain prose, with which the answers are compared too; None if there is none.
+            further: Trials that follow: the control is made only if the budget has room for them as well.
+
+        Returns: the verdicts in the order planned; None for a trial that was not made, for a reason that is
+            counted, or for want of the resend.
         """
-        async with self._slots:
-            with self._observer.trial(trial) as report:
-                return await self._make(original, trial, outcome, control, free, report)
+        stage = _Stage(original, free, len(planned) + further)
+        if all(one.trial.perturbation.name != BASELINE for one in planned):
+            stage.control.set_result(control)
+        async with self._places(len(planned)):
+            trials = [partial(self._after_control, stage, one) for one in planned]
+            made = await asyncio.gather(*map(stage.group.join, trials), return_exceptions=True)
+        for one in made:
+            if isinstance(one, BaseException):
+                raise one
+        return [one for one in made if not isinstance(one, BaseException)]
+
+    @asynccontextmanager
+    async def _places(self, count: int) -> AsyncIterator[None]:
+        """Places for trials that wait for each other; one stage at a time takes its own."""
+        taken = 0
+        try:
+            async with self._entrance:
+                while taken < min(count, _AT_ONCE):
+                    await self._slots.acquire()
+                    taken += 1
+            yield
+        finally:
+            for _ in range(taken):
+                self._slots.release()
+
+    async def _after_control(self, stage: _Stage, planned: Planned) -> Verdict | None:
+        """Make a trial once the identical resend has its answer, if that is made in this stage."""
+        trial, outcome = planned
+        if trial.perturbation.name != BASELINE:
+            if not stage.control.done():
+                await stage.resent.wait()
+                if stage.control.done() and await asyncio.shield(stage.control) is None:
+                    return None
+            return await self._observed(stage, trial, outcome)
+        try:
+            stage.control.set_result(await self._observed(stage, trial, outcome))
+        except Exception as error:
+            stage.control.set_exception(error)
+            stage.control.exception()  # it is raised here, whether or not anybody waits
+            raise
+        finally:
+            stage.resent.set()
+        return stage.control.result()
+
+    async def _observed(self, stage: _Stage, trial: Trial, outcome: PromptView | Draft) -> Verdict | None:
+        with self._observer.trial(trial) as report:
+            return await self._make(stage, trial, outcome, report)
 
     async def _make(
-        self,
-        original: Original,
-        trial: Trial,
-        outcome: PromptView | Draft,
-        control: Verdict | None,
-        free: Answer | None,
-        report: TrialReport,
+        self, stage: _Stage, trial: Trial, outcome: PromptView | Draft, report: TrialReport
     ) -> Verdict | None:
+        original, free = stage.original, stage.free
         route = original.exchange.route
+        target = self._target(original.exchange)
+        tier = self._tier(target, original, trial)
         # In a thread as a whole: the first price of a process loads the list of them.
-        booked = await asyncio.to_thread(self._reserved, original, free)
+        booked = await asyncio.to_thread(self._reserved, stage, trial, tier)
         if isinstance(booked, str):
             self.skip(trial, route, booked)
             report.skipped(booked)
             return None
         try:
-            variant = await self._finished(outcome, route)
+            variant = await self._finished(outcome, route, urgent=trial.urgent)
             if isinstance(variant, NotApplicable):
                 self.skip(trial, route, variant.reason)
                 report.skipped(variant.reason)
                 return None
-            replay = await self._replay(original, variant, booked)
+            late = trial.late
+            replay = late.outcome if late else await self._replay(original, target, variant, booked)
+            stage.resent.set()
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
             if candidate is not None:
                 judgement = await self._judge(original, trial, candidate, booked)
             if candidate is not None and free is not None and judgement and judgement.shifted is not None:
                 freely = await self._judge(original, trial, candidate, booked, free)
-            spent = booked.replay.spent.plus(booked.judged)
+            spent = (late.spent if late else booked.replay.spent).plus(booked.judged)
+            stage.group.leave()
+            control = None if trial.perturbation.name == BASELINE else await asyncio.shield(stage.control)
             verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
             if freely is not None:
                 verdict = replace(verdict, free_rating=freely.rating, free_similarity=freely.similarity)
             evidence = Evidence(
                 original.view.text, variant.text, original.answer, candidate, original.view.asked
             )
+            self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
+            if late and trial.perturbation.name == BASELINE:
+                # Its trials compare with it. The exchange has its control, in the order of the traffic.
+                return verdict
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             answered = candidate.response_id if candidate else None
             report.logged(verdict, Judged(answered, original.answer.response_id))
@@ -190,20 +349,21 @@ class TrialMaker:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
-        self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
         return verdict
 
     def _count_spend(self, spent: Spend, route: str) -> None:
         self._tally.add("spend_tokens", spent.tokens, route=route)
         self._tally.add("spend_usd", spent.usd, route=route)
 
-    async def _finished(self, outcome: Outcome, route: str) -> PromptView | NotApplicable:
+    async def _finished(self, outcome: Outcome, route: str, *, urgent: bool) -> PromptView | NotApplicable:
         """Let the rewriter do what a draft waits for, until there is a variant."""
         while isinstance(outcome, Draft):
             if self._rewriter is None:
                 return NO_REWRITER
             budget = RouteBudget(
-                self._costs, route, "rewriter", booked=lambda spent: self._count_spend(spent, route)
+                *(self._costs, route, "rewriter"),
+                booked=lambda spent: self._count_spend(spent, route),
+                urgent=urgent,
             )
             texts: list[str] = []
             for rewritten in await asyncio.gather(
@@ -216,8 +376,45 @@ class TrialMaker:
             outcome = await asyncio.to_thread(outcome.finish, texts)
         return outcome
 
-    async def _replay(self, original: Original, variant: PromptView, booked: _Booking) -> Replay | Failure:
-        target = self._target(original.exchange)
+    def _tier(self, target: Target, original: Original, trial: Trial) -> Tier:
+        """In which tier a trial is replayed now."""
+        wants_flex = trial.can_wait and target.flex and original.view.api in FLEX_APIS
+        return (
+            "flex" if wants_flex and (target.url, original.view.model) not in self._inflexible else "standard"
+        )
+
+    async def _replay(
+        self, original: Original, target: Target, variant: PromptView, booked: _Booking
+    ) -> Replay | Failure:
+        """The answer to a variant, which is asked for again where our own limit cut it."""
+        found = await self._answered(original, target, variant, booked.quote, booked.replay)
+        if not isinstance(found, Replay) or not booked.quote.cuts(found.answer):
+            return found
+        self._tally.add("replays_cut", route=target.route)
+        given = booked.quote.limit_tokens
+        longer = self._quote(original, booked.quote.tier, _MORE * given if given else None)
+        return await self._answered(original, target, variant, longer, booked.replay)
+
+    async def _answered(
+        self, original: Original, target: Target, variant: PromptView, quote: Quote, budget: Allowance
+    ) -> Replay | Failure:
+        """The answer to a variant; from the standard tier where the flex tier does not take it."""
+        tier = quote.tier
+        found = await self._sent(original, target, variant, quote, budget)
+        if isinstance(found, Failure) and found.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
+            if found.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_WARNED:
+                self._inflexible.add((target.url, original.view.model))
+            self._tally.add("flex_refusals", route=target.route, reason=found.reason.removeprefix("flex_"))
+            tier = "standard"
+            standard = self._quote(original, tier, quote.most_tokens)
+            found = await self._sent(original, target, variant, standard, budget)
+        tier = (found.tier if isinstance(found, Replay) else None) or tier
+        self._tally.add("replays", route=target.route, tier=tier)
+        return found
+
+    async def _sent(
+        self, original: Original, target: Target, variant: PromptView, quote: Quote, budget: Allowance
+    ) -> Replay | Failure:
         call = ModelCall(
             "replay",
             _OPERATIONS.get(variant.api, "chat"),
@@ -228,11 +425,11 @@ class TrialMaker:
         )
         return await self._replayer.send(
             target,
-            variant.for_replay(),
+            variant.for_replay(quote.tier, quote.most_tokens),
             api=variant.api,
             observed=lambda: self._observer.call(call),
-            budget=booked.replay,
-            quote=booked.quote,
+            budget=budget,
+            quote=quote,
         )
 
     async def _judge(
@@ -252,7 +449,11 @@ class TrialMaker:
             )
             return Judgement(self._scorer.scorer, None, failures=(changed,))
         pair = Pair(answer, candidate, original.view.text, original.task, trial.perturbation.wanted)
-        return await booked.scored(self._scorer.score(pair, qualities=free is None))
+        waits = SCORING_WAITS.set(trial.can_wait)
+        try:
+            return await booked.scored(self._scorer.score(pair, qualities=free is None))
+        finally:
+            SCORING_WAITS.reset(waits)
 
     def _verdict(
         self,
@@ -310,28 +511,71 @@ class TrialMaker:
             answer_chars=len(original.answer.text),
             parameters=original.parameters,
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
-            settings=self._stamp.settings.get(original.exchange.route, ""),
+            settings=trial.late.settings if trial.late else self.settings_of(original.exchange.route),
+            waited_s=trial.late.waited_s if trial.late else 0.0,
             cluster=original.cluster,
             client=original.exchange.client,
             baseline_worse=control.worse if control else None,
             audit_share=judgement.audit_share if judgement else 0.0,
             label_share=self._stamp.label_share if judgement and not failure else 0.0,
             baseline_proven=control.proven if control else None,
+            exchange_weight=trial.exchange_weight,
+            path_weight=trial.path_weight,
+            split_of=trial.split_of,
         )
 
-    def _reserved(self, original: Original, free: Answer | None) -> _Booking | Refused | Literal["unpriced"]:
-        """What is set aside for a trial; nothing is, if a budget refuses it or its price is not known."""
+    def _reserved(self, stage: _Stage, trial: Trial, tier: Tier) -> _Booking | Refused | Literal["unpriced"]:
+        """What is set aside for a trial; nothing is, if a budget refuses it or its price is not known.
+
+        An exchange is begun only if there is room for all that is made beside its identical resend, and then
+        it is finished: else a budget that is let go as the day goes would be spent on resends, which alone
+        show nothing.
+        """
+        original = stage.original
         names = (original.model, original.view.model)
         if not self._prices.knows(*names):
             self._warn(original)
         if self._prices.refuses(*names):
             return "unpriced"
-        route, answer = original.exchange.route, original.answer
+        # Another format or language may take far more tokens for the same.
+        most = self._longest(original) if trial.perturbation.wanted == AS_BEFORE else None
+        route, quote = original.exchange.route, self._quote(original, tier, most)
+        late, replaying, scoring = trial.late, quote.estimate, self._scoring(original, stage.free)
+        if late is None:
+            estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
+            size = stage.size if begins else 1
+            refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
+            if refused is None and size > 1:
+                self._costs.settle(estimate.times(size - 1), route, {})
+        elif isinstance(late.outcome, Replay):
+            # What is paid for is worth rating, whatever the hour.
+            replaying = NOTHING
+            refused = self._costs.reserve(scoring, route, paced=False)
+        else:
+            replaying, scoring, refused = NOTHING, NOTHING, None
+        return refused or _Booking(self._costs, route, quote, replaying, scoring, urgent=trial.urgent)
+
+    def _longest(self, original: Original) -> int | None:
+        """Tokens that the answer to a replay may have; None = as the client allows.
+
+        An answer whose tokens are not known, or were partly thoughts, which vary much more, sets no limit.
+        """
+        answer = original.answer
+        said = answer.completion_tokens
+        if not said or answer.reasoning_tokens or not original.view.may_be_limited:
+            return None
+        parts = [answer.text, *(part for call in answer.tool_calls for part in (call.name, call.arguments))]
+        if said > bound_of(parts):
+            return None  # More than one for each byte: some were thoughts.
+        usual = max(said, estimate_tokens(answer.text))
+        return math.ceil(self._answer_factor * usual) + _ANSWER_MARGIN
+
+    def _quote(self, original: Original, tier: Tier, most_tokens: int | None = None) -> Quote:
+        """What a replay like the original costs in a tier, with so many tokens in its answer at most."""
+        names, answer = (original.model, original.view.model), original.answer
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        quote = Quote(self._prices, names, original.view.for_replay(), answer.prompt_tokens, said)
-        scoring = self._scoring(original, free)
-        refused = self._costs.reserve(quote.estimate.plus(scoring), route)
-        return refused or _Booking(self._costs, route, quote, scoring)
+        body = original.view.for_replay(tier, most_tokens)
+        return Quote(self._prices, names, body, answer.prompt_tokens, said, tier, most_tokens)
 
     def _warn(self, original: Original) -> None:
         model, assumed = named(original.view.model or original.model), self._prices.assumed
@@ -339,9 +583,8 @@ class TrialMaker:
             return
         self._unpriced.add(model)
         log.warning(
-            "route %s: %s has no known price and a budget in dollars is set, so it %s. Say what it costs, or "
-            '0 if it is free, in the settings: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for '
-            "every such model",
+            "route %s: %s has no known price and a budget in dollars is set, so it %s. Set its price, or 0 "
+            'if it is free: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for every such model',
             original.exchange.route,
             model,
             "is not replayed" if self._prices.required else assumed.said,
@@ -365,18 +608,29 @@ class TrialMaker:
 class _Booking:
     """What one trial has set aside: for its replay and for its scoring."""
 
-    def __init__(self, costs: CostTracker, route: str, quote: Quote, scoring: Spend) -> None:
+    def __init__(
+        self,
+        costs: CostTracker,
+        route: str,
+        quote: Quote,
+        replaying: Spend,
+        scoring: Spend,
+        *,
+        urgent: bool,
+    ) -> None:
         """Take over what was reserved.
 
         Args:
             costs: Where it was reserved.
             route: Whose trial it is.
             quote: What the replay may cost each time it is sent.
+            replaying: Set aside for the replay.
             scoring: Set aside for the scoring.
+            urgent: Whether what it takes beyond that may come from the reserve.
         """
         self.quote = quote
-        self.replay = Allowance(costs, route, quote.estimate)
-        self._judge = Allowance(costs, route, scoring)
+        self.replay = Allowance(costs, route, replaying, urgent=urgent)
+        self._judge = Allowance(costs, route, scoring, urgent=urgent)
         self._reported = NOTHING
         self._costs = costs
         self._route = route

@@ -16,35 +16,32 @@ import asyncio
 import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.shadow.answer_traits import seen
+from evenkeel.shadow.batches.parking import restored, trials_of
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, api_path
-from evenkeel.shadow.perturbations import NotApplicable
-from evenkeel.shadow.perturbations.control import Control
-from evenkeel.shadow.perturbations.format.forms import FREE
-from evenkeel.shadow.planner import WHOLE, candidates, control_trial, trial_id
+from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.prompt.members import counted
+from evenkeel.shadow.stages import TrialStages
 from evenkeel.stores.archive import ArchivedExchange
-from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from contextlib import AbstractContextManager
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.batches import Parking
     from evenkeel.shadow.observer import ExchangeReport, ShadowObserver
     from evenkeel.shadow.original import Original, Reader
-    from evenkeel.shadow.perturbations import Draft
-    from evenkeel.shadow.planner import Need, Trial
-    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.replay import Late
     from evenkeel.shadow.trials import TrialMaker
     from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.batches import ParkedExchange
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.verdict_log import VerdictLog
 
@@ -67,13 +64,6 @@ class WorkerSettings:
     """Pause when the queue is empty."""
 
 
-class _Planned(NamedTuple):
-    """A trial to make, and what its perturbation made of the prompt."""
-
-    trial: Trial
-    outcome: PromptView | Draft
-
-
 class Worker:
     """Works through the queue until stopped. One instance per process; it needs an event loop."""
 
@@ -86,10 +76,11 @@ class Worker:
         *,
         tally: Tally,
         settings: WorkerSettings | None = None,
-        needs: Callable[[str, str], Mapping[str, Need]] = lambda _route, _model: {},
+        needs: Callable[[str, str], Needs] = lambda _route, _model: Needs(),
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
         keep_reference: Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None = None,
+        parking: Parking | None = None,
         bounded: Callable[[str], AbstractContextManager[None]] = lambda _id: nullcontext(),
         observer: ShadowObserver = NOBODY,
     ) -> None:
@@ -102,11 +93,12 @@ class Worker:
             trials: Makes trials.
             tally: Counters of this process.
             settings: How the queue is treated.
-            needs: Route and model → what is still to be learnt, by perturbation.
+            needs: Route and model → what is still to be learnt.
             hold: While true, nothing new is taken: what is queued waits for a scorer in trouble.
             keep: Archives an exchange that could be read; called in a thread, and never raises.
             keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
                 and what reads that one's answer; likewise.
+            parking: Has trials that can wait answered through batches; None = none wait.
             bounded: Given the id of an exchange: ends the block with `ProcessorTimeError` if computing in it
                 takes too long.
             observer: Told of exchanges.
@@ -114,13 +106,12 @@ class Worker:
         self._queue = queue
         self._verdicts = verdicts
         self._reader = reader
-        self._trials = trials
+        self._stages = TrialStages(verdicts, trials, needs, keep_reference, parking)
+        self._parking = parking
         self._tally = tally
         self._settings = settings or WorkerSettings()
-        self._needs = needs
         self._hold = hold
         self._keep = keep
-        self._keep_reference = keep_reference
         self._bounded = bounded
         self._observer = observer
         self._held: dict[str, asyncio.Task[None]] = {}
@@ -150,7 +141,35 @@ class Worker:
         """
         for exchange_id in over:
             await asyncio.to_thread(self._queue.bury, exchange_id, _PROCESSOR_TIME)
+            if self._parking is not None:
+                await asyncio.to_thread(self._parking.drop, exchange_id)
         await asyncio.to_thread(self._queue.release, others)
+
+    async def rate(self, parked: ParkedExchange, late: Mapping[str, Late]) -> bool:
+        """Rate the answers of an exchange whose trials waited in a batch.
+
+        Args:
+            parked: It.
+            late: What came of its requests, by their ids.
+
+        Returns: whether that is done with, if only because it cannot be read; else it is to be tried again.
+        """
+        exchange = parked.exchange
+        try:
+            with self._bounded(exchange.id):
+                original = await asyncio.to_thread(self._reader.read, exchange)
+                if isinstance(original, Left):
+                    self._tally.add("exchanges_dead", reason=original.reason)
+                    return True
+                answered = await asyncio.to_thread(trials_of, parked, original.view.api, late)
+                return await self._stages.resume(restored(original, parked), answered)
+        except ProcessorTimeError:
+            self._tally.add("exchanges_dead", reason=_PROCESSOR_TIME)
+            return True
+        except Exception:  # the boundary of the worker: the answers are there, and it is tried again
+            log.exception("the answers to exchange %s cannot be rated", exchange.id, extra=_about(exchange))
+            self._tally.add("worker_errors", where="late_answers")
+            return False
 
     async def drain(self) -> None:
         """Work until nothing is free to take and nothing is held."""
@@ -229,12 +248,13 @@ class Worker:
         await asyncio.to_thread(self._note_traits, original)
         if self._keep is not None:
             await asyncio.to_thread(self._keep, original)
-        if await self._make_trials(original):
+        made = await self._stages.make(original)
+        if isinstance(made, str):
+            await self._skip(exchange, made, report)
+        else:
             await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
             self._tally.add("exchanges_scored", route=exchange.route)
             report.ended("scored")
-        else:
-            await self._skip(exchange, "budget", report)
 
     def _note_traits(self, original: Original) -> None:
         """Note how the answer looks, once an exchange. Trouble is logged and counted: trials go on."""
@@ -257,72 +277,6 @@ class Worker:
     async def _give_up(self, exchange: Exchange, reason: str) -> None:
         self._tally.add("exchanges_dead", reason=reason)
         await asyncio.to_thread(self._queue.bury, exchange.id, reason)
-
-    async def _make_trials(self, original: Original) -> int:
-        """Make what is missing of the exchange's trials; returns how many verdicts it has now.
-
-        The control always applies, so none at all means that the budget is spent. Without it nothing
-        else is tried: a trial that can't be compared with the noise would waste the budget.
-        """
-        exchange = original.exchange
-        known = {
-            verdict.id: verdict
-            for verdict in await asyncio.to_thread(self._verdicts.of_exchange, exchange.id)
-        }
-        control = control_trial(exchange.id, Control())
-        noise = known.get(control.id) or await self._trials.make(original, control, original.view, None)
-        if noise is None:
-            return len(known)
-        if self._keep_reference is not None and control.id not in known:
-            await asyncio.to_thread(self._keep_reference, original, noise, partial(self._answer, noise.id))
-        count = original.route.trials_per_exchange - len(known.keys() - {control.id})
-        planned = await asyncio.to_thread(self._plan, original, count, known)
-        free_id = trial_id(exchange.id, FREE.name, WHOLE)
-        with_free = free_id in known or any(one.trial.id == free_id for one in planned)
-        formats: list[_Planned] = []
-        others: list[_Planned] = []
-        for one in planned:
-            # Answers in a format wait for the free one, with which they are compared.
-            waits = with_free and one.trial.perturbation.wanted.format not in {None, FREE.format}
-            (formats if waits else others).append(one)
-        made = await asyncio.gather(
-            *(self._trials.make(original, one.trial, one.outcome, noise) for one in others)
-        )
-        if formats:
-            found = [known.get(free_id), *made]
-            free = await self._free_answer(next((one for one in found if one and one.id == free_id), None))
-            made += await asyncio.gather(
-                *(self._trials.make(original, one.trial, one.outcome, noise, free) for one in formats)
-            )
-        return len(known.keys() | {control.id}) + sum(verdict is not None for verdict in made)
-
-    async def _free_answer(self, verdict: Verdict | None) -> Answer | None:
-        """The answer in plain prose; None if there is none, if it is no prose, or if it is no longer kept."""
-        if verdict is None or verdict.invalid:
-            return None
-        return await asyncio.to_thread(self._answer, verdict.id)
-
-    def _answer(self, verdict_id: str) -> Answer | None:
-        """The answer that a verdict is about; None if there is none, or if it is no longer kept."""
-        evidence = readable_evidence(self._verdicts, verdict_id)
-        return evidence.candidate if evidence else None
-
-    def _plan(self, original: Original, count: int, known: Container[str]) -> list[_Planned]:
-        """The next `count` trials that can be made; one whose kind does not apply costs nothing."""
-        exchange = original.exchange
-        needs = self._needs(exchange.route, original.model)
-        planned: list[_Planned] = []
-        for trial in candidates(exchange.id, original.route, needs):
-            if len(planned) >= count:
-                break
-            if trial.id in known:
-                continue
-            outcome = self._trials.outcome(original, trial)
-            if isinstance(outcome, NotApplicable):
-                self._trials.skip(trial, exchange.route, outcome.reason)
-            else:
-                planned.append(_Planned(trial, outcome))
-        return planned
 
 
 async def _wait(stop: asyncio.Event, timeout_s: float) -> None:

@@ -49,6 +49,8 @@ class Completion:
     """"" where a tool is called."""
     tool_call: ToolCall | None
     prompt_tokens: int
+    flex: bool = False
+    """Whether the flex tier answered."""
     finish_reason: str = "stop"
     """Why a text ended, as chat completions name it; a call of a tool has its own reason."""
 
@@ -146,7 +148,12 @@ def _head(completion: Completion, kind: str) -> dict[str, Any]:
         "created": completion.created,
         "model": completion.model,
         "system_fingerprint": completion.system_fingerprint,
+        **_tier(completion),
     }
+
+
+def _tier(completion: Completion) -> dict[str, str]:
+    return {"service_tier": "flex"} if completion.flex else {}
 
 
 def _answer(completion: Completion, kind: str, choice: dict[str, Any]) -> bytes:
@@ -186,6 +193,7 @@ class ChatApi(Api):
             tools=read_tools(tools, functions),
             tool_choice=raw.get("tool_choice"),
             form=read_form(_flat(raw.get("response_format"))),
+            flex=raw.get("service_tier") == "flex",
         )
 
     def body(self, completion: Completion) -> bytes:
@@ -465,6 +473,7 @@ class ResponsesApi(Api):
             tools=read_tools(tools, own),
             tool_choice=_responses_tool_choice(raw.get("tool_choice")),
             form=read_form(text.get("format") if isinstance(text, dict) else None),
+            flex=raw.get("service_tier") == "flex",
         )
 
     def body(self, completion: Completion) -> bytes:
@@ -532,6 +541,7 @@ def _response(completion: Completion, status: str, output: list[dict[str, Any]])
         "id": completion.id,
         "object": "response",
         "created_at": completion.created,
+        **_tier(completion),
         "status": status,
         "error": None,
         "incomplete_details": {"reason": _INCOMPLETE[completion.finish_reason]}

@@ -35,7 +35,7 @@ from evenkeel.simulate.comparison import Comparison, compare, table
 from evenkeel.simulate.judge import JUDGE_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 
 _AT_ONCE = 6
@@ -107,8 +107,8 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.server_close()
 
 
-_START_S = 30.0
-_STOP_S = 30.0
+_START_S = 240.0
+_STOP_S = 60.0
 
 
 class DemoError(Exception):
@@ -135,7 +135,12 @@ def free_port(preferred: int) -> int:
 
 
 @contextlib.contextmanager
-def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str, ...]) -> Iterator[Addresses]:
+def running(
+    folder: Path,
+    settings: dict[str, Any],
+    simulated_models: tuple[str, ...],
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Addresses]:
     """Start the simulated model and evenkeel, wait until both answer, and stop them at the end.
 
     Args:
@@ -143,6 +148,7 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
         settings: `evenkeel.yaml` without addresses, upstreams and judge; these are filled in. The judge is
             the simulation's own.
         simulated_models: names of the models to serve.
+        variables: for the environment of both processes.
     """
     ports = {"simulation": free_port(8102), "proxy": free_port(8100), "admin": free_port(8101)}
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
@@ -162,8 +168,8 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
     config.write_text(yaml.safe_dump(complete, sort_keys=False), encoding="utf-8")
     logs = folder / "simulate.log", folder / "evenkeel.log"
     with (
-        _process(logs[0], "simulate", "--port", str(ports["simulation"]), *models) as simulation,
-        _process(logs[1], "up", "--config", str(config)) as product,
+        _process(logs[0], variables, "simulate", "--port", str(ports["simulation"]), *models) as simulation,
+        _process(logs[1], variables, "up", "--config", str(config)) as product,
     ):
         wait_for(f"{addresses.simulation}/healthz", simulation, logs[0], f"{addresses.simulation}/v1")
         for url in (f"{addresses.admin}/healthz", f"{addresses.proxy}/v1/models"):
@@ -172,13 +178,15 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
 
 
 @contextlib.contextmanager
-def _process(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def _process(
+    log: Path, variables: Mapping[str, str] | None, *arguments: str
+) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command line
             [sys.executable, "-m", "evenkeel", *arguments],
             stdout=output,
             stderr=output,
-            env={**os.environ, "EVENKEEL_JUDGE_API_KEY": "simulated"},
+            env={**os.environ, **(variables or {}), "EVENKEEL_JUDGE_API_KEY": "simulated"},
         )
         try:
             yield process
@@ -203,7 +211,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path, banner: str)
         log: what it prints.
         banner: what it prints once it listens.
 
-    Raises: DemoError with what it printed, if it ends, or does not answer in half a minute.
+    Raises: DemoError with what it printed, if it ends, or does not answer in four minutes.
     """
     deadline = time.monotonic() + _START_S
     while True:
@@ -230,6 +238,7 @@ _TRIED = {
     "task": "case_summary",
     "sampling_rate": 1.0,
     "perturbations": _KINDS,
+    "plan": "uniform",
     "trials_per_exchange": len(_KINDS),
 }
 _SETTINGS: dict[str, Any] = {
@@ -245,7 +254,9 @@ _SETTINGS: dict[str, Any] = {
 
 _BATCH = 20
 _LONGEST_BACKLOG = 60
-_WAIT_S = 60.0
+_WAIT_S = 240.0
+_LOOK_S = 0.2
+_LOOKS = 1200
 _NOTIFY_AFTER_S = 6.0
 """Alerts of one incident that are raised within that time are one message."""
 _RESTART_S = 20.0
@@ -311,8 +322,14 @@ class Outcome:
         return found
 
 
-def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
-    """Run the demo and return the exit code: 0 if all is as planted."""
+def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str, str] | None = None) -> int:
+    """Run the demo and return the exit code: 0 if all is as planted.
+
+    Args:
+        headless: exit at the end.
+        plan: how many requests.
+        variables: for the environment of its processes.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children first
     out = Console()
     out.width = max(out.width, _TABLE_WIDTH)
@@ -320,7 +337,7 @@ def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
         try:
             with webhook() as (url, messages):
                 settings = {**_SETTINGS, "alert": {"webhook": url, "notify_window_s": _NOTIFY_AFTER_S}}
-                with running(Path(folder), settings, _MODELS) as addresses:
+                with running(Path(folder), settings, _MODELS, variables) as addresses:
                     story = _Story(addresses, plan or Plan(), out, messages)
                     return asyncio.run(story.tell(headless=headless))
         except DemoError as error:
@@ -344,8 +361,8 @@ class _Story:
         self._plan = plan
         self._out = out
         token = {"authorization": f"Bearer {_secret(addresses, 'admin-token')}"}
-        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=10.0, headers=token)
-        self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=10.0)
+        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S, headers=token)
+        self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=_START_S)
         self._applications = (
             Application(f"{addresses.proxy}/v1", "helpdesk-1", first_seed=0),
             Application(f"{addresses.proxy}/triage/v1", "triage-1", first_seed=1_000_000),
@@ -358,6 +375,8 @@ class _Story:
         out.print("  console, to be opened now (the link signs you in, once; the page updates by itself):")
         out.print(f"    {self._addresses.admin}/{link}", soft_wrap=True, highlight=False)
         out.print(f"  base URL  {self._addresses.proxy}/v1")
+        log = self._addresses.data.parent / "evenkeel.log"
+        out.print(f"  log       {log} (removed at the end)", soft_wrap=True, highlight=False)
         for model in _MODELS:
             await self._set(model, _STEADY_STATE)
         truths = {model: await self._truth(model) for model in _MODELS}
@@ -379,12 +398,12 @@ class _Story:
         out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
         await self._resolved()
         early = [one for one in await self._incidents() if _SWAPPED not in one["routes"]]
-        cells = (await self._get(self._admin, "/api/cells"))["cells"]
+        cells = await self._cells()
         outcome = Outcome(
             compare(cells, truths),
             sent=sum(application.sent for application in self._applications),
             failed_requests=sum(application.failed for application in self._applications),
-            scored=sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE),
+            scored=_scored(cells),
             early_incidents=len(before) + len(early),
             incidents=tuple(one for one in await self._incidents() if _SWAPPED in one["routes"])[
                 len(before) :
@@ -423,10 +442,10 @@ class _Story:
 
     async def _posted(self, count: int) -> None:
         """Wait until so many messages were posted, but not forever."""
-        for _ in range(20):
+        for _ in range(_LOOKS):
             if len(self._messages) >= count:
                 return
-            await asyncio.sleep(_NOTIFY_AFTER_S / 5)
+            await asyncio.sleep(_LOOK_S)
 
     def _print_messages(self, first: int) -> None:
         for message in self._messages[first:]:
@@ -483,12 +502,22 @@ class _Story:
                 return
 
     async def _settled(self) -> None:
-        """Wait until every queued exchange is scored and the monitor has seen it."""
-        await asyncio.sleep(1.5)  # captures are handed over in batches
+        """Wait until every request is scored and the monitor has seen it; the end says which are missing."""
+        for _ in range(_LOOKS):
+            if _scored(await self._cells()) >= self._sent():
+                break
+            await asyncio.sleep(_LOOK_S)
         async for waiting in self._poll():
             if waiting == 0:
                 break
-        await asyncio.sleep(1.5)  # the monitor reads the log twice a second
+        await asyncio.sleep(1.5)  # the monitor reads the log twice a second: there are more trials
+
+    def _sent(self) -> int:
+        return sum(application.sent - application.failed for application in self._applications)
+
+    async def _cells(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self._get(self._admin, "/api/cells"))["cells"]
+        return found
 
     async def _poll(self) -> AsyncIterator[int]:
         deadline = time.monotonic() + _WAIT_S
@@ -541,7 +570,12 @@ class _Story:
             )
 
 
-def _unrated(cell: dict[str, Any]) -> int:
+def _scored(cells: Sequence[Mapping[str, Any]]) -> int:
+    """Exchanges with a verdict of their identical resend."""
+    return sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE)
+
+
+def _unrated(cell: Mapping[str, Any]) -> int:
     """Trials of a cell without a rating; those that lack only quality scores have one."""
     reasons: dict[str, int] = cell["failures"]
     return sum(count for reason, count in reasons.items() if not reason.startswith("quality_"))

@@ -231,6 +231,8 @@ _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
 _BEST: Final = 3
 _PAIR: Final = 2
 _EXAMPLE: Final = "EXAMPLE "
+_NUMBERED: Final = re.compile(r"(?:CANDIDATE|REFERENCE) ANSWER \d+")
+"""Labels of several texts, each to be compared with the one that has no number."""
 _AUDITED: Final = re.compile(r'"rating": <whole number from (-?\d+) to (-?\d+)>')
 """What a prompt of the judge audit asks for, and the ends of its scale."""
 _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
@@ -255,21 +257,34 @@ def judge(
     prompt = "\n\n".join(message.text for message in messages if message.role == "user")
     # Few-shot prompts show rated examples before the text to rate.
     texts = {label: text for label, text in marked_texts(prompt).items() if not label.startswith(_EXAMPLE)}
+    many = [text for label, text in texts.items() if _NUMBERED.fullmatch(label)]
+    if many:
+        one = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
+        ratings: list[dict[str, str | int]] = [
+            {"pair": number, **_said(rate_similarity(one, text), rng, noise, strictness)}
+            for number, text in enumerate(many, start=1)
+        ]
+        return json.dumps({"ratings": ratings})
     ruling = _rule(texts, "\n".join(message.text for message in messages))
     audited = _AUDITED.search(prompt)
     if ruling is None and audited and texts:
         ruling = Ruling(3, "there is nothing to compare the text with")
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
+    said = _said(ruling, rng, noise, strictness)
+    if audited:
+        low, high = int(audited[1]), int(audited[2])
+        said["rating"] = low + (int(said["rating"]) - 1) * (high - low) // 2
+    return json.dumps(said)
+
+
+def _said(ruling: Ruling, rng: random.Random, noise: float, strictness: float) -> dict[str, str | int]:
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
     if strictness and rating == _BEST and rng.random() < strictness:
         rating, reason = _BEST - 1, f"{reason}; a strict judge"
-    if audited:
-        low, high = int(audited[1]), int(audited[2])
-        rating = low + (rating - 1) * (high - low) // 2
-    return json.dumps({"explanation": f"Simulated judge: {reason}.", "rating": rating})
+    return {"explanation": f"Simulated judge: {reason}.", "rating": rating}
 
 
 def _rule(texts: dict[str, str], prompt: str) -> Ruling | None:

@@ -136,6 +136,8 @@ class ModelRequest:
     """The format that the parameters demand."""
     temperature: float | None = None
     """None = not stated."""
+    flex: bool = False
+    """Whether the flex tier is asked for."""
 
 
 def read_object(body: bytes) -> dict[str, Any]:

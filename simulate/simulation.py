@@ -32,6 +32,7 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evenkeel.simulate.batches import BatchDesk
     from evenkeel.simulate.recorded import RecordedEndpoint
 
 
@@ -127,6 +128,8 @@ class ModelState:
     system_fingerprint: str | None = "fp_simulated"
     error_rate: float = 0.0
     """Share of calls that end in status 500, by chance; in [0, 1]."""
+    flex_refusals: float = 0.0
+    """Share of calls of the flex tier for which there is no room, by chance; in [0, 1]."""
     closing_share: float = 0.0
     """Share of answers in prose or JSON that end with a polite sentence, one of eight by chance; in [0, 1].
     It says nothing, so no judge minds it, but such answers are longer and not equal."""
@@ -153,6 +156,7 @@ class ModelPatch(BaseModel):
     returned_name: _Name | None = None
     system_fingerprint: _Name | None = None
     error_rate: _Share = 0.0
+    flex_refusals: _Share = 0.0
     closing_share: _Share = 0.0
     judge_noise: _Share = 0.0
     judge_strictness: _Share = 0.0
@@ -201,6 +205,8 @@ class SimulationSettings:
     """Equal requests get byte-identical answers: ids follow from the prompt, time stands still."""
     tokens_per_event: int = 1
     """Tokens in one event of a stream, at least 1."""
+    batch_s: float = 0.0
+    """Seconds from the creation of a batch to its answers."""
     salt: bytes = b""
     """Decides which prompts are fragile; at most 64 bytes."""
 
@@ -239,6 +245,8 @@ class Simulation:
             self._models.setdefault(name, ModelState(name))
         self._default = models[0].name
         self._counts = {name: CallCounts() for name in self._models}
+        self.desk: BatchDesk | None = None
+        """Takes batches, once it is served."""
 
     @property
     def models(self) -> tuple[ModelState, ...]:
@@ -294,6 +302,11 @@ class Simulation:
         """The id of an answer: from the prompt's hash if deterministic, else random."""
         raw = digest if self.settings.deterministic else self.rng.randbytes(16)
         return f"{prefix}{raw.hex()}"
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Unix time in seconds, by which batches run."""
+        return self._clock
 
     def now(self) -> int:
         """`created` in Unix seconds."""

@@ -24,7 +24,8 @@ class AlertEvent:
     at: float
     """Unix time in seconds of what decided it, mostly a verdict."""
     kind: str
-    """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened" or "explained"."""
+    """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened", "explained" or
+    "followed"."""
     route: str
     model: str
     """Of a change the requested one."""
@@ -68,7 +69,8 @@ class AlertEvent:
     value: float | None = None
     """What the measure was over the latest trials, in its own range."""
     marks: tuple[ChangeMark, ...] = ()
-    """What was noticed of the change before the incident was opened: of an event that opens one."""
+    """What was noticed of the change before the incident was opened: of an event that opens one. Of one that
+    "followed" what changed while it was open."""
     reason: str = ""
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
     by: str = ""
@@ -108,6 +110,8 @@ class Sent:
     """What the service called the first one; "" if it gives no name."""
     state: str = ""
     """Of the incident as the service was last shown it, with a message or without."""
+    attempts: int = 0
+    """How many changes it said came while the incident was open and did not end it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from evenkeel.core.exchange import Exchange, Lease
 from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
 from evenkeel.stores.sealing import SealError, check_name
@@ -47,7 +49,7 @@ def storable(given: str) -> str:
 
 def pack_exchange(exchange: Exchange) -> bytes:
     """One compressed blob: two sizes, the fields as JSON, the request body, the response body."""
-    meta = json.dumps([getattr(exchange, name) for name in _META]).encode()
+    meta = msgspec.json.encode([getattr(exchange, name) for name in _META])
     sizes = _SIZES.pack(len(meta), len(exchange.request_body))
     whole = b"".join((sizes, meta, exchange.request_body, exchange.response_body))
     if len(whole) < _SMALL_BYTES:

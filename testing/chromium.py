@@ -7,7 +7,7 @@ import socket
 import threading
 from contextlib import contextmanager
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from evenkeel.console.server import serving
 
@@ -22,11 +22,17 @@ _FLAGS = [
 ]
 
 
+_PATIENCE_MS = 240_000
+
+
 @contextmanager
 def browser():
-    """A Chromium without a screen."""
+    """A Chromium without a screen, on a machine that may be busy."""
+    expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+        started = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=_FLAGS, timeout=_PATIENCE_MS
+        )
         yield started
         started.close()
 
@@ -44,7 +50,7 @@ def served(app, port=0):
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    started.wait(60)
+    started.wait(240)
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:

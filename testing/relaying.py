@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -18,12 +19,13 @@ import httpx2
 from evenkeel.simulate import make_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 START_S = 240.0
 STOP_S = 120.0
 PATIENCE_S = 240.0
+_STEPPED = "evenkeel_monitor_last_step_timestamp_seconds"
 
 
 @dataclass(slots=True)
@@ -40,6 +42,10 @@ class Running:
     """Folder of the store."""
     auth: tuple[str, str] | None = None
     """What the admin port asks for: a name, and the token."""
+    requests: int = 0
+    """Answered so far: those of `ask`, and what a test adds."""
+    planted: int = 0
+    """Exchanges that a test has put into the queue itself."""
 
     @property
     def url(self) -> str:
@@ -58,35 +64,54 @@ class Running:
         self, numbers: Iterable[int], task: str = "case_summary", *, route: str = "", **more: str
     ) -> list[str]:
         """`ask`, with the prefix of a route such as "/desk"."""
-        return ask(f"{self.url}{route}", numbers, task, **more)
+        answers = ask(f"{self.url}{route}", numbers, task, **more)
+        self.requests += len(answers)
+        return answers
 
-    def settle(self, timeout_s: float = 60.0) -> None:
-        """Wait until everything captured is scored and folded."""
-        time.sleep(0.5)
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            pipeline = self.get("/api/pipeline")
-            if pipeline["waiting"] + pipeline["leased"] == 0:
-                time.sleep(1.5)
-                return
+    def settle(self) -> None:
+        """Wait until everything captured is scored, folded, counted and exported.
+
+        Nothing of it rests on time: the data plane has published a count that holds all requests, the worker
+        one by which it is done with all exchanges, and the monitor has stepped three times since. The first
+        step may have begun before, the second has folded the last verdicts, and its figures are written
+        before the third. What a worker did not publish before it was killed is never counted: look into the
+        store.
+        """
+        self._wait(lambda: self.metric("evenkeel_proxy_requests_total") >= self.requests, "all are counted")
+        self._wait(lambda: self._left() <= 0, "all are scored")
+        stepped = time.time()
+        for _ in range(3):
+            self._wait(partial(self._steps_after, stepped), "the monitor steps")
+            stepped = self.metric(_STEPPED)
+
+    def is_idle(self) -> bool:
+        """Whether no exchange is in the queue, nor with a worker."""
+        pipeline = self.get("/api/pipeline")
+        return bool(pipeline["waiting"] + pipeline["leased"] == 0)
+
+    def _steps_after(self, time_s: float) -> bool:
+        return self.metric(_STEPPED) > time_s
+
+    def _left(self) -> float:
+        """Captured exchanges of which nothing has come so far."""
+        page = self.page("/metrics")
+        came = sum(total(page, f"evenkeel_exchanges_{name}_total") for name in ("scored", "dead", "skipped"))
+        never = total(page, "evenkeel_exchanges_skipped_total", reason="replay")  # were not captured
+        return self.planted + total(page, "evenkeel_exchanges_sampled_total") + never - came
+
+    def _wait(self, question: Callable[[], bool], until: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not question():
+            assert time.monotonic() < deadline, f"waited in vain until {until}:\n{self.page('/metrics')}"
             time.sleep(0.1)
-        raise AssertionError(f"not settled in {timeout_s} s: {pipeline}")
 
     def metric(self, name: str, **labels: str) -> float:
-        """Sum of the samples of that name whose labels include these."""
-        total = 0.0
-        for line in self.page("/metrics").splitlines():
-            match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)
-            if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
-                total += float(match[2])
-        return total
+        """`total` of what is exported now."""
+        return total(self.page("/metrics"), name, **labels)
 
     def becomes(self, number: float, name: str, **labels: str) -> None:
         """Wait until a metric has a value."""
-        deadline = time.monotonic() + PATIENCE_S
-        while (found := self.metric(name, **labels)) != number:
-            assert time.monotonic() < deadline, f"{name} {labels} is {found}, not {number}"
-            time.sleep(0.02)
+        self._wait(lambda: self.metric(name, **labels) == number, f"{name} {labels} is {number}")
 
     def check_log(self) -> None:
         """Fail if a callback raised: that ends nothing and is only logged."""
@@ -102,6 +127,16 @@ class Running:
                 return int(found[-1])
             time.sleep(0.02)
         raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
+
+
+def total(page: str, name: str, **labels: str) -> float:
+    """Sum of the samples of that name on a page of metrics whose labels include these."""
+    found = 0.0
+    for line in page.splitlines():
+        match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)
+        if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
+            found += float(match[2])
+    return found
 
 
 def token_in(data: Path) -> str:
@@ -131,7 +166,7 @@ def ask(
     """
     first = [{"role": "system", "content": system}] if system else []
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    with httpx2.Client(base_url=url, headers=named, timeout=60) as client:
+    with httpx2.Client(base_url=url, headers=named, timeout=PATIENCE_S) as client:
 
         def one(number: int) -> str:
             body = {"model": model, "messages": [*first, *make_prompt(task, number)]}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import inspect
 import os
 import shutil
 from itertools import chain, groupby, islice
 from pathlib import Path
 
+import httpx2
 import hypothesis
 import pytest
 
@@ -21,6 +23,10 @@ hypothesis.settings.load_profile("default")
 
 # What is started here is read by tests, as a person would: the banner, and events as text.
 os.environ.setdefault("EVENKEEL_LOG__FORMAT", "text")
+
+# A request of a test that says nothing of time would have five seconds, which is little on a busy machine.
+_default = inspect.signature(httpx2.Client).parameters["timeout"].default
+_default.connect = _default.read = _default.write = _default.pool = 240.0
 
 # As the product's own processes do: collections while a thousand modules are loaded find nothing.
 gc.set_threshold(100_000, 20, 50)

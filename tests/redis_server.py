@@ -60,7 +60,7 @@ class RedisServer:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(240)
 
 
 class RedisCluster:

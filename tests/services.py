@@ -12,12 +12,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
 
+_RESERVED = []
+"""Sockets that are bound and do not listen, until the end of the process."""
+
 
 def free_port():
-    """A port that nobody listens on at the moment."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """A port for a server that is stopped and started as often as a test likes: nobody else gets it.
+
+    It stays bound here without listening, which hinders no server with `SO_REUSEADDR`.
+    """
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _RESERVED.append(sock)
+    return sock.getsockname()[1]
 
 
 def wait_for(question, what="", timeout_s=240):
@@ -49,7 +57,7 @@ def service(folder, command, *arguments):
             yield url
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(240)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,8 @@ PUBLIC_DATA = pytest.mark.shared_data
 BENCHMARKS = (
     pytest.param("cascade --most 10", marks=PUBLIC_DATA),
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),
+    "cost --few --plays 1",
+    pytest.param("cost --recorded --few --plays 1", marks=PUBLIC_DATA),
     "detection --runs 20 --nominal 300",
     "detection.references --runs 0 --years 20 --days 5",
     "gate --runs 1 --goldens 8 --decisions",
@@ -41,6 +43,6 @@ def test_a_benchmark_runs(benchmark: str) -> None:
     """It exits with 0 and prints figures."""
     name, *arguments = benchmark.split()
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1100, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()

@@ -143,6 +143,24 @@ RULES: Final = (
         "plain words",
         "The parts thereof.",
     ),
+    Rule(
+        r"\bidentical resends? (is|carries|has|that|of)\b|\b(the|an?|its) identical resend\b",
+        "control",
+        "Against the identical resend.",
+        prose_only=True,
+    ),
+    Rule(r"\bin peace\b", "without haste", "Fix it in peace."),
+    Rule(r"\bas may be\b", "the limit is reached", "As many are open as may be."),
+    Rule(r"\blies? about\b", "are kept", "Prompts that lie about for years."),
+    Rule(r"\bwithout number\b", "unlimited", "Connections without number."),
+    Rule(r"\b(key|token|budget|certificate) ran out\b", "expired; is used up", "The key ran out."),
+    Rule(
+        r"\b(a|per) (day|year|month) and route\b|\ba route at most\b(?!,)",
+        "per route and year; at most … per route",
+        "0.02 a year and route.",
+    ),
+    Rule(r"\bSay what it costs\b", "Set its price", "Say what it costs."),
+    Rule(r"\bcheap_scores\b", "heuristics", "The measure cheap_scores."),
 )
 
 EXEMPT: Final[dict[tuple[str, str], str]] = {

@@ -13,6 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.proxy.contenders import BUILTIN, Contender, Evenkeel, Site
 from benchmarks.proxy.machine import (
@@ -22,10 +23,14 @@ from benchmarks.proxy.machine import (
     machine_line,
     raise_file_limit,
     stop_when_told,
+    undisturbed,
 )
 from benchmarks.proxy.measures import Measure, Scale, Target, measures
 from benchmarks.proxy.report import DIRECT, Results, markdown
 from benchmarks.proxy.upstream import Model
+
+if TYPE_CHECKING:
+    from benchmarks.proxy.machine import Running
 
 _QUICK = Scale(seconds=1.0, crowds=(200,), crowd_events=3, crowd_pause_s=0.3, crowd_limit_s=15.0)
 
@@ -42,6 +47,8 @@ class _Options:
     cache: Path
     processes: int
     json: Path | None
+    realtime: bool
+    sampling_rates: tuple[float, ...]
 
 
 def _options() -> _Options:
@@ -57,6 +64,12 @@ def _options() -> _Options:
     parser.add_argument(
         "--measures", default="", metavar="START,…", help="those whose titles start so, e.g. '1 KB,SSE'"
     )
+    parser.add_argument(
+        "--sampling-rates", default="", metavar="RATE,…", help="evenkeel also with these, e.g. '0,1'"
+    )
+    parser.add_argument(
+        "--realtime", action="store_true", help="real-time priority for latencies: for a machine in use; root"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure of every round")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "evenkeel-bench")
     given = parser.parse_args()
@@ -66,19 +79,34 @@ def _options() -> _Options:
     scale = _QUICK if given.quick else Scale(seconds=given.seconds)
     rounds = 1 if given.quick else given.rounds
     starts = tuple(given.measures.split(","))
-    return _Options(rounds, scale, only, starts, given.cache.absolute(), given.processes, given.json)
+    rates = tuple(float(rate) for rate in given.sampling_rates.split(",") if rate)
+    return _Options(
+        rounds,
+        scale,
+        only,
+        starts,
+        given.cache.absolute(),
+        given.processes,
+        given.json,
+        realtime=given.realtime,
+        sampling_rates=rates,
+    )
 
 
 def _contenders(options: _Options) -> list[Contender]:
     chosen = [contender for contender in BUILTIN if contender.name in options.only]
-    if options.processes > 1 and "evenkeel" in options.only:
-        chosen.insert(
-            chosen.index(next(c for c in chosen if c.name == "evenkeel")) + 1, Evenkeel(options.processes)
-        )
+    if "evenkeel" in options.only:
+        more = [Evenkeel(options.processes)] if options.processes > 1 else []
+        more += [Evenkeel(sampling_rate=rate) for rate in options.sampling_rates]
+        place = next(n for n, one in enumerate(chosen, 1) if one.name == "evenkeel")
+        chosen[place:place] = more
     return chosen
 
 
-def _measure(measure: Measure, targets: list[Target], rounds: int, results: Results) -> None:
+def _measure(
+    measure: Measure, targets: list[Target], rounds: int, results: Results, model: Running | None
+) -> None:
+    """Take a measure at each target in turn; with a model, it and the target at real-time priority."""
     given_up: set[str] = set()
     for number in range(1, 2 if measure.once else rounds + 1):
         for target in targets:
@@ -86,7 +114,9 @@ def _measure(measure: Measure, targets: list[Target], rounds: int, results: Resu
             if name in given_up:
                 continue
             try:
-                figures = measure.take(target)
+                programs = [model, target.program] if model is not None else []
+                with undisturbed([one for one in programs if one is not None]):
+                    figures = measure.take(target)
             except (NotMeasured, OSError) as reason:
                 given_up.add(name)
                 results.missing[f"{name}, {measure.title}"] = str(reason)
@@ -136,7 +166,8 @@ def _go_round(options: _Options, cores: Cores, results: Results) -> None:
         _warm_up(everything[0], targets)
         for measure in (each for each in everything if each.title.startswith(options.measures)):
             model.behave(measure.manner)
-            _measure(measure, targets, options.rounds, results)
+            raised = options.realtime and measure.light
+            _measure(measure, targets, options.rounds, results, model.program if raised else None)
 
 
 def main() -> int:

@@ -2,7 +2,8 @@
 
 - no proxy at all: what the load and the model do by themselves, which all others are held against
 - evenkeel as users start it: the data plane alone, one request in ten sampled, telemetry on
-- LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests
+- LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests; once
+  more with its Rust core switched on
 - nginx with one worker, a pool of kept connections, and no buffering in either direction; once with Debian's
   buffer sizes, and once with a buffer in which a large request body is read with few calls
 - Portkey's gateway from npm, on Node
@@ -109,16 +110,19 @@ _ROOT = Path(__file__).parents[2]
 class Evenkeel:
     """This checkout's `evenkeel proxy`, in one process or several."""
 
-    def __init__(self, processes: int = 1) -> None:
+    def __init__(self, processes: int = 1, sampling_rate: float = SAMPLING_RATE) -> None:
         self.processes = processes
         self.name = "evenkeel" if processes == 1 else f"evenkeel x {processes}"
+        if sampling_rate != SAMPLING_RATE:
+            self.name += f", {sampling_rate:.0%} sampled"
+        self._sampling_rate = sampling_rate
 
     @contextlib.contextmanager
     def start(self, site: Site) -> Iterator[Place]:
         """Start it with its data in the site's folder."""
         port = free_port()
         command = [sys.executable, "-m", "evenkeel", "proxy", "--upstream", f"http://{HOST}:{site.upstream}"]
-        command += ["--port", str(port), "--sampling-rate", str(SAMPLING_RATE)]
+        command += ["--port", str(port), "--sampling-rate", str(self._sampling_rate)]
         if self.processes > 1:
             command += ["--processes", str(self.processes)]
         drain = (sys.executable, "-m", "benchmarks.proxy.machine", site.folder / DATABASE)
@@ -147,7 +151,8 @@ class Relay:
 
 def _started(command: list[str], site: Site, port: int) -> AbstractContextManager[Running]:
     log = site.folder / "evenkeel.log"
-    environment = {"PYTHONPATH": str(_ROOT)}
+    # Before what is installed, which may be another checkout's.
+    environment = {"PYTHONPATH": f"{_ROOT / 'links'}:{_ROOT}"}
     return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
 
 
@@ -167,8 +172,19 @@ _ENVIRONMENT = {
 class LiteLLM:
     """LiteLLM with one worker, in an environment of its own."""
 
-    name = "litellm"
     processes = 1
+
+    def __init__(self, name: str, *, title: str = "LiteLLM", rust: bool = False) -> None:
+        """Prepare.
+
+        Args:
+            name: Of the contender.
+            title: Begins the names of its doors.
+            rust: Whether what its wheel has in Rust takes the place of the same in Python.
+        """
+        self.name = name
+        self._title = title
+        self._environment = {**_ENVIRONMENT, "LITELLM_RUST": str(rust).lower()}
 
     @contextlib.contextmanager
     def start(self, site: Site) -> Iterator[Place]:
@@ -196,9 +212,9 @@ class LiteLLM:
         command = (folder / "bin" / "litellm", "--config", config, "--host", HOST, "--port", str(port))
         log = site.folder / "litellm.log"
         with running(
-            command, cores=site.cores, log=log, port=port, cwd=site.folder, env=_ENVIRONMENT
+            command, cores=site.cores, log=log, port=port, cwd=site.folder, env=self._environment
         ) as program:
-            doors = (Door("LiteLLM", port), Door("LiteLLM pass-through", port, _THROUGH))
+            doors = (Door(self._title, port), Door(f"{self._title} pass-through", port, _THROUGH))
             yield Place(program, doors, _version(folder))
 
 
@@ -329,7 +345,8 @@ BUILTIN: tuple[Contender, ...] = (
     Nginx("nginx-tuned", LARGE_BODIES),
     Evenkeel(),
     Relay(),
-    LiteLLM(),
+    LiteLLM("litellm"),
+    LiteLLM("litellm-rust", title="LiteLLM (Rust on)", rust=True),
     Portkey(),
 )
 """In the order of the table."""

@@ -217,6 +217,36 @@ def _last_line(log: Path) -> str:
     return lines[-1][:200] if lines else "it printed nothing"
 
 
+@contextlib.contextmanager
+def undisturbed(programs: Sequence[Running]) -> Iterator[None]:
+    """Run this process and the programs, if any, at real-time priority while the context lasts.
+
+    For times of less than a millisecond on a machine that others use: the kernel then lets nobody else go on
+    before them. Only for a load that leaves both cores idle for most of the time.
+
+    Raises: NotMeasured where that is not allowed.
+    """
+
+    def all_at(policy: int, lowest: int) -> None:
+        # This process takes the times: it goes first.
+        for pid in (pid for program in programs for pid in program.tree()):
+            with contextlib.suppress(OSError):
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    os.sched_setscheduler(int(task.name), policy, os.sched_param(lowest))
+        os.sched_setscheduler(0, policy, os.sched_param(2 * lowest))
+
+    if not programs:
+        yield
+        return
+    try:
+        all_at(os.SCHED_RR, 1)
+        yield
+    except PermissionError as error:
+        raise NotMeasured("real-time priority needs root") from error
+    finally:
+        all_at(os.SCHED_OTHER, 0)
+
+
 def free_port() -> int:
     """A port that is free now."""
     with socket.socket() as sock:

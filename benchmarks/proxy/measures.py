@@ -28,6 +28,7 @@ Figures = dict[str, float]
 _PROBE_S = 20.0
 _SETTLE_S, _GLANCE_S, _IDLE_SHARE = 15.0, 0.3, 0.15
 _SLOW_FACTOR, _SLOW_BELOW = 4, 3
+_LIGHT_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class Measure(Protocol):
     """Of the model meanwhile."""
     once: bool
     """Whether one round is enough."""
+    light: bool
+    """Whether it takes times under a load that leaves the cores idle for most of the time."""
 
     def take(self, target: Target) -> Figures:
         """Load a door and return what was found.
@@ -171,11 +174,21 @@ def _whole(received: bytes) -> bool:
 class Plain:
     """Requests per second with bodies of one size and answers of 1 KB."""
 
-    once = False
-    manner = Manner()
+    once = light = False
 
-    def __init__(self, size: str, body: bytes, scale: Scale) -> None:
-        self.title = f"{size} requests"
+    def __init__(self, title: str, body: bytes, scale: Scale, delay_s: float = 0.0) -> None:
+        """Prepare.
+
+        Args:
+            title: Of the measure.
+            body: Of every request.
+            scale: How much.
+            delay_s: How long the model takes for an answer. If that is most of the time, all contenders that
+                keep up carry the same load, and generator and model sleep as often beside each of them:
+                waking them, which the kernel does at the expense of who writes, then costs all the same.
+        """
+        self.title = title
+        self.manner = Manner(delay_s=delay_s)
         self._body = body
         self._scale = scale
 
@@ -204,6 +217,7 @@ class Latency:
     """How much later answers come, at 16 connections over a model that takes 20 ms."""
 
     once = False
+    light = True
     title = "20 ms answers"
     manner = Manner(delay_s=0.02)
     connections = 16
@@ -228,7 +242,7 @@ class Latency:
 class Flood:
     """Events per second of streams that flow as fast as they are read."""
 
-    once = False
+    once = light = False
     title = "SSE at full speed"
     manner = Manner(events=200)
 
@@ -257,6 +271,7 @@ class Paced:
 
     def __init__(self, title: str, pause_s: float, scale: Scale) -> None:
         self.title = title
+        self.light = pause_s >= _LIGHT_PAUSE_S
         # Streams of two seconds: so many begin that there is something to say about first events.
         self.manner = Manner(events=round(2 / pause_s), pause_s=pause_s)
         self._scale = scale
@@ -283,6 +298,7 @@ class Crowd:
     """Many streams at once: how many end well."""
 
     once = True
+    light = False
 
     def __init__(self, count: int, scale: Scale) -> None:
         self.title = f"{count:,} streams"
@@ -316,9 +332,10 @@ class Crowd:
 def measures(scale: Scale) -> list[Measure]:
     """All of them, in the order of the report."""
     return [
-        Plain("1 KB", text_body(KB), scale),
-        Plain("64 KB", text_body(64 * KB), scale),
-        Plain("1 MB", image_body(KB * KB), scale),
+        Plain("1 KB requests", text_body(KB), scale),
+        Plain("1 KB requests, answers after 4 ms", text_body(KB), scale, delay_s=0.004),
+        Plain("64 KB requests", text_body(64 * KB), scale),
+        Plain("1 MB requests", image_body(KB * KB), scale),
         Latency(scale),
         Flood(scale),
         Paced("SSE at 640 events/s", 0.1, scale),

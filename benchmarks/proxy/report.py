@@ -110,11 +110,16 @@ def _throughput(results: Results, measure: str, what: str) -> list[str]:
 
 
 def _added(results: Results, measure: str, figures: Sequence[str]) -> list[str]:
+    last = figures[-1]
+    least = results.added(measure, NGINX, last)
+
     def row(door: str) -> list[str]:
         cells = [_cell(results.added(measure, door, figure), 2) for figure in figures]
-        return [*cells, _cell(results.median(measure, door, "errors"))]
+        most = results.added(measure, door, last)
+        ratio = most / least if most is not None and least is not None and least > 0 else None
+        return [*cells, _cell(ratio, 2), _cell(results.median(measure, door, "errors"))]
 
-    head = [f"{measure}, added", *figures, "errors"]
+    head = [f"{measure}, added", *figures, f"{last.removesuffix(' ms')} × nginx", "errors"]
     return _table(head, {door: row(door) for door in results.rounds[measure] if door != DIRECT})
 
 

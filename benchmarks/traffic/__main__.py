@@ -1,6 +1,6 @@
 """Measure the monitor on simulated traffic, print the tables, and write them into the documentation.
 
-Run from the root of the repository: python -m benchmarks.traffic [--show 1|2|3|4] [--runs 10] [--write]
+Run from the root of the repository: python -m benchmarks.traffic [--show 1|2|3|4|5] [--runs 10] [--write]
 
 About five minutes of two cores with the default number of runs, in proportion to it with others. Every
 figure follows from the seed.
@@ -44,7 +44,7 @@ _RUN_LENGTH: Final = 2 * measures.STATED
 def main() -> None:
     """Print the tables."""
     options = _options()
-    shows = {1: _coverage, 2: _false_alarms, 3: _delays, 4: _mistakes}
+    shows = {1: _coverage, 2: _false_alarms, 3: _delays, 4: _mistakes, 5: _plan}
     measured: list[Table] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         for number in [options.show] if options.show else sorted(shows):
@@ -62,7 +62,10 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--show", type=int, choices=(1, 2, 3, 4), help="only intervals, false alarms, delays or mistakes"
+        "--show",
+        type=int,
+        choices=(1, 2, 3, 4, 5),
+        help="only intervals, false alarms, delays, mistakes or the adaptive plan",
     )
     parser.add_argument("--runs", type=int, default=10, help="of each figure")
     parser.add_argument("--trials", type=int, default=_TRIALS, help="of a run of the second")
@@ -147,6 +150,27 @@ def _mistakes(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterato
             for mistake, each in zip(MISTAKES, found, strict=True)
         ]
     )
+
+
+def _plan(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[Table]:
+    seeds = [options.seed * 1000 + log for log in range(options.runs)]
+    tasks: list[Task] = [
+        (measures.planned_coverage, (drawing, seed)) for drawing in measures.DRAWINGS for seed in seeds
+    ]
+    covered: dict[tuple[str, str], Coverage] = {}
+    for (_, (drawing, _seed)), each in zip(tasks, pool.map(_done, tasks), strict=True):
+        for what, one in each.items():
+            covered.setdefault((drawing, what), Coverage()).merge(one)
+    yield tables.planned_coverage(covered)
+    tasks = [
+        (measures.planned_false_alarms, (drawing, options.trials, seed))
+        for drawing in measures.DRAWINGS
+        for seed in seeds
+    ]
+    alarms = {drawing: FalseAlarms() for drawing in measures.DRAWINGS}
+    for (_, (drawing, *_)), found in zip(tasks, pool.map(_done, tasks), strict=True):
+        alarms[drawing].merge(found)
+    yield tables.planned_false_alarms(alarms)
 
 
 def _one_log(place: int, seed: int) -> Any:

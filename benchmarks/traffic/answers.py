@@ -138,11 +138,12 @@ class Writer:
         self.at += self.step_s
         control = drawn.control
         if not lost:
-            yield self._verdict(BASELINE, control, None, more)
+            yield self.verdict(BASELINE, control, None, more)
         for kind, answer in zip(kinds or self.kinds, drawn.variants, strict=False):
-            yield self._verdict(kind, answer, None if lost else control, more)
+            yield self.verdict(kind, answer, None if lost else control, more)
 
-    def _verdict(self, kind: str, answer: Answer, control: Answer | None, more: dict[str, Any]) -> Verdict:
+    def verdict(self, kind: str, answer: Answer, control: Answer | None, more: dict[str, Any]) -> Verdict:
+        """One verdict of the exchange at hand; `more` are members that it has beside the usual ones."""
         members: dict[str, Any] = {
             "route": "chat",
             "model": "m-1",
@@ -157,7 +158,7 @@ class Writer:
         }
         quality = () if not answer.shifted else _WORSE if answer.worse else _SAME
         members |= {
-            "id": f"{self.number}.{kind}",
+            "id": f"{more.get('exchange_id', self.number)}.{kind}",
             "exchange_id": f"x{self.number}",
             "scored_at": self.at,
             "perturbation": kind,

@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 from scipy.stats import chi2
 
-from benchmarks.traffic import streams
+from benchmarks.traffic import plans, streams
 from benchmarks.traffic.answers import Law, Writer
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE
@@ -25,7 +25,7 @@ from evenkeel.stores.verdict_log import LoggedVerdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, RollupEstimates
     from evenkeel.core.verdict import Verdict
     from evenkeel.stores.monitor_state import AlertEvent
 
@@ -94,7 +94,61 @@ def coverage(traffic: Traffic, rate: float, seed: int) -> Coverage:
     return counted
 
 
-def _known(cell: CellReport, truths: dict[str, float]) -> dict[str, tuple[Estimate, float]]:
+Drawing = Literal["weighted", "weighted, bursts of 20", "weights ignored"]
+DRAWINGS: Final[tuple[Drawing, ...]] = get_args(Drawing)
+_PLANNED: Final = 12_000
+"""Trials of a log of the adaptive plan."""
+_PLANNED_LOOKS: Final = 40
+
+
+def _planned(drawing: Drawing, nature: plans.Nature, rng: np.random.Generator) -> Iterator[Verdict]:
+    burst = streams.BURST if "bursts" in drawing else 1
+    return plans.adaptive(rng, nature, weighted=drawing != "weights ignored", burst=burst)
+
+
+def planned_coverage(drawing: Drawing, seed: int) -> dict[str, Coverage]:
+    """One log of the adaptive plan, by what is estimated: cells and their roll-up at forty looks."""
+    nature = plans.FRAGILE
+    rng = np.random.default_rng([seed, DRAWINGS.index(drawing), 7])
+    resend = {**Law(0.0, nature.law(BASELINE).control, nature.worse).truths()}
+    resend["noise_floor"] = nature.law(BASELINE).control
+    truths = {name: nature.law(name).truths() if name != BASELINE else resend for name in plans.CELLS}
+    entries = islice(_planned(drawing, nature, rng), _PLANNED)
+    found, missed = set(), set()
+    for snapshot in backtest(entries, SETTINGS, every=_PLANNED // _PLANNED_LOOKS).snapshots:
+        shown = [(one.key.perturbation, _known(one, truths[one.key.perturbation])) for one in snapshot.cells]
+        shown += [
+            (one.key.level, _known(one.windows["all"], nature.rollup()))
+            for one in snapshot.rollups
+            if one.key.level == "all"
+        ]
+        for who, estimates in shown:
+            for name, (estimate, truth) in estimates.items():
+                found.add((who, name))
+                if not estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9:
+                    missed.add((who, name))
+    counted: dict[str, Coverage] = {what: Coverage() for what in plans.SHOWN.values()}
+    for who, name in found:
+        one = counted[plans.SHOWN[who]]
+        one.sequences[name] += 1
+        one.missed[name] += (who, name) in missed
+    return counted
+
+
+def planned_false_alarms(drawing: Drawing, trials: int, seed: int) -> FalseAlarms:
+    """One log of the adaptive plan in which every rewording is exactly at its limits, and nothing happens.
+
+    Only trials count that alerts look at.
+    """
+    rng = np.random.default_rng([seed, DRAWINGS.index(drawing), 8])
+    entries = list(islice(_planned(drawing, plans.EXACTLY, rng), trials))
+    found = backtest(entries, SETTINGS)
+    raised = Counter(alert.what for alert in found.raised)
+    changes = sum(one.mark.kind != "ratings" for one in found.changes)
+    return FalseAlarms(sum(not one.split_of for one in entries), raised, changes, 1, int(bool(raised)))
+
+
+def _known(cell: CellReport | RollupEstimates, truths: dict[str, float]) -> dict[str, tuple[Estimate, float]]:
     """The intervals of a cell whose truth is known."""
     found = {name: (getattr(cell, name, None), truth) for name, truth in truths.items()}
     return {name: (one, truth) for name, (one, truth) in found.items() if isinstance(one, Estimate)}

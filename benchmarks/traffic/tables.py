@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.kit import Cell
-    from benchmarks.traffic.measures import Coverage, Delays, FalseAlarms, Step
+    from benchmarks.traffic.measures import Coverage, Delays, Drawing, FalseAlarms, Step
     from benchmarks.traffic.rivals import Rival
 
 ESTIMATES: Final = {
@@ -68,14 +68,13 @@ def false_alarms(found: Mapping[str, FalseAlarms]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, one in found.items():
         low, high = one.interval
-        between = one.between
         rows.append(
             (
                 STREAMS[name],
                 one.trials,
                 one.alerts["excess"],
                 one.alerts["drift"],
-                f"{between:,.0f}" if between else f"none in {one.trials:,}",
+                _between(one),
                 f"{low:,.0f} to {'∞' if high == float('inf') else f'{high:,.0f}'}",
                 one.changes,
             )
@@ -94,6 +93,39 @@ def false_alarms(found: Mapping[str, FalseAlarms]) -> Table:
         tuple(rows),
         notes=(f"Stated: {STATED:,.0f} trials of all cells.",),
     )
+
+
+def planned_coverage(found: Mapping[tuple[str, str], Coverage]) -> Table:
+    """Shares of the sequences that never missed, by how trials were drawn and what is estimated."""
+    rows: list[tuple[Cell, ...]] = [
+        (f"{drawing}: {what}", *(one.share(name) for name in ESTIMATES), one.sequences["content_delta"])
+        for (drawing, what), one in found.items()
+    ]
+    return Table(
+        "plan-coverage",
+        ("draw and figure", *ESTIMATES.values(), "sequences"),
+        tuple(rows),
+        digits=3,
+        notes=("Stated: .95, at all looks of a sequence together.",),
+    )
+
+
+def planned_false_alarms(found: Mapping[Drawing, FalseAlarms]) -> Table:
+    """Trials between false alarms, by how trials were drawn."""
+    rows: list[tuple[Cell, ...]] = [
+        (drawing, one.trials, one.alerts["excess"], one.alerts["drift"], _between(one), one.changes)
+        for drawing, one in found.items()
+    ]
+    return Table(
+        "plan-false-alarms",
+        ("draw", "drawn trials", "alerts", "drifts", "trials between false alarms", "changes noticed"),
+        tuple(rows),
+        notes=(f"Stated: {STATED:,.0f} trials of all cells.",),
+    )
+
+
+def _between(one: FalseAlarms) -> str:
+    return f"{one.between:,.0f}" if one.between else f"none in {one.trials:,}"
 
 
 def delays(own: Mapping[tuple[Step, int], Delays], others: Mapping[tuple[Step, int], list[Rival]]) -> Table:

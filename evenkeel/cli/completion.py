@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 from click.shell_completion import get_completion_class
+
+_BEFORE: Final = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n"}
+"""A zsh without a framework has no completion until it is asked for."""
 
 
 @click.command()
@@ -14,6 +19,7 @@ def completion(shell: str) -> None:
     \b
       echo 'eval "$(evenkeel completion bash)"' >> ~/.bashrc
       echo 'eval "$(evenkeel completion zsh)"' >> ~/.zshrc
+      mkdir -p ~/.config/fish/completions
       evenkeel completion fish > ~/.config/fish/completions/evenkeel.fish
 
     Completes commands, options and choices. bash needs version 4.4 or later.
@@ -21,4 +27,4 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     root = click.get_current_context().find_root().command
-    click.echo(kind(root, {}, "evenkeel", "_EVENKEEL_COMPLETE").source())
+    click.echo(_BEFORE.get(shell, "") + kind(root, {}, "evenkeel", "_EVENKEEL_COMPLETE").source())

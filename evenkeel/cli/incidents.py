@@ -45,18 +45,20 @@ def incidents() -> None:
     type=click.Choice(["open", "acknowledged", "resolved"]),
     help="Only incidents in this state.  [default: all]",
 )
+@click.option("--limit", type=click.IntRange(1), default=50, help="Maximum number to print.")
 @json_option
 @with_stores
-def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool) -> None:
+def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """List incidents, newest first."""
     found = [
         incident
         for incident in IncidentBoard(stores.monitor).all()
         if (route is None or route in incident.routes) and state in {None, incident.state}
     ]
+    if len(found) > limit:
+        click.echo(f"{len(found) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:
-        listed = [{**incident.to_json(), "headline": _said(incident)} for incident in found]
-        emit(listed)
+        emit([{**incident.to_json(), "headline": _said(incident)} for incident in found[:limit]])
         return
     if not found:
         narrowed = route is not None or state is not None
@@ -65,7 +67,7 @@ def list_(stores: Stores, route: str | None, state: str | None, *, as_json: bool
     table = Table(box=None, pad_edge=False)
     for name in ("incident", "state", "what happened"):
         table.add_column(name, no_wrap=name != "what happened")
-    for incident in found:
+    for incident in found[:limit]:
         table.add_row(visible(incident.id), incident.state, visible(_said(incident)))
     table_console().print(table)
 

@@ -185,6 +185,23 @@ class Responder:
         return made if self._scores is None else made + await self._scores.step()
 
 
+def urgent_routes(monitor: Monitor, settings: Changes, clock: Callable[[], float]) -> frozenset[str]:
+    """Routes that changed so short a time ago that a burst would last, and those with a suspicion.
+
+    Args:
+        monitor: Knows of changes and suspicions.
+        settings: How long a burst lasts.
+        clock: Unix time in seconds.
+    """
+    since = clock() - settings.burst_minutes * _MINUTE_S
+    changed = {
+        record.route
+        for record in monitor.change_records()
+        if record.at >= since and record.since < settings.burst_exchanges and record.kinds & _BURST_FOR
+    }
+    return frozenset(changed | {report.route for report in monitor.silent() if report.suspected})
+
+
 class Stepper(Protocol):
     """Looks now and then whether there is something to do."""
 

@@ -282,7 +282,11 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
             "note", " ".join([said, *notes]), "Set budget.usd_per_day: replays and the judge are paid for."
         )
     if notes:
-        return Check("note", " ".join([said, *notes]), "Set prices under prices, or 0 for what is free.")
+        return Check(
+            "note",
+            " ".join([said, *notes]),
+            "Set its price under prices, or 0 if it is free." if guessed else "",
+        )
     return Check("good", said)
 
 

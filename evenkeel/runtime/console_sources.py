@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import sysconfig
+import time
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from pydantic_core import PydanticUndefined
 
 from evenkeel.console import (
     Amount,
+    Batches,
     CalibrationInForce,
     JudgeSetup,
     PipelineView,
@@ -31,16 +33,18 @@ from evenkeel.console import (
     Share,
     Spending,
 )
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.reference.settings import settings_page
 from evenkeel.runtime import choices
+from evenkeel.runtime.forecast import ForecastKeeper, stored_forecasts
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pydantic.fields import FieldInfo
 
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, ExchangeQueue
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
+    from evenkeel.stores.batches import BatchStore, ParkedState
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -196,6 +201,7 @@ def with_operations(
     return replace(
         sources,
         spending=partial(spending, settings, ledger),
+        forecasts=ForecastKeeper(partial(stored_forecasts, settings)),
         dead_letters=queue.dead_letters,
         dead_exchange=partial(dead_exchange, queue),
         judge=judge_setup(settings),
@@ -210,7 +216,7 @@ def spending(settings: Settings, ledger: CostTracker) -> Spending:
     limits = budgets(settings).routes
     routes = []
     for route in settings.routes:
-        spent, own = ledger.today(route.name), limits[route.name]
+        spent, own = ledger.today(route.name), limits.get(route.name, Budget())
         routes.append(Amount(route.name, spent.tokens, spent.usd, own.tokens_per_day, own.usd_per_day))
     purposes = [Amount(kind, *ledger.of_kind(kind)) for kind in _PURPOSES]
     if not purposes[-1].tokens:
@@ -266,6 +272,39 @@ def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
         return f"({error.detail}; {len(body):,} bytes as sent)".encode()
 
 
+def _age_s(parked: Sequence[ParkedState]) -> float:
+    return max(0.0, time.time() - parked[0].parked_at) if parked else 0.0
+
+
+def budget_notices(budget: Budget, spent: Spend) -> list[str]:
+    """What to know once the day's budget is spent, or all of it but the reserve: little is measured then.
+
+    Args:
+        budget: Of all routes.
+        spent: Of it today.
+    """
+    found = []
+    for name, limit, amount, unit in (
+        ("tokens_per_day", budget.tokens_per_day, spent.tokens, f"{budget.tokens_per_day or 0:,} tokens"),
+        ("usd_per_day", budget.usd_per_day, spent.usd, f"{budget.usd_per_day or 0:,.2f} US dollars"),
+    ):
+        if limit is None or amount < _SPENT * (1 - budget.reserve) * limit:
+            continue
+        said = f"The day's budget of {unit} is spent"
+        if amount >= _SPENT * limit:
+            found.append(f"{said}; scoring pauses until midnight UTC. Raise budget.{name} to go on.")
+        else:
+            found.append(
+                f"{said} but for the {budget.reserve:.0%} that budget.reserve keeps for changes; until "
+                f"midnight UTC nothing is tried unless something changes. Raise budget.{name} to go on."
+            )
+    return found
+
+
+_SPENT: Final = 0.99
+"""Share of what is free: the rest is too little for another exchange."""
+
+
 class Pipeline:
     """Reads queue, counters and budget each time it is asked."""
 
@@ -274,12 +313,14 @@ class Pipeline:
         settings: Settings,
         counters: CounterStore,
         queue: ExchangeQueue,
+        batches: BatchStore,
         ledger: CostTracker,
         health: JudgeHealth,
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._queue = queue
+        self._batches = batches
         self._ledger = ledger
         self._health = health
         self._unavailable = unavailable(settings)
@@ -288,7 +329,10 @@ class Pipeline:
         """Gauges of the moment."""
         lag = self._queue.lag()
         spent = self._ledger.today()
+        parked = self._batches.states()
         gauges = {
+            "batch_waiting": len(parked),
+            "batch_oldest_seconds": _age_s(parked),
             "queue_waiting": lag.waiting,
             "queue_leased": lag.leased,
             "queue_dead": lag.dead,
@@ -326,16 +370,7 @@ class Pipeline:
                 "The settings were changed and refused: older ones are in force. The log says what is wrong; "
                 "`evenkeel check-config` says whether it is put right."
             )
-        if budget.tokens_per_day is not None and spent.tokens >= budget.tokens_per_day * 0.99:
-            notices.append(
-                f"The day's budget of {budget.tokens_per_day:,} tokens is spent; scoring pauses until "
-                "midnight UTC. Raise budget.tokens_per_day to go on."
-            )
-        if budget.usd_per_day is not None and spent.usd >= budget.usd_per_day * 0.99:
-            notices.append(
-                f"The day's budget of {budget.usd_per_day:,.2f} US dollars is spent; scoring pauses until "
-                "midnight UTC. Raise budget.usd_per_day to go on."
-            )
+        notices += budget_notices(budget, spent)
         return PipelineView(
             base_url=settings.base_url(settings.routes[0]),
             routes=self._flows(),
@@ -343,6 +378,7 @@ class Pipeline:
             leased=lag.leased,
             dead=lag.dead,
             oldest_s=lag.oldest_s,
+            batches=self._batched(),
             tokens_today=spent.tokens,
             usd_today=spent.usd,
             budget_tokens=budget.tokens_per_day,
@@ -353,6 +389,18 @@ class Pipeline:
             minimum_trials=settings.alert.min_trials,
             untried=self._untried(),
             notices=tuple(notices),
+        )
+
+    def _batched(self) -> Batches | None:
+        states, batches = self._batches.states(), self._batches.batches()
+        if not (states or batches or any(one.replay_tier == "batch" for one in self._settings.routes)):
+            return None
+        counted = merge(self._counters.read())["counters"]
+        return Batches(
+            len(states),
+            _age_s(states),
+            sum(one.state in {"running", "ended"} for one in batches),
+            sum(number for name, _, number in counted if name == "batch_saved_usd"),
         )
 
     def _reload_refused(self) -> bool:

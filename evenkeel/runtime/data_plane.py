@@ -168,7 +168,7 @@ def redactor(settings: Redaction) -> Redactor:
 
 
 def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
-    """The sink, with redaction before it if there is any; then the process's threads take short turns.
+    """The sink, with redaction before it if there is any.
 
     Raises: ProtectionError, as `redactor`.
     """
@@ -176,7 +176,6 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
         return sink
     from evenkeel.shadow.protection import RedactedSink  # noqa: PLC0415 - as above
 
-    take_short_turns()
     return RedactedSink(sink, redactor(settings), tally)
 
 
@@ -300,8 +299,9 @@ async def serve(
         except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
-    handoff.start()
     keep_freed_memory()
+    take_short_turns()
+    handoff.start()
     await plane.serve(sockets)
     running = Running(snapshot, lambda: plane.lanes, take, queued.recreated)
     stopping = threading.Event()

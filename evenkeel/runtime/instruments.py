@@ -24,7 +24,7 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
 )
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.notes import notes
+from evenkeel.runtime.notes import encoder_notes
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
@@ -93,7 +93,7 @@ def make_encoder(
     The budget pays for calls that nobody else pays for.
     """
     chosen = settings.scoring.embeddings
-    for note in notes(settings):
+    for note in encoder_notes(settings):
         log.warning("note: %s", note)
     languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
     if chosen.enabled is False:
@@ -147,6 +147,8 @@ class JudgeHealth:
         self._key_env = key_env
         self.problem: str | None = None
         """One line for people; None while the judge works, and without a judge."""
+        self._said: set[str] = set()
+        """Reasons that were logged since the judge worked last. Details, such as seconds left, change."""
 
     @property
     def model(self) -> str:
@@ -200,8 +202,13 @@ class JudgeHealth:
             assert self._judge is not None
             found, advice = judge_problem(self._judge.model, failure, self._key_env)
             problem = f"{found}; {advice}. Forwarding goes on; exchanges wait to be scored."
-        if announced and problem != self.problem:
-            judge_log.error("%s", problem) if problem else judge_log.info("the judge works again")
+            if announced and failure.reason not in self._said:
+                judge_log.error("%s", problem)
+            self._said.add(failure.reason)
+        elif self._said:
+            if announced:
+                judge_log.info("the judge works again")
+            self._said.clear()
         self.problem = problem
 
 
@@ -232,7 +239,13 @@ def make_judge(
         reply_tokens=chosen.reply_tokens,
         budget=budget,
     )
-    judge = Judge(endpoint, cache=cache, repairs=_REPAIRS, longest_chars=chosen.question_chars)
+    judge = Judge(
+        endpoint,
+        cache=cache,
+        repairs=_REPAIRS,
+        longest_chars=chosen.question_chars,
+        flex=chosen.tier == "flex",
+    )
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 
@@ -253,11 +266,13 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
         votes=chosen.votes,
         swap_share=chosen.swap_share,
         recheck_share=chosen.recheck_share,
+        group=chosen.group,
         heuristic=heuristic if chosen.cascade else None,
         language_of=language_of,
         audit_share=chosen.audit_share,
         bundles=bundles,
         count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),
+        count_group=lambda what, outcome: tally.add(f"judge_group_{what}", outcome=outcome),
     )
 
 

@@ -1,4 +1,4 @@
-"""What to know about the prices and the encoder of the settings.
+"""What to know about the prices, the batches and the encoder of the settings.
 
 Apart from the checks of `preflight`: these need what scores and replays, which a supervisor never loads.
 """
@@ -7,25 +7,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.core.endpoint import Upstream
+from evenkeel.core.tiers import tiers_of
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.runtime.choices import encoder_name
-from evenkeel.runtime.replays import budgeted_prices
+from evenkeel.runtime.replays import budgeted_prices, route_plans
+from evenkeel.shadow.groups import roots_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evenkeel.settings import Settings
+    from evenkeel.settings.routes import Route
+
+_HALF = 0.5
+"""Price of the flex and batch tiers."""
 
 
 def notes(settings: Settings) -> list[str]:
-    """What to know about prices and encoder of the settings, one line each; nothing of it is an error."""
-    found = unpriced(settings)
+    """What to know about prices, batches and encoder, one line each; nothing of it is an error."""
+    return [*replay_notes(settings), *encoder_notes(settings)]
+
+
+def replay_notes(settings: Settings) -> list[str]:
+    """Those about what is replayed and what it costs."""
+    return [*unpriced(settings), *_left_undone(settings), *_batches(settings)]
+
+
+def encoder_notes(settings: Settings) -> list[str]:
+    """Those about the encoder."""
     encoder = encoder_name(settings)
     if encoder in (None, MINILM):
-        return found
+        return []
     note = (
         f"scoring.embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
         f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
     )
-    return [*found, note]
+    return [note]
 
 
 def unpriced(settings: Settings) -> list[str]:
@@ -48,7 +66,57 @@ def unpriced(settings: Settings) -> list[str]:
     ]
     if known.required and not known.knows():
         found.append(
-            "budget: models of the routes that have no known price are not replayed. `prices` names them, or "
-            'all of them as "*"'
+            "budget: usd_per_day is set, so models without a known price are not replayed. Set their prices "
+            'under `prices`, or one for all of them as "*"'
         )
     return found
+
+
+def _left_undone(settings: Settings) -> Iterator[str]:
+    """What is not measured because the settings leave no room for it, though they are valid."""
+    budget = settings.budget
+    if 0 in {budget.usd_per_day, budget.tokens_per_day}:
+        yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"
+    elif budget.reserve == 1:
+        yield (
+            "budget.reserve: 1 keeps the whole budget for changes, so nothing is tried before one; "
+            "0.2 is the default"
+        )
+    found: dict[str, list[str]] = {}
+    for route in settings.routes:
+        for said in _of_route(route):
+            found.setdefault(said, []).append(route.name)
+    for said, routes in found.items():
+        yield f"routes.{', '.join(routes)}: {said}"
+
+
+def _of_route(route: Route) -> Iterator[str]:
+    if not route.sampling_rate:
+        yield "sampling_rate is 0, so requests are forwarded and none is replayed"
+    elif not (route.perturbations and route.trials_per_exchange):
+        why = "trials_per_exchange is 0" if route.perturbations else "perturbations is empty"
+        yield f"{why}, so no rewording is tried, and answers that became fragile are not noticed"
+    if route.plan == "uniform" and "settled_rate" in route.model_fields_set:
+        yield "settled_rate has no effect: it belongs to plan: adaptive"
+
+
+def _batches(settings: Settings) -> Iterator[str]:
+    """What batches cost each route that asks for them, beside the other tiers."""
+    plans = route_plans(settings)
+    for route in settings.routes:
+        tiers = tiers_of(Upstream.parse(route.upstream).host, route.tier_api)
+        if route.replay_tier != "batch" or tiers is None:
+            continue
+        plan = plans[route.name]
+        if not (plan.perturbations and plan.trials_per_exchange):
+            continue
+        adaptive = plan.settled_rate is not None
+        trials = len(roots_of(plan.perturbations)) if adaptive else plan.trials_per_exchange
+        at_once, half = 1 + trials, _HALF * (1 + trials)
+        said = (
+            f"routes.{route.name}: a request that can wait costs the price of {1 + half:g} calls in a batch, "
+            f"of {at_once} at once; its answers come within a day"
+        )
+        if tiers.flex:
+            said += f". On models with a flex tier, replay_tier: flex costs {half:g} and answers in minutes"
+        yield f"{said} (docs/replays.md)"

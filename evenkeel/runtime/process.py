@@ -73,8 +73,8 @@ def stay_responsive() -> None:
 def take_short_turns() -> None:
     """Have a thread that computes let the event loop's thread go on after half a millisecond, not five.
 
-    For a data plane whose hand-off computes, as it does to redact, and a monitor whose pages and fold do: an
-    event that arrives meanwhile waits for its turn. `python -m benchmarks.protection` and
+    For a data plane, whose hand-off computes, and a monitor, whose pages and fold do: an event that arrives
+    meanwhile waits for its turn. `python -m benchmarks.proxy`, `python -m benchmarks.protection` and
     `python -m benchmarks.planes` measure how long.
     """
     sys.setswitchinterval(_TURN_S)
@@ -90,11 +90,17 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def stop_on_signal(*, supervised: bool) -> asyncio.Event:
-    """Set by SIGTERM or SIGINT, and by the end of the supervisor if there is one."""
+    """Set by SIGTERM or SIGINT, and by the end of the supervisor, which says so itself, if there is one."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def obey() -> None:
+        if not (supervised or stop.is_set()):
+            log.info("stopping: what is under way is finished first")
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, obey)
     if supervised:
         when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
     return stop

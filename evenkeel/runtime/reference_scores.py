@@ -93,10 +93,10 @@ class ReferenceScores:
             before, after, prompt_text(reference.request), reference.task or self.tasks[reference.route]
         )
         estimate = self.scorer.estimate(len(before.text) + len(after.text), len(pair.context), pair.task)
-        refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route)
+        refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route, urgent=True)
         if refused is not None:
             return ScoredReference(reference.id, failure=refused)
-        booked, reported = Allowance(self.costs, reference.route, estimate), NOTHING
+        booked, reported = Allowance(self.costs, reference.route, estimate, urgent=True), NOTHING
         paying = SCORING_BUDGET.set(booked)
         try:
             judgement = await self.scorer.score(pair)

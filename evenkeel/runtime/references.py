@@ -164,16 +164,21 @@ def cost_lines(settings: Settings) -> Iterator[str]:
         return
     price = replays.budgeted_prices(settings).usd
     seen = _traffic(settings)
+    shared: dict[str, list[str]] = {}
     for route in settings.routes:
         traffic = seen.get(route.name) or _typical()
         usual = plan.cost(pace.calls_per_day, traffic.model, traffic.tokens, price)
         most = plan.cost(plan.most(pace), traffic.model, traffic.tokens, price)
         limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"
-        yield (
-            f"reference prompts of {route.name}: {usual.calls:,} calls, {usual.tokens:,} tokens, "
-            f"{usual.usd:.2f} dollars a day ({traffic.said}); {most.calls:,} calls and {most.usd:.2f} "
-            f"dollars on a day with two suspicions; {limit}"
+        said = (
+            f"{usual.calls:,} calls, {usual.tokens:,} tokens, {usual.usd:.2f} dollars a day "
+            f"({traffic.said}); {most.calls:,} calls and {most.usd:.2f} dollars on a day with two "
+            f"suspicions; {limit}"
         )
+        shared.setdefault(said, []).append(route.name)
+    for said, routes in shared.items():
+        each = "each of " if len(routes) > 1 else ""
+        yield f"reference prompts of {each}{', '.join(routes)}: {said}"
     alarms = settings.references.false_alarms_per_year
     yield f"a silent change is found on average after, at {alarms:g} false alarms a year at most:"
     yield f"  {'calls a day':>14}" + "".join(f"{name:>22}" for name in plan.EVIDENCE)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.batches import BatchStore
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
@@ -128,6 +129,13 @@ class DocumentStores(abc.ABC):
         )
 
     @cached_property
+    def batches(self) -> BatchStore:
+        """Replays that wait in batches."""
+        from evenkeel.stores.batches import BatchStore
+
+        return BatchStore(self.documents, total_bytes=round(self._settings.shadow.batch.megabytes * 1e6))
+
+    @cached_property
     def templates(self) -> Templates:
         """What was learned of the routes' templates, by whichever worker learns."""
         from evenkeel.runtime.templates import Templates
@@ -218,7 +226,7 @@ class SqliteStores(DocumentStores):
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
         limits = budgets(self._settings)
-        return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes)
+        return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
 
     @cached_property
     def judge_cache(self) -> Cache:
@@ -347,7 +355,7 @@ class RedisStores(DocumentStores):
         from evenkeel.stores.redis.budget import RedisCostTracker
 
         limits = budgets(self._settings)
-        return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes)
+        return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes, limits.sharing)
 
     @cached_property
     def judge_cache(self) -> Cache:
@@ -402,13 +410,21 @@ class Budgets(NamedTuple):
 
     all_routes: Budget
     routes: dict[str, Budget]
+    """Further limits of single routes that have their own."""
+    sharing: tuple[str, ...]
+    """The routes without limits of their own: what is free they share fairly."""
 
 
 def budgets(settings: Settings) -> Budgets:
     """The limits of all routes together, and further ones of single routes."""
-    spread = settings.budget.spread
-    own = {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes}
-    return Budgets(Budget(**settings.budget.model_dump()), own)
+    common = settings.budget
+    given = {route.name: route.budget.model_dump() for route in settings.routes}
+    own = {
+        name: Budget(**limits, spread=common.spread, reserve=common.reserve)
+        for name, limits in given.items()
+        if any(one is not None for one in limits.values())
+    }
+    return Budgets(Budget(**common.model_dump()), own, tuple(name for name in given if name not in own))
 
 
 def checkpoint_name(settings: Settings) -> str:

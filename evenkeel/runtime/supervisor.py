@@ -136,6 +136,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """Ask all children to finish."""
+        if not self._stopping.is_set():
+            log.info("stopping: what is under way is finished first")
         self._stopping.set()
         for process in self._processes.values():
             with contextlib.suppress(ProcessLookupError):
@@ -171,6 +173,7 @@ class Supervisor:
             loop.add_signal_handler(number, self.stop)
         ready()
         await asyncio.gather(*(self._keep_alive(child) for child in self._children))
+        log.info("stopped")
 
     async def _keep_alive(self, child: Child) -> None:
         pause_s = _FIRST_PAUSE_S
@@ -182,7 +185,7 @@ class Supervisor:
             process = await self._start(child, source)
             log.info("%s started (pid %d)", child.name, process.pid)
             watching = asyncio.create_task(self._watch(child, process))
-            code = await self._finish(process)
+            code = await self._finish(child, process)
             watching.cancel()
             await self._retire(source)
             if self._stopping.is_set():
@@ -259,13 +262,14 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001 - a store in trouble must not end the supervisor
             log.warning("counters of %s, which ended, are lost (%s)", source, error)
 
-    async def _finish(self, process: asyncio.subprocess.Process) -> int:
+    async def _finish(self, child: Child, process: asyncio.subprocess.Process) -> int:
         ending = asyncio.ensure_future(process.wait())
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
             await asyncio.wait({ending}, timeout=_STOP_GRACE_S)
             if not ending.done():
+                log.warning("%s did not finish within %d s and is killed", child.name, _STOP_GRACE_S)
                 process.kill()
         stopping.cancel()
         return await ending
@@ -326,10 +330,16 @@ class Briefing:
 
 
 def receive() -> Briefing:
-    """Read the briefing from standard input."""
+    """Read the briefing from standard input.
+
+    Raises: SystemExit if the supervisor has gone before it had written it.
+    """
     # Meant for the supervisor, which tells its children; it ends a process that does not expect it.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    return Briefing.from_line(_lines().readline())
+    line = _next_line()
+    if not line:
+        raise SystemExit(1)
+    return Briefing.from_line(line)
 
 
 def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] = lambda _: None) -> None:
@@ -341,15 +351,16 @@ def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] 
     """
 
     def watch() -> None:
-        lines = _lines()
-        while line := lines.readline():
+        while line := _next_line():
             told(Briefing.from_line(line))
         act()
 
     threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
 
 
-def _lines() -> io.FileIO:
+def _next_line() -> bytes:
+    """What the supervisor writes next; b"" if it has gone, if only in the middle of a line."""
     # Without a buffer: one would take the next line too, and its lock, held at interpreter shutdown, is a
     # fatal error.
-    return io.FileIO(sys.stdin.fileno(), closefd=False)
+    line = io.FileIO(sys.stdin.fileno(), closefd=False).readline()
+    return line if line.endswith(b"\n") else b""

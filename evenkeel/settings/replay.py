@@ -9,6 +9,17 @@ from pydantic import Field
 from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, UpstreamUrl, Variable
 
 
+class Batch(Section):
+    """Batches of replays, on routes with `replay_tier: batch`."""
+
+    minutes: Annotated[float, Field(ge=0, le=720)] = 15.0
+    """How long exchanges are gathered before a batch is sent."""
+    requests: Annotated[int, Field(ge=1, le=50_000)] = 1_000
+    """With so many it is sent earlier."""
+    megabytes: Annotated[float, Field(gt=0)] = 64.0
+    """What waiting requests may take of the store; beyond that, replays go at once, at the full price."""
+
+
 class Shadow(Section):
     """How replays are sent."""
 
@@ -23,9 +34,13 @@ class Shadow(Section):
     """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0
     """Limit of one replay."""
+    answer_factor: Annotated[float, Field(ge=1.5, le=100)] = 2.0
+    """How many times as long as the original's answer one to a replay may be, and 256 tokens more. A longer
+    one is asked for again, as long as the client allows."""
     processor_s: Seconds = 20.0
     """Processor time that the worker may take for one exchange. One that takes more becomes a dead letter,
     `processor_time`, and the worker is killed and started again if it does not come back (on Linux)."""
+    batch: Batch = Batch()
     client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
     """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
     number."""
@@ -47,20 +62,27 @@ class Budget(Section):
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """As the endpoints report them; estimated from the length where they do not."""
-    usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
+    usd_per_day: Annotated[float, Field(ge=0, le=1_000_000)] | None = 10.0
     """By `prices`, else public list prices. Set here, models without either are not replayed; under the
     default limit they count $5 per million tokens in and $25 out."""
     spread: bool = True
     """A quarter is free at once and the rest as the day goes, so that nights are watched too."""
+    reserve: Rate = 0.2
+    """Share that only urgent trials may use: after a change, or where one is suspected. So a change late in
+    the day still gets its trials."""
 
 
 class Price(Section):
     """What a model costs, in US dollars per million tokens."""
 
-    input_usd: Annotated[float, Field(ge=0)]
+    input_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     """Tokens of the prompt."""
-    output_usd: Annotated[float, Field(ge=0)]
+    output_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     """Tokens of the answer."""
+    tier_share: Rate = 1.0
+    """Share of it that a replay in the flex or batch tier costs, such as 0.5."""
+    cached_share: Rate = 1.0
+    """Share of `input_usd` that tokens from the provider's prompt cache cost, such as 0.1."""
 
 
 class Rewriter(Section):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from evenkeel.core.tiers import Tier, TierApi, tier_problem
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
 from evenkeel.settings.types import HttpUrl, Name, Rate, Seconds, Section, UpstreamUrl, Variable
 from evenkeel.shadow.prompt.segments import InputSource
+
+PREFIX_PATTERN: Final = r"^(/[^/\s?#]+)*$"
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +100,7 @@ class Route(Section):
     """What the owner does about an incident; messages link there."""
     rollback: str = ""
     """How to undo the last release: a command, a sentence or a URL. Messages quote it."""
-    prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
+    prefix: Annotated[str, Field(pattern=PREFIX_PATTERN)] = ""
     """Path prefix that selects the route; removed before forwarding."""
     hosts: list[str] = []
     """`Host` values that select the route, with or without the port."""
@@ -135,9 +138,28 @@ class Route(Section):
     inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
     """Whose words the input perturbations change: `typed` (what an end user typed), `documents`,
     `tool_results`, `instructions`."""
+    plan: Literal["adaptive", "uniform"] = "adaptive"
+    """`uniform` tries every sampled exchange alike. `adaptive` begins so; once every rewording is known it
+    tries several at once, splits them where answers move, and leaves out most exchanges while nothing is
+    suspected."""
     trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
-    """Perturbed replays for each sampled exchange, besides the identical resend."""
+    """Perturbed replays for each sampled exchange, besides the control; of the adaptive plan, while
+    it is learning. 0 tries nothing else under any plan."""
+    settled_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
+    replay_tier: Tier = "standard"
+    """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes, `batch`
+    costs half and takes up to a day, where the provider has them."""
+    tier_api: TierApi | None = None
+    """Whose tiers the endpoint has, `openai` or `anthropic`, such as a gateway; `null` = its host tells."""
     budget: RouteBudget = RouteBudget()
+
+    @model_validator(mode="after")
+    def _tier_exists(self) -> Route:
+        problem = tier_problem(self.replay_tier, Upstream.parse(self.upstream).host, self.tier_api)
+        if problem:
+            raise ValueError(f"replay_tier {self.replay_tier}: {problem}")
+        return self
 
 
 def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTable:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from evenkeel.core.tiers import tiers_of
+from evenkeel.proxy.routing import Upstream
 from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
 
 
@@ -100,6 +102,11 @@ class Judge(Section):
     """Longest question that is asked, with both texts; a longer one fails as `too_long`."""
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """Calls for one rating, an odd number; the median counts."""
+    tier: Literal["standard", "flex"] = "standard"
+    """`flex` asks for ratings that are not urgent in OpenAI's flex tier, where the model has it: for about
+    half of the price, and minutes later."""
+    group: Annotated[int, Field(ge=1, le=20)] = 6
+    """Answers to variants of one request that are rated in one call at most; 1 = each alone."""
     swap_share: Rate = 0.5
     """Share of the similarity calls that show the two answers in the other order."""
     recheck_share: Rate = 0.02
@@ -110,9 +117,14 @@ class Judge(Section):
     """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
 
     @model_validator(mode="after")
-    def _odd_votes(self) -> Judge:
+    def _consistent(self) -> Judge:
         if self.votes % 2 == 0:
             raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
+        if self.tier == "flex":
+            host = Upstream.parse(self.base_url).host
+            found = tiers_of(host, None)
+            if found is not None and not found.flex:
+                raise ValueError(f"tier flex: {host} has no flex tier; use standard")
         return self
 
 
@@ -122,7 +134,7 @@ class Alert(Section):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""
     similarity_loss: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Largest mean loss of similarity against the identical resend that is tolerated."""
+    """Largest mean loss of similarity against the control that is tolerated."""
     quality_loss: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of answers that got worse, above that of the identical resends."""
     invalid: Annotated[float, Field(gt=0, lt=1)] = 0.1
@@ -157,7 +169,8 @@ class Alert(Section):
     notify: list[Variable] = []
     """Variables with addresses of other services, all that apprise knows. Needs the extra `notify`."""
     notify_window_s: Seconds = 30.0
-    """What becomes known of an incident within that time is one message."""
+    """What becomes known of an incident within that time is one message; up to twice as long if more came
+    within its last third."""
     console_url: HttpUrl | None = None
     """Where people reach the console; messages link there."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -17,11 +17,11 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
-from evenkeel.settings.routes import Route, route_table
+from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
 from evenkeel.settings.server import Admin, Console, Listen, Log, Metrics, Reload, Telemetry
-from evenkeel.settings.storage import Monitor, Payloads, Redaction, Redis, Storage
-from evenkeel.settings.types import Section, Tag
+from evenkeel.settings.storage import ADDRESS_PATTERN, Monitor, Payloads, Redaction, Redis, Storage
+from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section, Tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,6 +136,9 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             usual = {name: kind.model_fields[name].default for name in ("base_url", "api_key_env")}
             _check_key_stays(section, usual | own, given)
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
+        odd = next((name for name in raw if name not in Settings.model_fields), None)
+        if odd is not None:  # mostly "routes", mistyped
+            raise SettingsError(f"{where}: {odd}: unknown setting{_meant((odd,))}")
         raise SettingsError(
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
         )
@@ -224,9 +227,60 @@ def _describe(error: ValidationError) -> str:
     if fault["type"] == "extra_forbidden":
         text = f"{place}: unknown setting{_meant(fault['loc'])}"
     else:
-        message = fault["msg"].removeprefix("Value error, ")
+        message = _in_words(fault)
         text = f"{place}: {message}{_given(fault)}" if place else message
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
+
+
+_WORDS: Final = {
+    "missing": "is missing",
+    "too_short": "has too few entries: at least {min_length}",
+    "too_long": "has too many entries: at most {max_length}",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+    "string_type": "must be text",
+    "string_too_short": "is too short: at least {min_length} characters",
+    "string_too_long": "is too long: at most {max_length} characters",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "less_than": "must be less than {lt:.10g}",
+    "less_than_equal": "must be at most {le:.10g}",
+    "greater_than": "must be greater than {gt:.10g}",
+    "greater_than_equal": "must be at least {ge:.10g}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+}
+"""Kinds of faults in words, with what pydantic knows of each."""
+_PATTERNS: Final = {
+    NAME_PATTERN: "must be 1 to 63 lower-case letters, digits, “_”, “.” or “-”, "
+    "beginning with a letter or digit",
+    PREFIX_PATTERN: "must be a path such as /support: with a slash before each part and none at the end",
+    ADDRESS_PATTERN: "must be an address such as redis.example:6379",
+    TAG_PATTERN: "must be a language tag such as en, pt-BR or zh-Hans",
+}
+_SHARE: Final = "; it is a share: 10 % is 0.1"
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    """What is wrong, so that it can be put right without knowing pydantic."""
+    context, given = fault.get("ctx", {}), fault["input"]
+    if fault["type"] == "string_pattern_mismatch":
+        return _PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
+    words = _WORDS.get(fault["type"])
+    if words is None:
+        return fault["msg"].removeprefix("Value error, ")
+    is_share = 1 in {context.get("le"), context.get("lt")}
+    is_share = is_share or (str(given).endswith("%") and "float" in fault["type"])
+    return words.format(**context) + (_SHARE if is_share else "")
 
 
 def _given(fault: ErrorDetails) -> str:
@@ -235,19 +289,28 @@ def _given(fault: ErrorDetails) -> str:
     hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
     hidden = hidden or not isinstance(given, str | int | float | None)
     hidden = hidden or bool({"headers", "people", "tokens"} & set(fault["loc"]))
-    return "" if hidden or fault["type"] in {"missing", "value_error"} else f" (it is {given!r})"
+    return (
+        ""
+        if hidden or fault["type"] in {"missing", "value_error"}
+        else f" (it is {'empty' if given is None else repr(given)})"
+    )
 
 
 def _meant(location: tuple[int | str, ...]) -> str:
     """The setting with the most similar name: its name if it belongs here, else with its section."""
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
     known = dict.fromkeys(_places(Settings))
+    for own in (tuple(section), tuple(section[:-1])):  # the keys of a mapping are no part of a place
+        siblings = [place[-1] for place in known if place[:-1] == own]
+        if siblings:
+            if meant := difflib.get_close_matches(unknown, siblings, n=1):
+                return f"; did you mean {meant[0]!r}?"
+            break
     near = difflib.get_close_matches(unknown, [place[-1] for place in known], n=1)
     if not near:
         return ""
-    here = (*section, near[0])
     elsewhere = next(place for place in known if place[-1] == near[0])
-    return f"; did you mean {near[0] if here in known else '.'.join(elsewhere).replace('.[]', '[]')!r}?"
+    return f"; did you mean {'.'.join(elsewhere).replace('.[]', '[]')!r}?"
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:

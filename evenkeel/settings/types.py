@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -38,11 +38,13 @@ UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
 Variable = Annotated[str, AfterValidator(_variable)]
 """Name of an environment variable that holds a credential. A credential in its place is not repeated."""
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
-Tag = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
+TAG_PATTERN: Final = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$"
+NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
+Tag = Annotated[str, Field(pattern=TAG_PATTERN)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 class Section(BaseModel):
     """A group of settings: unknown names are an error, nothing changes once it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)

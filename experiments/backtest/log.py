@@ -35,6 +35,7 @@ from evenkeel.core.verdict import (
     Verdict,
     drawn_for_label,
 )
+from evenkeel.monitor.estimate import weight_of, weight_sign
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
@@ -56,6 +57,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 Rating: TypeAlias = Annotated[int, Meta(ge=1, le=3)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Weight: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 Quality: TypeAlias = Literal["worse", "better", "mixed", "same"]
 
 _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
@@ -112,6 +114,9 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     template_share: Share | None = None
     explanation: str = ""
     id: str = ""
+    exchange_weight: Weight = 1.0
+    path_weight: Weight = 1.0
+    split_of: str = ""
 
 
 _DECODER: Final = msgspec.json.Decoder(Line)
@@ -327,6 +332,12 @@ def _check(line: Line) -> None:
         raise ValueError('"perturbation" is empty; name what was done to the prompt')
     if line.rating == SAME_CONTENT and line.quality not in {None, "same"}:
         raise ValueError(f'a rating of 3 says the same as before; leave quality "{line.quality}" out')
+    for member in ("exchange_weight", "path_weight"):
+        weight = getattr(line, member)
+        if weight_of(weight_sign(weight)) != weight:
+            raise ValueError(
+                f'"{member}": {weight:g} is none of 1, 1/2, 1/4 … 1/128; give the nearest of these'
+            )
 
 
 def _time(said: float | str) -> float:
@@ -353,7 +364,7 @@ def _time(said: float | str) -> float:
 def _control(line: Line, exchange: str, cluster: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
     nothing = _Control(None, None, None, None, written=False)
-    plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0)
+    plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0, path_weight=1.0, split_of="")
     return _variant(plain, nothing, exchange, cluster, at, name)
 
 
@@ -405,6 +416,9 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
         audit_share=line.audit_share,
         label_share=line.label_share,
         baseline_proven=control.proven,
+        exchange_weight=line.exchange_weight,
+        path_weight=line.path_weight,
+        split_of=line.split_of,
     )
 
 

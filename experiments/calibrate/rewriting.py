@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.cost import Costs
-    from evenkeel.llm.client import ChatRequest, Endpoint
+    from evenkeel.llm.chat import ChatRequest
+    from evenkeel.llm.client import Endpoint
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = HOPELESS | {"budget"}

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.answer import AnswerReader
 
-_FIELDS = tuple(field.name for field in fields_of(Answer))
+_PASSING = frozenset({"mean_logprob", "cached_tokens", "reasoning_tokens"})
+"""What is true of one call and says nothing about the answer."""
+_FIELDS = tuple(field.name for field in fields_of(Answer) if field.name not in _PASSING)
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _SHAPES = (
     'is neither text, nor an object with "text" or "tool_calls", nor a response with "choices", "output" '

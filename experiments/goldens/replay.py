@@ -108,7 +108,8 @@ class GoldenReplayer:
         slots = asyncio.Semaphore(_AT_ONCE)
         asked = [task for task in todo if isinstance(task, Task)]
         left_out = Counter(task.failure.reason for task in todo if not isinstance(task, Task))
-        found = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
+        urgent = trigger == "change"
+        found = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
         models = Counter(model for _, model in found if model)
         at = self.clock()
         digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
@@ -172,7 +173,9 @@ class GoldenReplayer:
         # One that has no system message to replace is asked as it is: its prompt is all input.
         return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, Task)}
 
-    async def _ask(self, task: Task, route: str, slots: asyncio.Semaphore) -> tuple[GoldenResult, str | None]:
+    async def _ask(
+        self, task: Task, route: str, slots: asyncio.Semaphore, *, urgent: bool
+    ) -> tuple[GoldenResult, str | None]:
         golden, request = task.golden, task.requests["candidate"]
         key = key_of(golden.id, golden.version)
         async with slots:
@@ -180,10 +183,14 @@ class GoldenReplayer:
                 return GoldenResult(key, failure="unpriced"), None
             quote, scoring = await asyncio.to_thread(self._estimates, task)
             estimate = quote.estimate
-            refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route)
+            refused = await asyncio.to_thread(
+                self.costs.reserve, estimate.plus(scoring), route, urgent=urgent
+            )
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
-            asking, judging = Allowance(self.costs, route, estimate), Allowance(self.costs, route, scoring)
+            asking, judging = (
+                Allowance(self.costs, route, held, urgent=urgent) for held in (estimate, scoring)
+            )
             judged = NOTHING
             before = SCORING_BUDGET.set(judging)
             try:

@@ -1,7 +1,8 @@
 """Counts of the verdicts of a period, from which the monitor's estimates are made.
 
 Near-equal prompts are thinned as the monitor thins them: of every hundred trials of a cell, or exchanges of
-a group, a cluster gives one observation.
+a group, a cluster gives one observation. Trials of several rewordings at once are in lines of their own; what
+was tried because such a trial moved is in the line of its rewording only, if it is of one by itself.
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core import rewordings
 from evenkeel.core.cells import OTHER_MODEL
+from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.estimate import Counts, Occurrences, OpenExchange, OpenExchanges, outcome_of
+from evenkeel.monitor.estimate import (
+    Counts,
+    Occurrences,
+    OpenExchange,
+    OpenExchanges,
+    outcome_of,
+    weight_sign,
+)
 from evenkeel.monitor.estimate.counts import UNSURE
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.noise import Judges
@@ -68,10 +77,12 @@ class Group:
 class _Open(OpenExchange[GroupKey]):
     """An exchange that may still get trials."""
 
-    __slots__ = ("repeats",)
+    __slots__ = ("repeats", "sign")
 
-    def __init__(self, wholes: tuple[GroupKey, ...]) -> None:
+    def __init__(self, wholes: tuple[GroupKey, ...], sign: str) -> None:
         super().__init__(wholes)
+        self.sign = sign
+        """Of its weight."""
         self.repeats: set[GroupKey] = set()
         """Groups in which it is no observation, but one more exchange of a cluster."""
 
@@ -144,16 +155,8 @@ class Folder:
         outcome = outcome_of(verdict)
         if verdict.perturbation == BASELINE:
             self.resends[verdict.route] += 1
-        key = CellKey(verdict.route, model, verdict.perturbation)
-        counts = self.cells.get(key)
-        if counts is None:
-            counts = self.cells[key] = Counts()
-        if self._observes(verdict, outcome):
-            self.judges.add(verdict.route, model, verdict)
-            counts.count(outcome, verdict)
-            self.observed += not isinstance(outcome, str)
-        else:
-            counts.clustered += 1
+        if not verdict.split_of or together_count(verdict.perturbation) == 1:
+            self._count_cell(verdict, model, outcome)
         if isinstance(outcome, str):
             self.failures[verdict.route][outcome] += 1
             return
@@ -166,18 +169,38 @@ class Folder:
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self.unscored[verdict.route][failed[0].reason if failed else "missing"] += 1
-        self._count(verdict, model, outcome)
+        if not verdict.split_of:
+            self._count(verdict, model, outcome)
+
+    def _count_cell(self, verdict: Verdict, model: str, outcome: Outcome | str) -> None:
+        key = CellKey(verdict.route, model, verdict.perturbation)
+        counts = self.cells.get(key)
+        if counts is None:
+            counts = self.cells[key] = Counts()
+        weight = self._weight(verdict, outcome)
+        if weight is None:
+            counts.clustered += 1
+            return
+        if not verdict.split_of:
+            self.judges.add(verdict.route, model, verdict)
+        counts.count(outcome, verdict, weight)
+        self.observed += not isinstance(outcome, str)
 
     def pass_over(self, verdict: Verdict) -> None:
         """Take a verdict that came before the period: it is not counted, but its cluster was observed."""
-        self._observes(verdict, outcome_of(verdict))
+        self._weight(verdict, outcome_of(verdict))
 
-    def _observes(self, verdict: Verdict, outcome: Outcome | str) -> bool:
-        """Whether a verdict is one by itself: not a rated one more of the same cluster."""
+    def _weight(self, verdict: Verdict, outcome: Outcome | str) -> float | None:
+        """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
         if isinstance(outcome, str):
-            return True
-        cell = CellKey(verdict.route, self._model(verdict), verdict.perturbation)
-        return self._clusters[cell].observe(verdict.cluster)
+            return 1.0
+        model = self._model(verdict)
+        leads = not verdict.split_of and verdict.path_weight == 1
+        if not leads:
+            one = self._open.get((verdict.exchange_id, verdict.route, model if self._by_model else ""))
+            leads = one is not None and one.wholes[0] not in one.repeats
+        cell = CellKey(verdict.route, model, verdict.perturbation)
+        return self._clusters[cell].weight(verdict, leads=leads)
 
     def groups(self) -> dict[GroupKey, Group]:
         """Every group, in order of occurrence; nothing can be added afterwards."""
@@ -198,14 +221,18 @@ class Folder:
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)
         if one is None:
-            one = _Open(_wholes(route, model))
+            one = _Open(_wholes(route, model), weight_sign(verdict.exchange_weight))
             self._enter(one, one.wholes, verdict.cluster)
             done = self._open.begin(place, one)
             if done is not None:
                 self._finish(done)
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
         self._enter(one, [key for key in groups if key not in one.parts], verdict.cluster)
-        one.add(verdict, outcome, groups)
+        if together_count(verdict.perturbation) == 1:
+            one.add(verdict, outcome, groups)
+        else:
+            for key in groups:
+                one.part(key).add_trial(outcome)
 
     def _enter(self, one: _Open, keys: Iterable[GroupKey], cluster: str) -> None:
         """Enter groups with an exchange: as an observation, or as one more exchange of a cluster."""
@@ -220,8 +247,9 @@ class Folder:
         for key, tally in one.tallies():
             group = self._groups[key]
             group.trials += tally.trials
-            if key not in one.repeats:
-                group.occurrences.add(tally.observation())
+            observation = "" if key in one.repeats else tally.observation(one.sign)
+            if observation:
+                group.occurrences.add(observation)
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:

@@ -249,7 +249,7 @@ def make_report(
     if change is not None and wish.route not in {None, change.route}:
         raise InputError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
     route = wish.route if change is None else change.route
-    sides = Sides(record) if record is not None else None
+    sides = Sides(record, records) if record is not None else None
     folder, seen = _folded(stores.verdicts, period, _reach(period, record), route, sides, progress)
     if not folder.verdicts:
         raise InputError(_nothing(stores.verdicts, period, route, seen))

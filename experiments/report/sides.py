@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
@@ -16,10 +16,12 @@ from evenkeel.experiments.report.counts import (
 )
 from evenkeel.experiments.report.tables import SIDE_WORDS, Rules, cell_line, group_line
 from evenkeel.monitor.changes.comparison import Sides as BothSides
+from evenkeel.monitor.changes.stay import Stay, turns_of
+from evenkeel.monitor.changes.traits import evenly_drawn
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
     from evenkeel.experiments.report.counts import Kind
@@ -74,20 +76,33 @@ class Stretch:
     most; where clusters are about, another trial of the same cluster may stand for it.
     """
 
-    def __init__(self, route: str, tally: Tally, after_offset: int) -> None:
+    def __init__(
+        self,
+        route: str,
+        tally: Tally,
+        after_offset: int,
+        *,
+        pauses: Sequence[Pause] = (),
+        covers: Callable[[LoggedVerdict], bool] = lambda _: True,
+    ) -> None:
         """Wait for the first one.
 
         Args:
             route: Whose verdicts.
             tally: What was counted on this side.
             after_offset: The side begins after this place of the log.
+            pauses: Within it, in their order.
+            covers: Whether a verdict after that place is of this side; asked about each, in their order.
         """
         self.folder = Folder(by_model=False)
         self._route = route
         self._began_at = tally.began_at
         self._ended_at = tally.ended_at
         self._after = after_offset
-        self._left = sum(letters.total() for letters in tally.cells.values())
+        self._left = tally.trials
+        self._counted = 0
+        self._pauses = list(pauses)
+        self._covers = covers
         self._begun = False
         self._ended = False
 
@@ -99,26 +114,75 @@ class Stretch:
     def add(self, logged: LoggedVerdict) -> None:
         """Show it the next verdict of the log."""
         verdict = logged.verdict
-        if self.whole or verdict.route != self._route:
+        if self.whole or verdict.route != self._route or not evenly_drawn(verdict):
             return
-        if logged.offset > self._after and verdict.scored_at == self._began_at:
+        if verdict.weight < 1:
+            verdict = replace(verdict, exchange_weight=1.0, path_weight=1.0)
+            logged = replace(logged, verdict=verdict)
+        covered = logged.offset > self._after and self._covers(logged)
+        if covered and verdict.scored_at == self._began_at:
             self._begun = True
-        if not self._begun:
+        if not (self._begun and covered) or self._pausing(logged.offset):
             self.folder.pass_over(verdict)
             return
         before = self.folder.observed
         self.folder.add(logged)
+        self._counted += self.folder.observed - before
         self._left -= self.folder.observed - before
         thinned = self.folder.observed < self.folder.rated
         self._ended = thinned and verdict.scored_at == self._ended_at
+
+    def _pausing(self, offset: int) -> bool:
+        """Whether a place of the log lies in a pause."""
+        while self._pauses and offset >= self._pauses[0].until:
+            del self._pauses[0]
+        return bool(self._pauses) and self._counted >= self._pauses[0].after
+
+
+class Pause(NamedTuple):
+    """A change that was reversed: its traffic is not of before the next one."""
+
+    after: int
+    """Trials of the side that come before it."""
+    until: int
+    """Place of the first verdict of the log after it."""
+
+
+class _InEffect:
+    """Says which verdicts after a change the monitor counted: none of once it was reversed."""
+
+    def __init__(self, record: ChangeRecord) -> None:
+        self._marks = record.marks
+        self._stay = Stay()
+
+    def __call__(self, logged: LoggedVerdict) -> bool:
+        """Take the next verdict after the change."""
+        turns = turns_of([mark for mark in self._marks if mark.offset < logged.offset])
+        if logged.verdict.perturbation == BASELINE:
+            self._stay.observe(turns, logged.verdict, logged.offset)
+        return self._stay.covers(turns, logged.verdict)
 
 
 class Sides:
     """Both sides of one change while the log is read."""
 
-    def __init__(self, record: ChangeRecord) -> None:
-        self.before = Stretch(record.route, record.before, 0)
-        self.after = Stretch(record.route, record.after, record.marks[0].offset)
+    def __init__(self, record: ChangeRecord, records: Iterable[ChangeRecord]) -> None:
+        """Wait for the log.
+
+        Args:
+            record: The change.
+            records: All that are known.
+        """
+        earlier = [
+            one
+            for one in records
+            if one.route == record.route
+            and one.marks[0].offset < record.marks[0].offset
+            and not one.suspected
+        ]
+        pauses = _pauses(sorted(earlier, key=lambda one: one.marks[0].offset))
+        self.before = Stretch(record.route, record.before, 0, pauses=pauses)
+        self.after = Stretch(record.route, record.after, record.marks[0].offset, covers=_InEffect(record))
 
     def add(self, logged: LoggedVerdict) -> None:
         """Show both the next verdict of the log."""
@@ -129,6 +193,16 @@ class Sides:
     def whole(self) -> bool:
         """Whether the log had all of both."""
         return self.before.whole and self.after.whole
+
+
+def _pauses(earlier: Sequence[ChangeRecord]) -> list[Pause]:
+    """The changes directly before one that were reversed, oldest first."""
+    found: list[Pause] = []
+    for one in reversed(earlier):
+        if one.end is None or one.end.how != "reversed":
+            break
+        found.insert(0, Pause(one.before.trials, one.end.offset))
+    return found
 
 
 def change_sides(report: ChangeReport, sides: Sides | None, rules: Rules) -> ChangeSides:

@@ -315,7 +315,13 @@ def summed(one: Counts, other: Counts) -> Counts:
     """Two counts together, without their failures."""
     rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
     names = ("same", "worse", "better", "mixed", "plus", "minus", "zero", "clustered")
-    return replace(Counts(rated=rated), **{name: getattr(one, name) + getattr(other, name) for name in names})
+    none = Counts()
+    light = {
+        sign: summed(one.light.get(sign, none), other.light.get(sign, none))
+        for sign in sorted(one.light.keys() | other.light.keys())
+    }
+    sums = {name: getattr(one, name) + getattr(other, name) for name in names}
+    return replace(Counts(rated=rated, light=light), **sums)
 
 
 def ranked(lines: Iterable[Line]) -> list[Line]:

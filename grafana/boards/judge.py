@@ -76,6 +76,8 @@ _CHECKS: Final = rows(
         _check("judge_noise", "Noise", scales.NOISE),
         _check("judge_noise_upper", "noise, at most"),
         _check_count("judge_noise_observations", "judged again"),
+        _check("judge_group_agreement", "Grouped", scales.CONSISTENCY),
+        _check("judge_group_agreement_lower", "grouped, at least"),
     ),
 )
 
@@ -85,6 +87,7 @@ _CONSISTENCY: Final = lines(
         Query(_mean("cascade_agreement"), "agreement with heuristics"),
         Query(_mean("judge_swap_consistency"), "same with sides swapped"),
         Query(f"1 - {_mean('judge_noise')}", "same when judged again"),
+        Query(_mean("judge_group_agreement"), "same alone as in a group"),
     ),
     "percentunit",
     limit=scales.CONSISTENCY,

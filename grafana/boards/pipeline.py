@@ -80,6 +80,8 @@ def _spent(unit: str) -> str:
     return f"max({series(f'evenkeel_spend_today_{unit}')} / {series(f'evenkeel_budget_{unit}_per_day')})"
 
 
+_settled = increase("evenkeel_exchanges_skipped_total", _ROUTE, 'reason="settled"', by="route", over=RATE)
+_sampled_by_route = increase("evenkeel_exchanges_sampled_total", _ROUTE, by="route", over=RATE)
 _dropped = increase("evenkeel_exchanges_skipped_total", _ROUTE, _DROPPED)
 _sampled = increase("evenkeel_exchanges_sampled_total", _ROUTE)
 
@@ -156,6 +158,29 @@ _TRIALS: Final = areas(
     _WORDS["trials_by_outcome"], "cps", rate("evenkeel_trials_total", _ROUTE, by="outcome"), "{{outcome}}"
 )
 
+_TIERS: Final = areas(
+    _WORDS["replays_by_tier"], "cps", rate("evenkeel_replays_total", _ROUTE, by="tier"), "{{tier}}"
+)
+
+_SETTLED: Final = lines(
+    _WORDS["left_out_as_settled"],
+    Query(
+        share(f"({_settled} or {_sampled_by_route} * 0)", _sampled_by_route),
+        "{{route}}",
+    ),
+    "percentunit",
+    top=1,
+)
+
+_BATCHES: Final = lines(
+    _WORDS["batches"],
+    (
+        Query(total("evenkeel_batch_waiting"), "exchanges waiting"),
+        Query(increase("evenkeel_batches_total", _ROUTE, by="state", over=RATE), "batches {{state}}"),
+    ),
+    "none",
+)
+
 _not_made = increase("evenkeel_trials_skipped_total", _ROUTE, by="route, reason")
 
 _NOT_MADE: Final = rows(
@@ -183,6 +208,7 @@ PIPELINE: Final = Board(
                 _NUMBERS,
                 Shelf(9, ((9, _FLOW), (8, _QUEUE), (7, _SPEND))),
                 Shelf(9, ((9, _LEFT), (8, _TRIALS), (7, _COST))),
+                Shelf(8, ((8, _TIERS), (8, _SETTLED), (8, _BATCHES))),
                 Shelf(9, ((14, _NOT_MADE), (10, _REWRITES))),
             )
         ),

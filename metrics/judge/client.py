@@ -10,20 +10,23 @@ import hashlib
 import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, Self
+from weakref import WeakValueDictionary
 
 from evenkeel.core.budget import SCORING_BUDGET
+from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import ChatRequest
+from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge.prompts import PROBE, reminded
-from evenkeel.metrics.judge.reply import Reply, Ruling, read_ruling
+from evenkeel.metrics.judge.reply import GroupReply, Reply, Ruling, read_ruling, read_rulings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.cache import Cache
-    from evenkeel.llm.client import Completion, Endpoint
+    from evenkeel.llm.chat import Completion
+    from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.judge.prompts import Question
 
 
@@ -100,6 +103,7 @@ class Judge:
         cache: Cache | None = None,
         repairs: int = 0,
         longest_chars: int = LONGEST_CHARS,
+        flex: bool = False,
     ) -> None:
         """Put questions to a model; nothing is sent.
 
@@ -108,11 +112,14 @@ class Judge:
             cache: Remembers rulings. Default: none.
             repairs: Times an unreadable reply is followed by the same question with a reminder of the form.
             longest_chars: A question with more characters is not asked: that fails as "too_long".
+            flex: Whether what can wait is asked in the endpoint's flex tier.
         """
         self._endpoint = endpoint
         self._longest_chars = longest_chars
         self._rulings = Rulings(cache) if cache is not None else None
         self._repairs = repairs
+        self._flex = flex
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
         return f"Judge({self._endpoint!r})"
@@ -155,17 +162,24 @@ class Judge:
             "empty", "bad_schema", "out_of_scale", "truncated" (a reply without a usable rating; tokens are
             counted all the same). Never raises for any of these.
         """
-        chars = sum(len(one.content) for one in question.messages)
-        if chars > self._longest_chars:
-            fault = Fault("too_long", f"Not asked: {chars} characters are more than {self._longest_chars}.")
+        if fault := self._too_long(question):
             return self._reply(question, fault)
         budget = budget or SCORING_BUDGET.get()
+        if fresh or not self._rulings:
+            return await self._asked(question, vote, budget)
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
-        rulings = None if fresh else self._rulings
-        if rulings:
-            remembered = await rulings.get(key)
+        # Who asks the same at the same time, as about one reference in several pairs, waits for one answer.
+        async with self._asking.setdefault(key, asyncio.Lock()):
+            remembered = await self._rulings.get(key)
             if remembered is not None:
                 return Reply(remembered, prompt_version=question.prompt_version, cached=True)
+            reply = await self._asked(question, vote, budget)
+            if isinstance(reply.outcome, Ruling):
+                await self._rulings.put(key, reply.outcome)
+        return reply
+
+    async def _asked(self, question: Question, vote: int, budget: CallBudget | None) -> Reply:
+        """The reply to a question that is sent, with reminders of the form where it cannot be read."""
         reply = self._reply(question, await self._chat(question, vote, budget))
         for _ in range(self._repairs):
             if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
@@ -173,12 +187,54 @@ class Judge:
             # What was spent on the unreadable reply is part of the price.
             again = reminded(question)
             reply = self._reply(again, await self._chat(again, vote, budget)).plus(reply)
-        if rulings and isinstance(reply.outcome, Ruling):
-            await rulings.put(key, reply.outcome)
         return reply
 
+    async def ask_group(self, question: Question, *, budget: CallBudget | None = None) -> GroupReply:
+        """Ask one question about several pairs.
+
+        Args:
+            question: Of `Prompt.fill_group`.
+            budget: As for `ask`.
+
+        Returns: the outcomes, of which each may be a `Failure` by itself: "missing" or as `ask` has them. Or
+            one `Failure` of the whole, as `ask` has them. It is not asked again for either.
+        """
+        got = self._too_long(question) or await self._chat(question, 0, budget or SCORING_BUDGET.get())
+        if isinstance(got, Fault):
+            return GroupReply(_failure(question, got))
+        assert question.pairs is not None
+        read = (
+            got.text
+            if isinstance(got.text, Fault)
+            else read_rulings(got.text, question.pairs, question.scale)
+        )
+        outcome = (
+            _failure(question, read)
+            if isinstance(read, Fault)
+            else [_failure(question, one) if isinstance(one, Fault) else one for one in read]
+        )
+        usd = self._endpoint.cost(got).usd
+        return GroupReply(outcome, got.prompt_tokens or 0, got.completion_tokens or 0, usd)
+
+    async def remembers(self, question: Question) -> bool:
+        """Whether the first vote on a question is remembered, so that asking it costs nothing."""
+        key = ruling_key(self._endpoint.base_url, self.model, question)
+        return self._rulings is not None and await self._rulings.get(key) is not None
+
+    async def remember(self, question: Question, ruling: Ruling) -> None:
+        """Remember a ruling as the first vote on a question."""
+        if self._rulings:
+            await self._rulings.put(ruling_key(self._endpoint.base_url, self.model, question), ruling)
+
+    def _too_long(self, question: Question) -> Fault | None:
+        if question.chars <= self._longest_chars:
+            return None
+        most = self._longest_chars
+        return Fault("too_long", f"Not asked: {question.chars} characters are more than {most}.")
+
     async def _chat(self, question: Question, vote: int, budget: CallBudget | None) -> Completion | Fault:
-        return await self._endpoint.chat(_request(question, vote), budget=budget, canary=_KNOWN)
+        request = _request(question, vote, flex=self._flex and SCORING_WAITS.get())
+        return await self._endpoint.chat(request, budget=budget, canary=_KNOWN)
 
     @property
     def pause_left_s(self) -> float:
@@ -202,23 +258,24 @@ class Judge:
         if isinstance(got, Fault):
             return Reply(_failure(question, got), prompt_version=question.prompt_version)
         read = got.text if isinstance(got.text, Fault) else read_ruling(got.text, question.scale)
-        prompt_tokens, completion_tokens = got.prompt_tokens or 0, got.completion_tokens or 0
         return Reply(
             _failure(question, read) if isinstance(read, Fault) else read,
-            prompt_tokens,
-            completion_tokens,
-            self._endpoint.spend(prompt_tokens, completion_tokens).usd,
+            got.prompt_tokens or 0,
+            got.completion_tokens or 0,
+            self._endpoint.cost(got).usd,
             question.prompt_version,
         )
 
 
-def _request(question: Question, vote: int) -> ChatRequest:
+def _request(question: Question, vote: int, *, flex: bool = False) -> ChatRequest:
     return ChatRequest(
         "judge",
         question.messages,
         prompt=question.prompt_version,
         seed=_SEED + vote,
-        schema=ruling_schema(question.scale),
+        schema=ruling_schema(question.scale, question.pairs),
+        answers=question.pairs or 1,
+        flex=flex,
     )
 
 
@@ -227,16 +284,21 @@ _KNOWN_QUESTION: Final = PROBE.fill(
 )
 
 
-def ruling_schema(scale: Sequence[int]) -> dict[str, Any]:
-    """JSON schema of a ruling on this scale."""
+def ruling_schema(scale: Sequence[int], pairs: int | None = None) -> dict[str, Any]:
+    """JSON schema of a ruling on this scale; of those of so many pairs, if they are given."""
+    # The reason comes first, so that the rating is written after it.
+    said = {"explanation": {"type": "string"}, "rating": {"type": "integer", "enum": list(scale)}}
+    if pairs is None:
+        return _strict(said)
+    numbered = {"pair": {"type": "integer", "enum": list(range(1, pairs + 1))}}
+    return _strict({"ratings": {"type": "array", "items": _strict(numbered | said)}})
+
+
+def _strict(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {
-            # The reason comes first, so that the rating is written after it.
-            "explanation": {"type": "string"},
-            "rating": {"type": "integer", "enum": list(scale)},
-        },
-        "required": ["explanation", "rating"],
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }
 

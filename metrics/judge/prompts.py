@@ -3,7 +3,7 @@
 The wording is in the `prompts.toml` of the packages that ask.
 
 Everything a judged model or a user wrote stands between markers that carry a tag. The tag is
-hashed out of those very texts and checked to occur in none of them, so no text can write its own
+hashed out of the first of those texts and checked to occur in none of them, so no text can write its own
 end marker, and the same question always gives the same bytes (a judge's cache and seed can work).
 """
 
@@ -23,13 +23,15 @@ from evenkeel.llm.price import MESSAGE_TOKENS
 from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 _TAG_DIGITS = 16
 _FIELD = re.compile(r"\{[a-z_]+\}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _RATER = "You rate one quality of an answer by a given scale, as a careful human reader would."
+REFERENCE: Final = "REFERENCE ANSWER"
+CANDIDATE: Final = "CANDIDATE ANSWER"
 _LISTED_STEPS = 5
 """A longer scale without gaps is named by its ends."""
 
@@ -44,6 +46,13 @@ class Question:
     messages: tuple[Message, ...]
     scale: tuple[int, ...] = SCALE
     """Ratings that count as an answer, ascending."""
+    pairs: int | None = None
+    """How many ratings are asked for in one reply; None = one, which is the reply."""
+
+    @property
+    def chars(self) -> int:
+        """Characters of all messages."""
+        return sum(len(one.content) for one in self.messages)
 
     @property
     def prompt_version(self) -> str:
@@ -79,14 +88,43 @@ class Prompt:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
                 Labels come from the code, texts from anywhere.
         """
-        tag = unforgeable_tag(map(sendable, texts.values()))
-        shown = "\n\n".join(marked(label, text, tag) for label, text in texts.items())
-        system = f"{self.role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
+        tag, system, shown = self._material(texts)
         findings = "".join(f'"{name}": {what}, ' for name, what in self.findings)
         output = _WORDING["output"].format(tag=tag, steps=_spoken(self.steps), findings=findings)
         user = f"{self.question}\n\n{self.scale}\n\n{shown}\n\n{output}"
         messages = (Message("system", system), Message("user", user))
         return Question(self.name, self.version, messages, self.steps)
+
+    def fill_group(self, reference: str, candidates: Sequence[str], *, swapped: bool = False) -> Question:
+        """The messages for one call about several candidates, each to be rated against one reference.
+
+        Role, question and scale are those of `fill`.
+
+        Args:
+            reference: What all are compared with.
+            candidates: Numbered from 1 on.
+            swapped: Whether each candidate is shown as a reference, and the reference as the one candidate.
+        """
+        one, many = (CANDIDATE, REFERENCE) if swapped else (REFERENCE, CANDIDATE)
+        texts = {f"{many} {number}": text for number, text in enumerate(candidates, start=1)}
+        tag, system, shown = self._material(texts | {one: reference} if swapped else {one: reference} | texts)
+        count = len(candidates)
+        rule = _WORDING["group_rule"].format(one=one, many=many, count=count)
+        output = _WORDING["group_output"].format(tag=tag, count=count, steps=_spoken(self.steps))
+        user = f"{self.question}\n\n{self.scale}\n\n{rule}\n\n{shown}\n\n{output}"
+        messages = (Message("system", system), Message("user", user))
+        return Question(self.name, self.version, messages, self.steps, count)
+
+    def _material(self, texts: Mapping[str, str]) -> tuple[str, str, str]:
+        """The tag, the system's message, and the texts between their markers.
+
+        The tag follows from the first text, so that calls about one request or one reference begin with the
+        same bytes, which a provider's cache then serves.
+        """
+        sent = [sendable(text) for text in texts.values()]
+        tag = unforgeable_tag(sent[:1], sent[1:])
+        shown = "\n\n".join(marked(label, text, tag) for label, text in texts.items())
+        return tag, f"{self.role}\n\n{_WORDING['data_rule'].format(tag=tag)}", shown
 
 
 def prompts_of(package: str) -> dict[str, Prompt]:
@@ -166,9 +204,14 @@ def marked(label: str, text: str, tag: str) -> str:
     return f"<<<BEGIN {label} {tag}>>>\n{sendable(text)}\n<<<END {label} {tag}>>>"
 
 
-def unforgeable_tag(texts: Iterable[str]) -> str:
-    """Sixteen hex digits that depend on all texts and occur in none of them."""
-    parts = list(texts)
+def unforgeable_tag(texts: Iterable[str], others: Iterable[str] = ()) -> str:
+    """Sixteen hex digits that depend on all texts and occur in none of them.
+
+    Args:
+        texts: What it depends on.
+        others: Further texts that it must not occur in. Where it would, it depends on that as well.
+    """
+    parts, others = list(texts), list(others)
     for attempt in count():
         digest = hashlib.sha256(str(attempt).encode())
         for part in parts:
@@ -176,7 +219,7 @@ def unforgeable_tag(texts: Iterable[str]) -> str:
             data = part.encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
         tag = digest.hexdigest()[:_TAG_DIGITS]
-        if not any(tag in part.lower() for part in parts):
+        if not any(tag in part.lower() for part in (*parts, *others)):
             return tag
     raise AssertionError("unreachable: count() does not end")
 

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.pair import draw
-from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_SWAPPED, Failure
-from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
+from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JUDGED_TOGETHER, Failure
+from evenkeel.metrics.judge.prompts import CANDIDATE, REFERENCE, SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.similarity.statements import render
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Answer, Pair
@@ -191,7 +191,7 @@ class _Asking:
 class JudgeRater(_Asking):
     """Asks a judge whether two answers say the same. Sees the answers only, not the prompt."""
 
-    labels = ("REFERENCE ANSWER", "CANDIDATE ANSWER")
+    labels = (REFERENCE, CANDIDATE)
 
     def __init__(
         self,
@@ -225,6 +225,27 @@ class JudgeRater(_Asking):
         return JudgeRater(
             self._judge, self._prompt, votes=self._votes, swap_share=self._swap_share, fresh=True
         )
+
+    @property
+    def may_be_grouped(self) -> bool:
+        """Whether pairs may be judged in one call with others: one vote decides."""
+        return self._votes == 1
+
+    def swaps(self, pair: Pair) -> bool:
+        """Whether a call about this pair, the first one, shows its sides in the other order."""
+        return swaps((render(pair.reference), render(pair.candidate)), 0, self._swap_share)
+
+    def swaps_group(self, reference: str, candidates: Iterable[str]) -> bool:
+        """Whether a call shows the candidates in place of the reference, and that in place of them."""
+        return swaps((reference, "\0".join(sorted(candidates))), 0, self._swap_share)
+
+    async def remembers(self, reference: str, candidate: str) -> bool:
+        """Whether the judge remembers its ruling on these texts."""
+        return await self._judge.remembers(self._question((reference, candidate)))
+
+    async def remember(self, reference: str, candidate: str, ruling: Ruling) -> None:
+        """Have the judge remember a ruling on these texts."""
+        await self._judge.remember(self._question((reference, candidate)), ruling)
 
     async def rate(self, pair: Pair) -> Rating:
         """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
@@ -296,6 +317,8 @@ class JudgedQuality(_Asking):
 
 
 _PURPOSE: Final = "judge_noise"
+GROUP_AUDIT_SHARE: Final = 0.04
+"""Of the pairs judged in one call with others, those that are judged alone as well."""
 
 
 class JudgeNoise:
@@ -303,8 +326,11 @@ class JudgeNoise:
 
     The rating is always the first one, so sampling changes no verdict, only its price: each sampled
     pair costs three calls. Which pairs are sampled follows from their content, not from their
-    rating. The second and third rating are in the details; one that failed is absent there and
+    rating. The further ratings are in the details; one that failed is absent there and
     counted by `count`, never taken for a change.
+
+    A pair that was judged in one call with others is judged alone first, and what is judged again is compared
+    with that: noise is noise of single calls.
     """
 
     def __init__(
@@ -314,6 +340,8 @@ class JudgeNoise:
         fresh: Rater,
         share: float = 0.02,
         count: Callable[[str], None] = lambda _: None,
+        note: Callable[[int, int, int], None] = lambda _grouped, _alone, _again: None,
+        turned: Callable[[Pair, Rating], bool] = lambda _pair, _rated: False,
     ) -> None:
         """Watch a judge.
 
@@ -321,8 +349,13 @@ class JudgeNoise:
             judge: Gives the ratings.
             fresh: The same judge with the same prompt, model and votes, but past any cache and
                 without sides swapped at random: a cached second rating would show no noise at all.
-            share: Of the pairs judged, in [0, 1].
-            count: Called with "again" and "swapped" for every rating made again, and with "failed_<reason>".
+            share: Of the pairs judged, in [0, 1]. Of those judged in groups at least `GROUP_AUDIT_SHARE` are
+                judged alone, and again.
+            count: Called with "alone", "again" and "swapped" for every rating made again, and with
+                "failed_<reason>".
+            note: Called with the three ratings of a pair: in a group, alone, alone again.
+            turned: Whether a pair has to change sides for `fresh` to show it in the order in which the group
+                did, so that the order is not taken for the group's doing.
 
         Raises:
             ValueError: The share is outside [0, 1].
@@ -333,24 +366,35 @@ class JudgeNoise:
         self._fresh = fresh
         self._share = share
         self._count = count
+        self._note = note
+        self._turned = turned
 
     async def rate(self, pair: Pair) -> Rating:
         """The judge's rating; details, tokens and cost include what was judged again."""
         rated = await self._judge.rate(pair)
-        if isinstance(rated.outcome, Failure) or draw(pair, _PURPOSE) >= self._share:
+        first, grouped = rated.outcome, JUDGED_TOGETHER in rated.details
+        drawn, share = draw(pair, _PURPOSE), self._share
+        if not isinstance(first, int) or drawn >= (max(share, GROUP_AUDIT_SHARE) if grouped else share):
             return rated
-        again = await self._fresh.rate(pair)
-        swapped = await self._fresh.rate(replace(pair, reference=pair.candidate, candidate=pair.reference))
-        details = dict(rated.details)
-        for kind, name, repeated in (("again", JUDGED_AGAIN, again), ("swapped", JUDGED_SWAPPED, swapped)):
+        swapped = replace(pair, reference=pair.candidate, candidate=pair.reference)
+        shown, other = (swapped, pair) if grouped and self._turned(pair, rated) else (pair, swapped)
+        asked = {"alone": (JUDGED_ALONE, shown)} if grouped else {}
+        asked["again"] = (JUDGED_AGAIN, shown)
+        if drawn < share:
+            asked["swapped"] = (JUDGED_SWAPPED, other)
+        for kind, (detail, one) in asked.items():
+            repeated = await self._fresh.rate(one)
+            rated = replace(
+                rated, tokens=rated.tokens + repeated.tokens, cost_usd=rated.cost_usd + repeated.cost_usd
+            )
             if isinstance(repeated.outcome, Failure):
                 self._count(f"failed_{repeated.outcome.reason}")
+                if kind == "alone":
+                    break  # nothing to compare the others with
             elif repeated.outcome is not None:
                 self._count(kind)
-                details[name] = float(repeated.outcome)
-        return replace(
-            rated,
-            details=details,
-            tokens=rated.tokens + again.tokens + swapped.tokens,
-            cost_usd=rated.cost_usd + again.cost_usd + swapped.cost_usd,
-        )
+                rated = replace(rated, details=rated.details | {detail: float(repeated.outcome)})
+        if grouped and {JUDGED_ALONE, JUDGED_AGAIN} <= rated.details.keys():
+            alone, again = (int(rated.details[name]) for name in (JUDGED_ALONE, JUDGED_AGAIN))
+            self._note(first, alone, again)
+        return rated

@@ -57,17 +57,40 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 
     A text that declines is "refused", one without words "empty".
     """
-    if not text or not text.strip():
-        return Fault("empty", "The judge's reply has no text.")
-    said = _THOUGHT.sub("", text, count=1).strip()
-    if not said:
-        return Fault("empty", "The judge's reply is a thought without a conclusion.")
-    value = _object(said)
+    value = _object(text, "rating")
     return value if isinstance(value, Fault) else _ruling(value, scale)
 
 
-def _object(said: str) -> dict[str, Any] | Fault:
-    """The one object that a text consists of, with a field "rating"."""
+def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> list[Ruling | Fault] | Fault:
+    """The ratings of several pairs in a judge's reply.
+
+    The reply is one JSON object, as for `read_ruling`, with a list "ratings" of objects, each with the number
+    of its "pair" from 1 on and otherwise as there. One that is missing, stands there twice or cannot be read
+    is a `Fault` of that pair alone. An entry that names no pair makes the whole reply "bad_schema": it may be
+    about any of them.
+    """
+    value = _object(text, "ratings")
+    if isinstance(value, Fault):
+        return value
+    entries = value["ratings"]
+    if not isinstance(entries, list):
+        return Fault("bad_schema", "The judge's ratings are no list.")
+    found: dict[int, Ruling | Fault] = {}
+    for entry in entries:
+        number = entry.get("pair") if isinstance(entry, dict) else None
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
+            return Fault("bad_schema", "A rating of the judge names none of the pairs.")
+        twice = Fault("bad_schema", "The judge rated a pair twice.")
+        found[number] = twice if number in found else _ruling(entry, scale)
+    missing = Fault("missing", "The judge left out a pair.")
+    return [found.get(number, missing) for number in range(1, count + 1)]
+
+
+def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
+    """The one object that a reply consists of, with this field."""
+    said = _said(text)
+    if isinstance(said, Fault):
+        return said
     if len(said) > _READ_CHARS:
         return Fault("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
     fenced = _FENCED.match(said)
@@ -77,9 +100,17 @@ def _object(said: str) -> dict[str, Any] | Fault:
         if _REFUSAL.match(said.replace("\u2019", "'")):
             return Fault("refused", "The judge declined in prose.")
         return Fault("bad_schema", "The judge's reply is not exactly one JSON object.")
-    if not isinstance(value, dict) or "rating" not in value:
-        return Fault("bad_schema", "The judge's reply is not a JSON object with a rating.")
+    if not isinstance(value, dict) or field not in value:
+        return Fault("bad_schema", f"The judge's reply is not a JSON object with a {field}.")
     return value
+
+
+def _said(text: str | None) -> str | Fault:
+    """What a reply says behind its thoughts."""
+    if not text or not text.strip():
+        return Fault("empty", "The judge's reply has no text.")
+    said = _THOUGHT.sub("", text, count=1).strip()
+    return said or Fault("empty", "The judge's reply is a thought without a conclusion.")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,7 +122,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
-    rating, name = item["rating"], f"{scale[0]}-{scale[-1]}"
+    rating, name = item.get("rating"), f"{scale[0]}-{scale[-1]}"
     # True and False are numbers to Python.
     if isinstance(rating, bool) or not isinstance(rating, int | float):
         shown = json.dumps(rating)[:_SHOWN_CHARS]
@@ -109,6 +140,17 @@ def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
     if isinstance(initial, bool) or initial not in scale:
         initial = None
     return Ruling(rating, text[:_EXPLANATION_CHARS], initial)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReply:
+    """What came of one question about several pairs."""
+
+    outcome: list[Ruling | Failure] | Failure
+    """In the order asked; a failure alone if the whole reply is of no use."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

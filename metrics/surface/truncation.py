@@ -12,7 +12,6 @@ from evenkeel.metrics.similarity.normalised import is_empty
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair
 
-_CUT_FINISH = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete"))
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~)", re.MULTILINE)
 _FENCED = re.compile(r"\A(?:```|~~~)[^\n]*\n(.*?)(?:\n[ ]{0,3}(?:```|~~~)[ \t]*)?\Z", re.DOTALL)
 _JSON_BEGIN = re.compile(r"\{\s*(?:\"|\Z)|\[\s*(?:[\[{\"\d-]|\Z)")
@@ -45,7 +44,7 @@ def truncated(answer: Answer) -> bool:
     Looked at are fences, the brackets and strings of an answer that is JSON, and the first element
     of an answer that is XML or HTML. Prose that ends in mid-sentence is not noticed.
     """
-    if answer.finish_reason in _CUT_FINISH:
+    if answer.cut:
         return True
     text = answer.text.strip()
     if len(_FENCE.findall(text)) % 2:

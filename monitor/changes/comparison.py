@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes.record import LENGTH
 from evenkeel.monitor.changes.traits import HEURISTICS, SHIFTED
@@ -141,8 +142,9 @@ class Comparison:
     exchanges_before: int
     exchanges_after: int
     pooled: Sides
-    """Content delta over all perturbations, the resend aside. Every exchange counts once, whatever the number
-    of its trials: these are not independent of each other."""
+    """Content delta over all rewordings by themselves, each with the same part on both sides, whatever
+    was tried how often. Every exchange counts once, whatever the number of its trials: these are not
+    independent of each other."""
     cells: tuple[CellSides, ...]
     """The resend first, then by name."""
     traits: tuple[TraitSides, ...]
@@ -184,10 +186,7 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
     return Comparison(
         exchanges_before=before.exchanges,
         exchanges_after=after.exchanges,
-        pooled=Sides(
-            _pooled(before, alpha / 2, min_trials),
-            _pooled(after, alpha / 2, min_trials),
-        ),
+        pooled=_pooled(before, after, alpha / 2, min_trials),
         cells=tuple(_cell(name, before, after, level, min_trials) for name in names),
         traits=tuple(
             _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
@@ -197,18 +196,53 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
     )
 
 
-def _pooled(tally: Tally, alpha: float, min_trials: int) -> Estimate | None:
-    """Shifted trials, scaled down to one trial an exchange.
+class _Part(NamedTuple):
+    """What was seen of some observations of one perturbation."""
+
+    hits: int
+    n: int
+
+
+_Parts: TypeAlias = tuple[dict[str, _Part], int]
+"""By perturbation, and the number of exchanges."""
+
+
+def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:
+    """The share of hits over all perturbations that both sides have, each of which weighs the same on both.
 
     The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
-    observations too, since its evidence is convex in each of them.
+    observations too, since its evidence is convex in each of them. So shares are scaled down to one
+    observation an exchange; fewer, where a perturbation has other parts of the two sides.
+
+    Args:
+        before: What was seen before the change.
+        after: What was seen since.
+        alpha: Probability with which either interval may ever miss the truth.
+        min_trials: Nothing is said about fewer exchanges.
     """
-    counts = [tally.counts(name) for name in tally.cells if name != BASELINE]
-    trials, shifted = sum(one.trials for one in counts), sum(one.shifted for one in counts)
-    exchanges = min(tally.exchanges, trials)
-    if exchanges < max(1, min_trials):
-        return None
-    return proportion(round(shifted * exchanges / trials), exchanges, alpha=alpha)
+    old, new = before[0], after[0]
+    both = [name for name in old if old[name].n and name in new and new[name].n]
+    part = {name: old[name].n * new[name].n / (old[name].n + new[name].n) for name in both}
+    total = sum(part.values())
+
+    def share(parts: dict[str, _Part], exchanges: int) -> Estimate | None:
+        if not total:
+            return None
+        effective = 1 / sum((part[name] / total) ** 2 / parts[name].n for name in both)
+        n = min(round(effective), max(1, exchanges))
+        value = sum(part[name] / total * parts[name].hits / parts[name].n for name in both)
+        return proportion(round(value * n), n, alpha=alpha, min_trials=min_trials)
+
+    return Sides(share(*before), share(*after))
+
+
+def _pooled(before: Tally, after: Tally, alpha: float, min_trials: int) -> Sides:
+    def side(tally: Tally) -> _Parts:
+        names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
+        counts = {name: tally.counts(name) for name in names}
+        return {name: _Part(one.shifted, one.trials) for name, one in counts.items()}, tally.exchanges
+
+    return _shares(side(before), side(after), alpha, max(1, min_trials))
 
 
 def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int) -> CellSides:
@@ -234,27 +268,34 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
     """Shares of classes of answers; several trials of an exchange count as one observation."""
     # What all are above says nothing.
     known = [
-        (name, edge)
-        for name in sorted(before.answers.keys() & after.answers.keys())
-        for edge in sorted(map(float, before.answers[name].keys() | after.answers[name].keys()))[1:]
+        (trait, edge)
+        for trait in sorted(before.answers.keys() & after.answers.keys())
+        for edge in sorted({float(step) for one in (before, after) for step in _steps(one, trait)})[1:]
     ]
     level = alpha / max(1, 2 * len(known))
 
-    def share(tally: Tally, name: str, edge: float) -> Estimate | None:
-        values = tally.answers[name]
-        above = sum(count for value, count in values.items() if float(value) >= edge)
-        n = min(values.total(), max(1, tally.exchanges))
-        return proportion(round(above * n / values.total()), n, alpha=level, min_trials=min_trials)
+    def side(tally: Tally, trait: str, edge: float) -> _Parts:
+        parts = {
+            name: _Part(sum(n for step, n in steps.items() if float(step) >= edge), steps.total())
+            for name, steps in tally.answers[trait].items()
+            if together_count(name) == 1
+        }
+        return parts, tally.exchanges
 
     found = (
         ShareSides(
-            name,
-            f"at least {edge:,.0f} characters" if name == LENGTH else f"at least {edge:.1%}",
-            Sides(share(before, name, edge), share(after, name, edge)),
+            trait,
+            f"at least {edge:,.0f} characters" if trait == LENGTH else f"at least {edge:.1%}",
+            _shares(side(before, trait, edge), side(after, trait, edge), level, min_trials),
         )
-        for name, edge in known
+        for trait, edge in known
     )
     return tuple(one for one in found if one.share.difference is not None)
+
+
+def _steps(tally: Tally, trait: str) -> set[str]:
+    """Where the classes begin that a trait's answers lie in."""
+    return {step for steps in tally.answers[trait].values() for step in steps}
 
 
 def _trait(name: str, before: Tally, after: Tally) -> TraitSides:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from math import comb
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evenkeel.core.figures import listing
+from evenkeel.core import rewordings
+from evenkeel.core.figures import listing, points
 from evenkeel.core.labels import label
 from evenkeel.monitor.changes import kinds
 
@@ -36,6 +37,12 @@ EFFECTS: Final[dict[Effect, str]] = {
     "unknown": "too little was measured to tell",
 }
 """For people."""
+
+UNTIL: Final[dict[Effect, str]] = {
+    "fragile": "answers were more fragile",
+    "different": "answers were different",
+}
+"""The same of a change that is over, where that is said otherwise."""
 
 _ORDER: Final[tuple[Found, ...]] = ("worse", "fragile", "better", "different")
 _HALF: Final = 0.5
@@ -93,8 +100,12 @@ def measured(comparison: Comparison) -> Iterator[Finding]:
             yield Finding("different", _said(one.share, text))
 
 
+_SHIFTED: Final = "answers shift in {after} of the trials, {before} before."
+_POINTS: Final = "{after_points} points above noise, {before_points} before."
+
+
 def _of_cell(cell: CellSides, control: CellSides | None) -> Iterator[Finding]:
-    name = cell.perturbation
+    name = rewordings.label(cell.perturbation)
     if cell.invalid.moved:
         yield _quality(
             cell.invalid,
@@ -112,8 +123,7 @@ def _of_cell(cell: CellSides, control: CellSides | None) -> Iterator[Finding]:
     elif cell.content_delta.moved or cell.excess.moved:
         sides = cell.content_delta if cell.content_delta.moved else cell.excess
         against = control.content_delta if control and sides is cell.content_delta else None
-        what = "answers shift in" if sides is cell.content_delta else "points above noise are"
-        yield _moved(sides, against, f"{name}: {what} {{after}} of the trials, {{before}} before.")
+        yield _moved(sides, against, f"{name}: {_SHIFTED if sides is cell.content_delta else _POINTS}")
 
 
 def _quality(sides: Sides, text: str) -> Finding:
@@ -233,4 +243,9 @@ def _sign_test(some: int, others: int) -> float:
 def _said(sides: Sides, text: str) -> str:
     assert sides.before is not None
     assert sides.after is not None
-    return text.format(before=f"{sides.before.value:.0%}", after=f"{sides.after.value:.0%}")
+    return text.format(
+        before=f"{sides.before.value:.0%}",
+        after=f"{sides.after.value:.0%}",
+        before_points=points(sides.before, 0),
+        after_points=points(sides.after, 0),
+    )

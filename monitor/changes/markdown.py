@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.rewordings import label
 from evenkeel.monitor.changes.kinds import NAMES
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def _lines(report: ChangeReport) -> Iterator[str]:
     yield f"- Noticed: {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     yield f"- Coincided with: **{report.coincided}**"
     yield f"- Effect: **{report.said}**"
+    if report.ended:
+        yield f"- {_text(report.ended)}"
     if report.silent is not None:
         yield from _silent(report.silent)
     yield from _section("What was measured", [_text(line) for line in finding_lines(report)])
@@ -55,7 +58,7 @@ def _lines(report: ChangeReport) -> Iterator[str]:
     if report.goldens is not None:
         yield from _goldens(report.goldens)
     if report.comparison is not None:
-        yield from _comparison(report.comparison)
+        yield from _comparison(report.comparison, "until then" if report.end else "since")
 
 
 def _silent(silent: SilentSide) -> Iterator[str]:
@@ -119,17 +122,18 @@ def _goldens(goldens: GoldenSide) -> Iterator[str]:
         yield f"| {_text(name)} | {'–' if before is None else f'{before:.0%}'} | {now:.0%} |"
 
 
-def _comparison(comparison: Comparison) -> Iterator[str]:
+def _comparison(comparison: Comparison, since: str) -> Iterator[str]:
     yield ""
     yield "## Traffic before and after"
     yield ""
-    yield f"{comparison.exchanges_before} exchanges before, {comparison.exchanges_after} since."
+    yield f"{comparison.exchanges_before} exchanges before, {comparison.exchanges_after} {since}."
     yield ""
-    yield "| perturbation | content delta before | after | robustness before | after |"
+    yield "| rewording | content delta before | after | robustness before | after |"
     yield "|---|---:|---:|---:|---:|"
     yield f"| all but the resend | {_pair(comparison.pooled)} | | |"
     for cell in comparison.cells:
-        yield f"| {_text(cell.perturbation)} | {_pair(cell.content_delta)} | {_pair(cell.robustness)} |"
+        name = _text(label(cell.perturbation))
+        yield f"| {name} | {_pair(cell.content_delta)} | {_pair(cell.robustness)} |"
     yield ""
     yield "| traffic | share that would have to be other exchanges |"
     yield "|---|---:|"

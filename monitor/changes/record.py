@@ -12,6 +12,7 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.changes.stay import End, Stay, turns_of
 from evenkeel.monitor.changes.traits import alike_step, length_step
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
@@ -45,9 +46,9 @@ class Tally:
         (`evenkeel.monitor.estimate.counts`)."""
         self.traits: dict[str, Counter[str]] = {}
         """By trait how many exchanges had each value."""
-        self.answers: dict[str, Counter[str]] = {}
-        """By where a class begins: how long the answers are and how alike to the heuristics; no judge is in
-        it."""
+        self.answers: dict[str, dict[str, Counter[str]]] = {}
+        """By perturbation and by where a class begins: how long the answers are and how alike to the
+        heuristics; no judge is in it."""
         self.invalid: Counter[str] = Counter()
         """By perturbation how many answers ignore the format or language asked for."""
         self.judge = JudgeCounts()
@@ -77,10 +78,10 @@ class Tally:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
         if resend and verdict.answer_chars is not None:
-            _counted(self.answers, LENGTH)[length_step(verdict.answer_chars)] += 1
+            _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[length_step(verdict.answer_chars)] += 1
         if seen.alike is not None:
-            name = LIKENESS[resend]
-            _counted(self.answers, name)[alike_step(seen.alike)] += 1
+            own = self.answers.setdefault(LIKENESS[resend], {})
+            _counted(own, verdict.perturbation)[alike_step(seen.alike)] += 1
         for name, value in seen.said.items():
             _counted(self.judged, name)[value] += 1
 
@@ -100,7 +101,8 @@ class Tally:
             counted = self.traits.setdefault(name, Counter())
             for value, count in values.items():
                 counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += count
-        for mine_of, theirs_of in ((self.answers, other.answers), (self.judged, other.judged)):
+        answers = ((self.answers.setdefault(name, {}), own) for name, own in other.answers.items())
+        for mine_of, theirs_of in (*answers, (self.judged, other.judged)):
             for name, values in theirs_of.items():
                 _counted(mine_of, name).update(values)
         self.invalid.update(other.invalid)
@@ -113,6 +115,11 @@ class Tally:
             self.began_at = other.began_at
         if other.ended_at is not None:
             self.ended_at = other.ended_at
+
+    @property
+    def trials(self) -> int:
+        """Of all perturbations."""
+        return sum(letters.total() for letters in self.cells.values())
 
     def counts(self, perturbation: str) -> Counts:
         """The counts of one perturbation, whatever the model."""
@@ -138,7 +145,10 @@ class Tally:
         tally.exchanges = raw["exchanges"]
         tally.cells = {name: Counter(letters) for name, letters in raw["cells"].items()}
         tally.traits = {name: Counter(values) for name, values in raw["traits"].items()}
-        tally.answers = {name: Counter(values) for name, values in raw["answers"].items()}
+        tally.answers = {
+            trait: {name: Counter(values) for name, values in own.items()}
+            for trait, own in raw["answers"].items()
+        }
         tally.invalid = Counter(raw["invalid"])
         tally.judged = {name: Counter(values) for name, values in raw["judged"].items()}
         tally.judge = JudgeCounts.from_json(raw["judge"])
@@ -185,11 +195,18 @@ class ChangeRecord:
     before: Tally
     """From the change before to this one, without the exchanges that may belong to either side."""
     after: Tally
-    """Since this change; at most 2,000 exchanges, and none of the next change."""
+    """Since this change, until it was reversed; at most 2,000 exchanges, and none of the next change."""
     since: int
     """Exchanges since this change."""
     silent: Silent | None = None
     """The evidence, if this is one that nobody announced or if it shows beside what was."""
+    end: End | None = None
+    """When it was reversed or replaced; None while what it brought is in the traffic."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether this is a suspicion and nothing else so far."""
+        return _suspected(self.marks)
 
     @property
     def at(self) -> float:
@@ -202,10 +219,14 @@ class ChangeRecord:
         return frozenset(mark.kind for mark in self.marks)
 
 
+def _suspected(marks: Sequence[ChangeMark]) -> bool:
+    return all(mark.kind == kinds.TRAITS for mark in marks)
+
+
 class OpenRecord:
     """A change while it is being counted."""
 
-    __slots__ = ("after", "before", "marks", "silent", "since")
+    __slots__ = ("after", "before", "marks", "silent", "since", "stay")
 
     def __init__(self, marks: Sequence[ChangeMark], before: Tally) -> None:
         self.marks = list(marks)
@@ -213,11 +234,12 @@ class OpenRecord:
         self.after = Tally()
         self.since = 0
         self.silent: Silent | None = None
+        self.stay = Stay()
 
     @property
     def suspected(self) -> bool:
         """Whether this is a suspicion and nothing else so far."""
-        return all(mark.kind == kinds.TRAITS for mark in self.marks)
+        return _suspected(self.marks)
 
     def takes(self, mark: ChangeMark) -> bool:
         """Whether a mark belongs to this change."""
@@ -244,10 +266,13 @@ class OpenRecord:
             return not silent.found and silent.since <= known.at
         return silent.at <= known.at + _DAY_S
 
-    @property
-    def counting(self) -> bool:
-        """Whether further exchanges are counted."""
-        return self.after.exchanges < _MOST_AFTER
+    def follow(self, verdict: Verdict, offset: int) -> bool:
+        """Take the next exchange; whether what the change brought is gone, or there again, with it."""
+        return self.stay.observe(turns_of(self.marks), verdict, offset)
+
+    def counts(self, verdict: Verdict) -> bool:
+        """Whether a trial tells of the time after the change: once it is reversed, none does."""
+        return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
     def record(self, route: str) -> ChangeRecord:
         """A copy that stays as it is."""
@@ -255,7 +280,14 @@ class OpenRecord:
         before.merge(self.before)
         after.merge(self.after)
         return ChangeRecord(
-            change_id(route, self.marks[0]), route, tuple(self.marks), before, after, self.since, self.silent
+            change_id(route, self.marks[0]),
+            route,
+            tuple(self.marks),
+            before,
+            after,
+            self.since,
+            self.silent,
+            self.stay.end,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -266,6 +298,7 @@ class OpenRecord:
             "after": self.after.to_json(),
             "since": self.since,
             "silent": None if self.silent is None else self.silent.to_json(),
+            "stay": self.stay.to_json(),
         }
 
     @classmethod
@@ -274,4 +307,5 @@ class OpenRecord:
         record = cls([ChangeMark(**mark) for mark in raw["marks"]], Tally.from_json(raw["before"]))
         record.after, record.since = Tally.from_json(raw["after"]), raw["since"]
         record.silent = None if raw["silent"] is None else Silent.from_json(raw["silent"])
+        record.stay = Stay.from_json(raw["stay"])
         return record

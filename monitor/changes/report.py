@@ -6,13 +6,14 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core import figures
 from evenkeel.core.cells import ChangeMark
-from evenkeel.core.figures import listing
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
+    UNTIL,
     Effect,
     Finding,
     as_different,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
     from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.changes.stay import End
     from evenkeel.monitor.detect.gate import GateReport
     from evenkeel.stores.changes import AnswerScores
 
@@ -98,6 +100,8 @@ class ChangeReport:
     change on other routes."""
     silent: SilentSide | None = None
     """The evidence that answers changed though nobody said so; None without any."""
+    end: End | None = None
+    """When it was reversed or replaced; None while what it brought is in the traffic."""
 
     @property
     def routes(self) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ class ChangeReport:
     @property
     def title(self) -> str:
         """Routes and what coincided with the change in a few words."""
-        return f"{listing(self.routes)}: {self.coincided}"
+        return f"{figures.listing(self.routes)}: {self.coincided}"
 
     @property
     def rated_differently(self) -> bool:
@@ -145,14 +149,32 @@ class ChangeReport:
             return "answers are rated differently"
         if self.silent is not None and not self.silent.found and not self.findings:
             return "a change of the answers is suspected"
+        if self.end is not None:
+            until = " before" if self.effect in {"none_seen", "unknown"} else ", until"
+            return f"{UNTIL.get(self.effect, EFFECTS[self.effect])}{until} it was {self.end.how}"
         return EFFECTS[self.effect]
+
+    @property
+    def ended(self) -> str:
+        """That it was reversed or replaced, when and after how long, in a sentence; "" while it lasts."""
+        end = self.end
+        if end is None:
+            return ""
+        by = f" by {end.by}" if end.how == "replaced" and end.by else ""
+        lasted = figures.duration(max(0.0, end.at - self.at))
+        return (
+            f"{end.how.capitalize()}{by} at {figures.date_and_time(end.at)}, after {lasted} and "
+            f"{figures.count(end.exchanges, 'sampled exchange')}."
+        )
 
     @property
     def severity(self) -> Severity:
         """How loud an alert about it is; "" if there is none.
 
-        A difference that the team made itself, with another prompt, say, is none.
+        A difference that the team made itself, with another prompt, say, is none, nor is what was reversed.
         """
+        if self.end is not None:
+            return ""
         if self.effect == "worse":
             return "critical"
         if self.effect == "fragile" or (self.effect == "different" and self.cause in UNEXPECTED):
@@ -271,6 +293,7 @@ def _of_record(
         settings=tuple(differ),
         also=(_alarm_id(alarm),) if alarm is not None else (),
         silent=silent,
+        end=record.end,
     )
 
 

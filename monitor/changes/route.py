@@ -14,6 +14,9 @@ A known value makes no change when it comes back, however long it was away: a ni
 makes one change in its first night and none from then on, two prompt versions that are both there from the
 start make none at all. The 64 known values that were seen last are remembered. Shares are compared within one
 model and prompt version, for the same reason.
+
+All of this is about an even draw of exchanges and trials (`traits.evenly_drawn`): how they are drawn changes
+with what is known about a route, and would pass for a change of its traffic.
 """
 
 from __future__ import annotations
@@ -31,16 +34,19 @@ from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally, cha
 from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
+    UNSET,
     compared,
     counted_traffic,
+    evenly_drawn,
     judge_value,
     lengths,
+    parameters_of,
     stated_values,
     traffic,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.silent import Silent
@@ -126,7 +132,7 @@ class ValueWatch:
     def _quick(self, value: str) -> Switch | None:
         """A new value of some weight: a change if another one has made room for it."""
         run = self._latest[-RUN:].count(value) == RUN
-        before = self._most_frequent(value) if run else self._rarer()
+        before = self._most_frequent(value) if run else self._rarer(value)
         if before is not None:
             self._learn(value)
             return Switch(before, value)
@@ -146,9 +152,13 @@ class ValueWatch:
         return None if before is None else Switch(before, value)
 
     def _most_frequent(self, new: str) -> str | None:
-        """The known value that is seen most often; None without one."""
-        others = [one for one in self._known if one != new]
-        return max(others, key=lambda one: (self._latest.count(one), self._known[one], one), default=None)
+        """The known value that is seen most often, of late first; None without one."""
+        latest = self._latest[-LATEST:]
+
+        def often(one: str) -> tuple[int, int, int, str]:
+            return latest.count(one), self._latest.count(one), self._known[one], one
+
+        return max((one for one in self._known if one != new), key=often, default=None)
 
     def _learn(self, value: str) -> None:
         self._known[value] = self._seen
@@ -158,9 +168,15 @@ class ValueWatch:
             del self._known[least]
             self._quiet.pop(least, None)
 
-    def _rarer(self) -> str | None:
-        """The known value that has become rarer beyond chance, of several the one that did most."""
-        found = {one: self._chance(one) for one in sorted(set(self._latest)) if one in self._known}
+    def _rarer(self, new: str) -> str | None:
+        """The known value that has become rarer beyond chance, of several the one that did most.
+
+        One that had gone before the new value came has not made room for it.
+        """
+        first = self._latest.index(new, max(0, len(self._latest) - LATEST))
+        earlier = [one for one in self._latest[:first] if one in self._known]
+        there = sorted(one for one in set(earlier) if not _had_gone(one, earlier))
+        found = {one: self._chance(one) for one in there}
         least = min(found, key=lambda one: found[one], default=None)
         return least if least is not None and found[least] <= _CHANCE else None
 
@@ -187,6 +203,12 @@ class ValueWatch:
         watch._latest, watch._known, quiet, watch._since, watch._seen = raw
         watch._quiet = dict.fromkeys(quiet)
         return watch
+
+
+def _had_gone(value: str, latest: Sequence[str]) -> bool:
+    """Whether a value was absent at the end for longer than chance allows, by its share."""
+    absent = latest[::-1].index(value)
+    return (1 - latest.count(value) / len(latest)) ** absent <= _CHANCE
 
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
@@ -232,7 +254,6 @@ _BLOCKS_KEPT: Final = 12
 """Blocks that can still be distinguished."""
 
 
-_UNSET: Final = "not set"
 _MOST_PARAMETERS: Final = 24
 """Names that are followed on a route; there are fewer that verdicts hold."""
 
@@ -250,16 +271,16 @@ class ParameterWatch:
         """Take the parameters of the next exchange, as a verdict has them; "" if they are not known."""
         if not parameters:
             return []
-        asked = dict(part.split("=", 1) for part in parameters.split() if "=" in part)
+        asked = parameters_of(parameters)
         for name in asked:
             if name not in self._watches and len(self._watches) < _MOST_PARAMETERS:
                 watch = self._watches[name] = ValueWatch()
                 for _ in range(min(self._exchanges, KEPT)):
-                    watch.observe(_UNSET)
+                    watch.observe(UNSET)
         self._exchanges += 1
         found = []
         for name, watch in sorted(self._watches.items()):
-            switch = watch.observe(asked.get(name, _UNSET))
+            switch = watch.observe(asked.get(name, UNSET))
             if switch is not None:
                 found.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
         return found
@@ -318,6 +339,19 @@ class RouteWatch:
         """Number of marks so far, without suspicions: those change nothing."""
         return sum(self.counts.values()) - self.counts.get(kinds.TRAITS, 0)
 
+    @property
+    def replaced(self) -> set[str]:
+        """Models that others took the place of, in the latest changes or when these were reversed."""
+        found: set[str] = set()
+        for record in self._records:
+            for mark in record.marks:
+                if mark.kind == kinds.MODEL:
+                    end = record.stay.end
+                    gone, here = (mark.before, mark.after) if end is None else (mark.after, end.by)
+                    found.add(gone)
+                    found.discard(here)
+        return found
+
     def observe(
         self, verdict: Verdict, outcome: Outcome | str, offset: int, *, observed: bool = True
     ) -> list[ChangeMark]:
@@ -333,19 +367,44 @@ class RouteWatch:
             observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
+        if verdict.perturbation == BASELINE and self._records:
+            self._records[-1].since += 1
+        if not evenly_drawn(verdict):
+            return []
         found = self._stated(verdict, offset) if verdict.perturbation == BASELINE else []
         rated_by = judge_value(verdict)
         if rated_by:
             self.judge = rated_by
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.perturbation == BASELINE and self._records:
-            self._records[-1].since += 1
-        if observed:
+            self._follow(verdict, offset)
+        if observed and not self._is_of_before(verdict):
             seen = compared(verdict)
             if not found:
                 found = self._tested(verdict, offset, seen)
             self._count(verdict, outcome, seen)
         return found
+
+    def _is_of_before(self, verdict: Verdict) -> bool:
+        """Whether a verdict waited in a batch while the route changed: it says nothing of what came after."""
+        planned_at = verdict.scored_at - verdict.waited_s
+        return verdict.waited_s > 0 and bool(self.marks) and planned_at < self.marks[-1].at
+
+    def _follow(self, verdict: Verdict, offset: int) -> None:
+        """Notice whether what the changes brought is still in the traffic.
+
+        Where the latest one is reversed, the next is compared with what was before it, and comes after.
+        """
+        latest = next((one for one in reversed(self._records) if not one.suspected), None)
+        for record in self._records:
+            if record.follow(verdict, offset) and record is latest:
+                end = record.stay.end
+                self._begin(record.before if end is not None and end.how == "reversed" else Tally())
+
+    def _begin(self, before: Tally) -> None:
+        """Let what comes before the next change begin with a stretch of traffic, and go on from here."""
+        self._old, self._closed, self._running = Tally(), [], Tally()
+        self._old.merge(before)
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         found: list[ChangeMark] = []
@@ -423,7 +482,7 @@ class RouteWatch:
     def _count(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
         tallies = [self._running]
         record = self._records[-1] if self._records else None
-        if record is not None and record.counting:
+        if record is not None and record.counts(verdict):
             tallies.append(record.after)
         for tally in tallies:
             tally.add(verdict, outcome, seen)
@@ -519,14 +578,12 @@ class RouteWatch:
         record.marks.append(change)
         if confirmed:
             # What comes before the next change begins with this one.
-            self._old, self._closed, self._running = Tally(), [], Tally()
-            self._old.merge(record.after)
+            self._begin(record.after)
 
     def _open(self, record: OpenRecord) -> None:
         self._records.append(record)
         if not record.suspected:
-            self._old, self._closed, self._running = Tally(), [], Tally()
-            self._old.merge(record.after)
+            self._begin(record.after)
         if len(self._records) > _RECORDS_KEPT:
             unconfirmed = (one for one in self._records[:-1] if one.suspected)
             self._records.remove(next(unconfirmed, self._records[0]))

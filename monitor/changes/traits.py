@@ -6,6 +6,7 @@ a judge says about pairs that look alike, are those of a trial.
 
 from __future__ import annotations
 
+import hashlib
 from math import log2
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = ""
 """In place of a value that an exchange has, but nobody knows (yet)."""
+UNSET: Final = "not set"
+"""In place of a parameter that a request leaves to the provider."""
 _STEPS: Final = 4
 """Classes of likeness that a judge's ratings are compared within."""
 _SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS))
@@ -29,6 +32,22 @@ HEURISTICS: Final = "heuristics"
 """Trait of a judged pair: whether the judge says what the heuristics said."""
 SHIFTED: Final = "shifted"
 """What a judge says of a pair."""
+
+
+_DRAWN_BYTES: Final = 6
+
+
+def evenly_drawn(verdict: Verdict) -> bool:
+    """Whether a verdict is one of an even draw from all exchanges, and from what may be tried on each.
+
+    What is likelier to be tried where answers move is none. Of exchanges that are tried with a larger chance
+    than others, another draw takes as many as make the chances equal; it follows from the exchange's id.
+    """
+    if verdict.split_of or verdict.exchange_weight >= 1:
+        return not verdict.split_of
+    digest = hashlib.sha256(f"even/{verdict.exchange_id}".encode("utf-8", "surrogatepass")).digest()
+    place = int.from_bytes(digest[:_DRAWN_BYTES], "big")
+    return place < verdict.exchange_weight * (1 << 8 * _DRAWN_BYTES)
 
 
 def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -42,6 +61,11 @@ def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield kinds.PROMPT, verdict.prompt_version or UNKNOWN
     if verdict.settings:
         yield kinds.SETTINGS, verdict.settings
+
+
+def parameters_of(parameters: str) -> dict[str, str]:
+    """The parameters of a request by name, from how a verdict has them."""
+    return dict(part.split("=", 1) for part in parameters.split() if "=" in part)
 
 
 def judge_value(verdict: Verdict) -> str:

@@ -17,6 +17,9 @@ to be thinned before they are observed (`Verdict.cluster`). A measure that is mi
 missing for a reason that has nothing to do with which side did better; where it may, the caller observes the
 value that speaks against an alarm.
 
+Exchanges that are not tried with the same chance weigh accordingly (`Verdict.exchange_weight`), and so do
+bets: the limit is one for the mean over all exchanges.
+
 No client alone raises an alert while others are there: see `evenkeel.monitor.detect.clients`.
 """
 
@@ -186,7 +189,11 @@ class Alert:
         return log10(self.rules.mean_trials_between_false_alarms)
 
     def observe(
-        self, observations: Mapping[Measure, float], client: str = "", clients: Clients | None = None
+        self,
+        observations: Mapping[Measure, float],
+        client: str = "",
+        clients: Clients | None = None,
+        weight: float = 1.0,
     ) -> Change | None:
         """Take what was observed in one trial; says whether the alert changed with it.
 
@@ -195,6 +202,7 @@ class Alert:
                 not watched.
             client: Whose trial it is, as `clients` calls them; "" if that is not known.
             clients: Those of the latest trials, this one included.
+            weight: What the trial counts for, in (0, 1].
 
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
@@ -210,10 +218,10 @@ class Alert:
                 watch = watches.get(measure)
                 if watch is None:
                     watch = watches[measure] = self._watch(measure)
-                watch.update(observed, client)
+                watch.update(observed, client, weight)
                 for name, others in self._without.items():
                     if name != client:
-                        self._observe_without(others, measure, observed)
+                        self._observe_without(others, measure, observed, weight)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
         return self._raised(clients) or (self._resolved() if self.over else None)
 
@@ -234,12 +242,14 @@ class Alert:
     def _watch_of(self, measure: Measure) -> EDetector:
         return Watch(self.rules.limits[measure].value, "above", measure.low, 1.0).detector
 
-    def _observe_without(self, others: dict[Measure, EDetector], measure: Measure, observed: float) -> None:
+    def _observe_without(
+        self, others: dict[Measure, EDetector], measure: Measure, observed: float, weight: float
+    ) -> None:
         detector = others.get(measure)
         if detector is None:
             detector = others[measure] = self._watch_of(measure)
         level = self.rules.mean_trials_between_false_alarms
-        if detector.update(observed) > level:
+        if detector.update(observed, weight) > level:
             detector.scale(level / detector.evidence)
 
     def _alone(self, clients: Clients | None) -> str:

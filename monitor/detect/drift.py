@@ -26,6 +26,11 @@ alarm also needs the run's mean to be the tolerance away from what was expected 
 held below the level. That keeps out most shifts that are too small to matter, it is no guarantee: the run of
 an alarm is a chance high.
 
+**Suspicion** is CUSUM with a likelihood ratio: how much better the trials since it was last 0 fit a risen
+rate (a tenth higher, or twice the odds if that is more) than one that is what it was. It comes and goes by
+chance within some dozens of trials, so no alert is raised for it; it is for those who choose what to look at
+next. Source: Page 1954.
+
 After an alarm the run is taken out of the strata: their rates are those before the change, and stay frozen
 until the alert is over. An e-detector then looks for a rate within the tolerance of them.
 """
@@ -37,6 +42,8 @@ from enum import StrEnum
 from math import log10
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from evenkeel.core.suspicion import MOST_SUSPICION, risen_log_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +76,10 @@ _LONGEST_RUN: Final = 4
 clusters). Else a run that begins while these few are by chance far from the rate would go on forever."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
+_SUSPECTED_RISE: Final = 0.1
+"""Rise that trials are suspected of, at least."""
+_LEAST_RATE: Final = 0.05
+"""A lower rate is suspected as if it were this: few trials say little of rare hits."""
 _END: Final = 0.001
 """A line for the way back is at least so far from 0 and 1."""
 
@@ -239,6 +250,7 @@ class DriftAlert:
         "_side",
         "_strata",
         "rules",
+        "suspicion",
     )
 
     def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
@@ -278,6 +290,8 @@ class DriftAlert:
 
     def _settle(self) -> None:
         self._side, self._raised_at = None, 0.0
+        self.suspicion = 0.0
+        """Log of the likelihood ratio of a rise by a tenth, at least 0; 0 while the alert is up."""
         self._rise, self._fall, self._back = _Run(), _Run(), _Run()
 
     def _begin(self, stratum: str, baseline: Baseline | None) -> _Tally:
@@ -369,6 +383,8 @@ class DriftAlert:
             raise ValueError(f"a trial is 0 or 1, got {observation}")
         hit = int(observation)
         place, tally = self._seen(stratum, cluster)
+        if self._side is None:
+            self._suspect(self._rate(place, tally), hit)
         compared = self._bets(place, tally) and self._is_familiar(stratum, cluster)
         if compared and self._side is not None:
             return self._bet_back(place, tally, hit)
@@ -376,6 +392,10 @@ class DriftAlert:
             self._bet(place, tally, hit)
         self._count(place, tally, hit, cluster)
         return self._reached() if compared else None
+
+    def _suspect(self, rate: float, hit: int) -> None:
+        gained = risen_log_ratio(max(rate, _LEAST_RATE), _SUSPECTED_RISE, hit=bool(hit))
+        self.suspicion = min(MOST_SUSPICION, max(0.0, self.suspicion + gained))
 
     def _count(self, place: _Place, tally: _Tally, hit: int, cluster: str) -> None:
         """Take the trial into its stratum and its cluster."""
@@ -473,6 +493,7 @@ class DriftAlert:
         if sign * run.shift < self.rules.tolerance:
             for one in (self._rise, self._fall):
                 one.wealth = [wealth * _HELD * level / evidence for wealth in one.wealth]
+            self.suspicion = 0.0  # what it shows is tolerated
             return None
         for place, tally in run.counts.items():
             whole = self._strata.get(place[0]) if not place[1] else self._clusters.get(place)
@@ -516,6 +537,7 @@ class DriftAlert:
             "recurring": self._recurring,
             "side": self._side,
             "raised_at": self._raised_at,
+            "suspicion": self.suspicion,
             "strata": [[name, tally.trials, tally.hits] for name, tally in self._strata.items()],
             "clusters": [
                 [numbers[stratum], cluster, tally.trials, tally.hits]
@@ -545,6 +567,7 @@ class DriftAlert:
         alert._recurring = raw["recurring"]
         if alert._side is not None:
             alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms)
+        alert.suspicion = raw["suspicion"]
         if raw["tolerance"] == rules.tolerance:
             for run, state in zip((alert._rise, alert._fall, alert._back), raw["runs"], strict=True):
                 run.read(state)

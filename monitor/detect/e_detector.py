@@ -15,6 +15,9 @@ supermartingale. An alarm at evidence c therefore comes after c trials or more o
 the distribution, and if the evidence starts again from nothing at every alarm, n trials hold at most
 n/c alarms on average. Neither a rate nor the size of the change has to be known.
 
+A trial that was not drawn with the same chance as others weighs w in (0, 1], proportional to one over its
+chance, and gamblers stake λ·w on it. The line is then one for the mean of an equal draw.
+
 Source: Shin, Ramdas, Rinaldo 2022, "E-detectors: a nonparametric framework for sequential change
 detection".
 """
@@ -57,21 +60,21 @@ class Bets:
         common = [value for value in _COMMON if self.low <= value <= self.high]
         object.__setattr__(self, "table", {value: self._computed(value) for value in common})
 
-    def _computed(self, observation: float) -> tuple[float, ...]:
-        gain = observation - self.line
+    def _computed(self, observation: float, weight: float = 1.0) -> tuple[float, ...]:
+        gain = weight * (observation - self.line)
         return tuple([1 + stake * gain for stake in self.stakes])
 
-    def factors(self, observation: float) -> tuple[float, ...]:
-        """Of each bet, above 0.
+    def factors(self, observation: float, weight: float = 1.0) -> tuple[float, ...]:
+        """Of each bet, above 0; the observation weighs at most 1.
 
         Raises:
             ValueError: if the observation is not in [low, high]: then the bets promise nothing.
         """
-        factors = self.table.get(observation)
+        factors = self.table.get(observation) if weight == 1 else None
         if factors is None:
             if not self.low <= observation <= self.high:
                 raise ValueError(f"observation must lie in [{self.low}, {self.high}], got {observation}")
-            factors = self._computed(observation)
+            factors = self._computed(observation, weight)
         return factors
 
 
@@ -110,15 +113,15 @@ class EDetector:
         """Wealth of all gamblers with the same bet, times the weight of that bet (all weigh the same)."""
         self.evidence = sum(self.wealth)
 
-    def update(self, observation: float) -> float:
-        """Take one observation; returns the evidence after it.
+    def update(self, observation: float, weight: float = 1.0) -> float:
+        """Take one observation that weighs at most 1; returns the evidence after it.
 
         Raises:
             ValueError: if the observation is out of the range of the bets.
         """
         # A list beats numpy here: 0.5 µs against 1.4 µs for 8 bets.
         bets = self.bets
-        factors = bets.table.get(observation) or bets.factors(observation)
+        factors = (weight == 1 and bets.table.get(observation)) or bets.factors(observation, weight)
         entering = 1 / len(factors)
         # A strict zip takes 0.3 µs more, and both sides have one number per bet.
         self.wealth = wealths = [(entering + wealth) * factor for wealth, factor in zip(self.wealth, factors)]  # noqa: B905
@@ -144,27 +147,30 @@ class EDetector:
 class Run:
     """The estimated number of trials since the change began.
 
-    The start is the last time when the sum of (observation − line), in the direction looked for,
-    was at its lowest: the estimate that CUSUM gives. It is chosen in hindsight, so its mean errs
+    The start is the last time when the sum of (observation − line), each by its weight and in the direction
+    looked for, was at its lowest: the estimate that CUSUM gives. It is chosen in hindsight, so its mean errs
     towards the change: good for explaining an alert to people, not an estimate.
     """
 
     trials: int = 0
     total: float = 0
     drift: float = 0.0
+    weight: float = 0.0
+    """Of its trials together."""
 
     @property
     def mean(self) -> float:
-        """Mean observation of the run, 0 if it is empty."""
-        return self.total / self.trials if self.trials else 0.0
+        """Mean observation of the run by weight, 0 if it is empty."""
+        return self.total / self.weight if self.trials else 0.0
 
-    def update(self, observation: float, drift: float) -> None:
+    def update(self, observation: float, drift: float, weight: float = 1.0) -> None:
         """Take one trial, whose step towards the change is `drift`."""
-        self.drift += drift
+        self.drift += weight * drift
         self.trials += 1
-        self.total += observation
+        self.total += weight * observation
+        self.weight += weight
         if self.drift <= 0:
-            self.trials, self.total, self.drift = 0, 0, 0.0
+            self.trials, self.total, self.drift, self.weight = 0, 0, 0.0, 0.0
 
 
 class Watch:
@@ -179,16 +185,16 @@ class Watch:
         self.clients: dict[str, int] = {}
         """Trials of the run by client, as far as that is known."""
 
-    def update(self, observation: float, client: str = "") -> float:
+    def update(self, observation: float, client: str = "", weight: float = 1.0) -> float:
         """Take one observation, of a client or of nobody known; returns the evidence after it.
 
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.
         """
         detector = self.detector
-        evidence = detector.update(observation)
+        evidence = detector.update(observation, weight)
         above = observation - detector.bets.line
-        self.run.update(observation, above if self.side == "above" else -above)
+        self.run.update(observation, above if self.side == "above" else -above, weight)
         if not self.run.trials:
             self.clients = {}
         elif client:
@@ -197,7 +203,8 @@ class Watch:
 
     def to_json(self) -> list[Any]:
         """The state as JSON values; floats survive exactly."""
-        return [self.detector.wealth, [self.run.trials, self.run.total, self.run.drift], self.clients]
+        run = self.run
+        return [self.detector.wealth, [run.trials, run.total, run.drift, run.weight], self.clients]
 
     def resume(self, raw: list[Any]) -> Self:
         """Go on from what `to_json` wrote for the same line, unless the number of bets differs."""

@@ -7,8 +7,16 @@ running counts, and the estimates that follow from them), `exchanges` (rates ove
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
-from evenkeel.monitor.estimate.counts import OUTCOMES, CellEstimates, Counts, Outcome, outcome_of
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
+from evenkeel.monitor.estimate.counts import (
+    OUTCOMES,
+    CellEstimates,
+    Counts,
+    Outcome,
+    outcome_of,
+    weight_of,
+    weight_sign,
+)
 from evenkeel.monitor.estimate.exchanges import ExchangeTally, OpenExchange, OpenExchanges, rollup_estimates
 from evenkeel.monitor.estimate.windows import Occurrences, Windows
 
@@ -27,4 +35,7 @@ __all__ = [
     "paired_excess",
     "proportion",
     "rollup_estimates",
+    "weight_of",
+    "weight_sign",
+    "weighted_mean",
 ]

@@ -11,6 +11,11 @@ distribution, so the mean wealth of gamblers with different s ever reaches 2/alp
 at most (Ville). It is assumed that each observation has the mean μ, given those before: they are
 independent. The product over observations does not depend on their order, so a histogram holds all of it.
 
+**Weights.** An observation that was not drawn with the same chance as others weighs w in (0, 1], proportional
+to one over its chance, and gamblers stake s·w on it: 1 − s·w + s·w·v/μ. Over the draw, w·(v − μ) is 0 on
+average at the mean μ of an equal draw, so nobody wins against that, and the value is Σ w·v / Σ w (Hájek). The
+chance may depend on everything that was observed before, also of the same exchange.
+
 Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting" (hedged
 capital), with a mixture over s in place of a predicted one. Widths and coverage:
 `python -m benchmarks.intervals`.
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Column: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
+Stakes: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.float64]]"
 
 _GAMBLERS: Final = 16
 _SMALLEST: Final = 0.0005
@@ -62,17 +68,21 @@ class Point(NamedTuple):
     slope: float
 
 
-def log_capital(mean: float, values: Column, counts: Column) -> Point:
+def log_capital(
+    mean: float, values: Column, counts: Column, stakes: Stakes = _STAKED, left: Stakes = _UNSTAKED
+) -> Point:
     """Log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
 
     Args:
         mean: in (0, 1].
         values: distinct observations in [0, 1].
         counts: how often each was made.
+        stakes: what each gambler (row) stakes on each observation (column), as a share of their wealth.
+        left: one less that.
     """
     # Matrices of shares and values: 10 µs for three values, as long as loops take.
-    gains = _STAKED * (values / mean)
-    kept = _UNSTAKED + gains
+    gains = stakes * (values / mean)
+    kept = left + gains
     logs = np.log(kept) @ counts
     slopes = (gains / kept) @ counts
     highest = logs.max()
@@ -100,11 +110,32 @@ def bounded_mean(
 
     Returns: an estimate whose `n` counts observations; None without any.
     """
+    weighted = {(value, 1.0): count for value, count in histogram.items()}
+    return weighted_mean(weighted, low=low, high=high, alpha=alpha, min_observations=min_observations)
+
+
+def weighted_mean(
+    histogram: Mapping[tuple[float, float], int],
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    alpha: float = 0.05,
+    min_observations: int = 1,
+) -> Estimate | None:
+    """The mean of what an equal draw would have given, as `bounded_mean`.
+
+    Args:
+        histogram: how often each value was observed with each weight in (0, 1].
+        low: smallest observation there can be.
+        high: largest.
+        alpha: probability with which the interval may ever miss the truth.
+        min_observations: an estimate from fewer is None, whatever they weigh.
+    """
     if sum(histogram.values()) < max(1, min_observations):
         return None
     # Sorted, so that nothing depends on the order of observations, not even the last digit.
-    observed = tuple(sorted((value, count) for value, count in histogram.items() if count))
-    return _bounded_mean(observed, low, high, alpha)
+    observed = tuple(sorted((*each, count) for each, count in histogram.items() if count))
+    return _weighted_mean(observed, low, high, alpha)
 
 
 def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
@@ -132,30 +163,43 @@ def paired_excess(
 
 
 @lru_cache(maxsize=4096)
-def _bounded_mean(observed: tuple[tuple[float, int], ...], low: float, high: float, alpha: float) -> Estimate:
+def _weighted_mean(
+    observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float
+) -> Estimate:
     """The same: windows that hold the same observations are estimated once."""
-    n = sum(count for _, count in observed)
-    value = fsum(each * count for each, count in observed) / n
+    n = sum(count for _, _, count in observed)
+    total = fsum(weight * count for _, weight, count in observed)
+    value = fsum(each * weight * count for each, weight, count in observed) / total
     width = high - low
-    placed, counts = np.array(observed, dtype=np.float64).T
+    placed, weights, counts = np.array(observed, dtype=np.float64).T
     placed = np.clip((placed - low) / width, 0.0, 1.0)
     mean = min(1.0, max(0.0, (value - low) / width))
-    variance = float((placed - mean) ** 2 @ counts) / n
+    variance = float((placed - mean) ** 2 @ (counts * weights**2)) / total
     target = log(2 / alpha)
     # The mixture costs about log(n) / 2: a parabola of this depth crosses near the end.
-    reach = sqrt((2 * target + log(n)) * variance / n)
-    lower = low + width * _end(placed, counts, mean, target, reach)
-    upper = high - width * _end(1 - placed, counts, 1 - mean, target, reach)
+    reach = sqrt((2 * target + log(n)) * variance / total)
+    stakes = _STAKED * weights
+    bets = _Bets(counts, stakes, 1 - stakes)
+    lower = low + width * _end(placed, bets, mean, target, reach)
+    upper = high - width * _end(1 - placed, bets, 1 - mean, target, reach)
     return Estimate(value, min(lower, value), max(upper, value), n)
 
 
-def _end(values: Column, counts: Column, mean: float, target: float, reach: float) -> float:
+class _Bets(NamedTuple):
+    """What is staked on each observation, and how often."""
+
+    counts: Column
+    stakes: Stakes
+    left: Stakes
+
+
+def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) -> float:
     """The lower end: below it the capital has reached the target. It is convex and falls up to the mean."""
     if mean <= 0:
         return 0.0
 
     def curve(place: float) -> Point:
-        value, slope = log_capital(place, values, counts)
+        value, slope = log_capital(place, values, *bets)
         return Point(value - target, slope)
 
     return _crossing(curve, mean, reach)

@@ -1,20 +1,24 @@
 """A cell's running counts, and every estimate that follows from them.
 
-One trial is one of 68 possible outcomes. A window keeps outcomes as letters, so that the last 500
-trials are a text of 500 letters and every count of a window follows from how often each letter occurs.
+One trial is one of 68 possible outcomes. A window keeps outcomes as words of a letter, so that the last 500
+trials are a text of 500 letters and every count of a window follows from how often each word occurs.
+
+Counts are of observations, whatever these weigh. Those that weigh less than 1 are counted once more by their
+weight (`Counts.light`), with which they enter estimates; their words have its sign after the letter.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from math import isfinite, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion
+from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenkeel.core.verdict import Verdict
 
@@ -24,6 +28,24 @@ QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
 
 UNSURE: Final = 0
 """Stands for a rating where heuristics are unsure and no judge was asked."""
+
+
+_MOST_HALVINGS: Final = 7
+SIGNS: Final = ("", *map(str, range(1, _MOST_HALVINGS + 1)))
+"""Of the weights 1, ½, ¼ … 1/128."""
+_WEIGHTS: Final = {sign: 0.5**halvings for halvings, sign in enumerate(SIGNS)}
+
+
+def weight_sign(weight: float) -> str:
+    """The sign of the power of two that is nearest to a weight, from "" for 1 to "7" for 1/128 and less."""
+    if weight >= 1 or not isfinite(weight):
+        return ""
+    return SIGNS[min(_MOST_HALVINGS, round(-log2(weight)))] if weight > 0 else SIGNS[-1]
+
+
+def weight_of(sign: str) -> float:
+    """The weight of a sign."""
+    return _WEIGHTS[sign]
 
 
 class Outcome(NamedTuple):
@@ -122,18 +144,34 @@ class Spread:
             joined[step] = joined.get(step, 0) + count
         return Spread(self.total + total, joined)
 
-    def mean(self, *, alpha: float, min_trials: int, low: float = 0.0) -> Estimate | None:
+    def mean(
+        self,
+        *,
+        alpha: float,
+        min_trials: int,
+        low: float = 0.0,
+        light: Iterable[tuple[float, Spread]] = (),
+    ) -> Estimate | None:
         """The mean of the observations in [low, 1]; None with fewer than `min_trials`.
 
-        The interval is that of the rounded observations, moved by what rounding did to their mean.
+        The interval is that of the rounded observations, moved by what rounding did to their mean. Of those
+        that weigh less than 1, `light` has the weight, and which they are.
         """
         if not self.counts:
             return None
-        rounded = {step / STEPS: count for step, count in self.counts.items()}
-        found = bounded_mean(rounded, low=low, alpha=alpha, min_observations=min_trials)
+        full, histogram = dict(self.counts), {}
+        total, size = self.total, float(self.n)
+        for weight, some in light:
+            total -= (1 - weight) * some.total
+            size -= (1 - weight) * some.n
+            for step, count in some.counts.items():
+                full[step] -= count
+                histogram[step / STEPS, weight] = count
+        histogram |= {(step / STEPS, 1.0): count for step, count in full.items()}
+        found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials)
         if found is None:
             return None
-        mean = min(1.0, max(low, self.total / found.n))
+        mean = min(1.0, max(low, total / size))
         moved = mean - found.value
         return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
 
@@ -207,6 +245,8 @@ class Counts:
     """Pairs in which both or neither shifted."""
     lost_shifted: int = 0
     """Shifted trials without a rated resend."""
+    light: dict[str, Counts] = field(default_factory=dict)
+    """Those of all the trials that weigh less than 1, by the sign of their weight."""
 
     @property
     def trials(self) -> int:
@@ -234,6 +274,11 @@ class Counts:
         return self.same + self.quality_changed
 
     @property
+    def perhaps_changed(self) -> int:
+        """Shifted trials of which a quality metric changed, or might have: it could not be scored."""
+        return self.quality_changed + self.shifted - self.quality_scored
+
+    @property
     def qualities(self) -> dict[str, int]:
         """Shifted trials by what became of the quality."""
         return {
@@ -251,17 +296,17 @@ class Counts:
 
     @property
     def content_delta_value(self) -> float | None:
-        """The plain rate of shifts; None without trials."""
-        return self.shifted / self.trials if self.trials else None
+        """The rate of shifts; None without trials."""
+        return self._share("shifted", "trials")
 
     @property
     def quality_delta_value(self) -> float | None:
-        """The plain rate of changed qualities among shifts; None if none has quality scores."""
-        return self.quality_changed / self.quality_scored if self.quality_scored else None
+        """The rate of changed qualities among shifts; None if none has quality scores."""
+        return self._share("quality_changed", "quality_scored")
 
     def rate(self, rating: int, quality: QualityOutcome | None) -> None:
         """Count a rated trial by itself, without a resend; `quality` is that of a shifted one."""
-        self._count(_ALL[rating, quality, None], 1)
+        self.take_outcome(_ALL[rating, quality, None], 1)
 
     def add(self, verdict: Verdict) -> int | None:
         """Count a verdict.
@@ -271,12 +316,35 @@ class Counts:
         """
         return self.count(outcome_of(verdict), verdict)
 
-    def count(self, outcome: Outcome | str, verdict: Verdict) -> int | None:
-        """Count a verdict whose outcome is known already; returns what `add` returns."""
+    def count(self, outcome: Outcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
+        """Count a verdict whose outcome is known already; returns what `add` returns.
+
+        Args:
+            outcome: Of the verdict.
+            verdict: It.
+            weight: What it counts for in estimates, in (0, 1].
+        """
         if isinstance(outcome, str):
             self._fail(outcome)
             return None
-        self._count(outcome, 1)
+        self.take(outcome, verdict)
+        sign = weight_sign(weight)
+        if sign:
+            self._lighter(sign).take(outcome, verdict)
+        if outcome.quality == "unscored":
+            failed = verdict.quality_failures
+            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
+        return outcome.difference
+
+    def _lighter(self, sign: str) -> Counts:
+        light = self.light.get(sign)
+        if light is None:
+            light = self.light[sign] = Counts()
+        return light
+
+    def take(self, outcome: Outcome, verdict: Verdict) -> None:
+        """Count an observation, whatever it weighs."""
+        self.take_outcome(outcome, 1)
         self.invalid_trials += bool(verdict.invalid)
         for what in verdict.invalid:
             self.invalid[what] = self.invalid.get(what, 0) + 1
@@ -287,10 +355,6 @@ class Counts:
             self._grade(verdict, verdict.similarity)
         if verdict.baseline_similarity is not None:
             self.control_similarity.add(verdict.baseline_similarity)
-        if outcome.quality == "unscored":
-            failed = verdict.quality_failures
-            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
-        return outcome.difference
 
     def _grade(self, verdict: Verdict, similarity: float) -> None:
         self.similarity.add(similarity)
@@ -300,7 +364,8 @@ class Counts:
         elif grade is not None:
             self.lost_grades.add(grade)
 
-    def _count(self, outcome: Outcome, times: int) -> None:
+    def take_outcome(self, outcome: Outcome, times: int) -> None:
+        """Count the outcome of so many observations."""
         self.rated[str(outcome.rating)] += times
         if outcome.shifted and outcome.rating == UNSURE:
             self.unsure_shifted += times
@@ -323,11 +388,13 @@ class Counts:
             self.zero += times
 
     @classmethod
-    def of_outcomes(cls, letters: Mapping[str, int]) -> Counts:
-        """The counts of a window, by how often each outcome's letter occurs in it; no failures."""
+    def of_outcomes(cls, words: Mapping[str, int]) -> Counts:
+        """The counts of a window, by how often the word of each outcome occurs in it; no failures."""
         counts = cls()
-        for letter, times in letters.items():
-            counts._count(OUTCOMES[letter], times)
+        for word, times in words.items():
+            counts.take_outcome(OUTCOMES[word[0]], times)
+            if len(word) > 1:
+                counts._lighter(word[1:]).take_outcome(OUTCOMES[word[0]], times)
         return counts
 
     def _fail(self, reason: str) -> None:
@@ -338,25 +405,58 @@ class Counts:
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
         """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}
-        scored = self.quality_scored
         return CellEstimates(
             content_delta=self.content_delta(**rules),
-            quality_delta=proportion(self.quality_changed, scored, **rules),
-            quality_worse=proportion(self.worse, scored, **rules),
-            quality_better=proportion(self.better, scored, **rules),
+            quality_delta=self.proportion("quality_changed", "quality_scored", **rules),
+            quality_worse=self.proportion("worse", "quality_scored", **rules),
+            quality_better=self.proportion("better", "quality_scored", **rules),
             robustness=self.robustness(**rules),
             excess=self.excess(**rules),
-            unsure=proportion(self.unsure, self.trials, **rules),
-            invalid=proportion(self.invalid_trials, self.trials, **rules),
-            free_delta=proportion(self.free_shifted, self.free_trials, **rules),
-            similarity=self.similarity.mean(**rules),
-            control_similarity=self.control_similarity.mean(**rules),
+            unsure=self.proportion("unsure", "trials", **rules),
+            invalid=self.proportion("invalid_trials", "trials", **rules),
+            free_delta=self.proportion("free_shifted", "free_trials", **rules),
+            similarity=self._mean(lambda one: one.similarity, **rules),
+            control_similarity=self._mean(lambda one: one.control_similarity, **rules),
             loss=self._loss(**rules),
         )
 
+    def _by_weight(self, *names: str) -> Iterator[tuple[float, list[int]]]:
+        """Some of the counts, weight by weight."""
+        full = [getattr(self, name) for name in names]
+        for sign, light in self.light.items():
+            found = [getattr(light, name) for name in names]
+            full = [whole - part for whole, part in zip(full, found, strict=True)]
+            yield _WEIGHTS[sign], found
+        yield 1.0, full
+
+    def _weights(self, *names: str) -> list[float]:
+        """The same together: what they weigh."""
+        total = [0.0] * len(names)
+        for weight, found in self._by_weight(*names):
+            total = [so_far + weight * count for so_far, count in zip(total, found, strict=True)]
+        return total
+
+    def _share(self, part: str, whole: str) -> float | None:
+        """The share of some observations in others by their weights; None without any."""
+        parts, wholes = self._weights(part, whole)
+        return parts / wholes if wholes else None
+
+    def proportion(self, part: str, whole: str, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The rate of one count among another, both by name."""
+        histogram = {}
+        for weight, (some, every) in self._by_weight(part, whole):
+            histogram[0.0, weight], histogram[1.0, weight] = every - some, some
+        return weighted_mean(histogram, alpha=alpha, min_observations=min_trials)
+
+    def _mean(
+        self, spread: Callable[[Counts], Spread], *, alpha: float, min_trials: int, low: float = 0.0
+    ) -> Estimate | None:
+        light = [(_WEIGHTS[sign], spread(one)) for sign, one in self.light.items()]
+        return spread(self).mean(alpha=alpha, min_trials=min_trials, low=low, light=light)
+
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The rate of shifts; None with fewer than `min_trials` trials."""
-        return proportion(self.shifted, self.trials, alpha=alpha, min_trials=min_trials)
+        return self.proportion("shifted", "trials", alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The paired excess; None with fewer than `min_trials` pairs.
@@ -364,29 +464,46 @@ class Counts:
         A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
         and for none, whatever made them fail.
         """
-        pairs = self.plus, self.minus, self.zero
-        if sum(pairs) < max(min_trials, 1):
+        pairs = self.plus + self.minus + self.zero
+        if pairs < max(min_trials, 1):
             return None
-        excess = paired_excess(*pairs, alpha=alpha, min_pairs=min_trials)
-        lost = self.trials - sum(pairs)
-        if excess is None or not lost:
+        found: list[dict[tuple[float, float], int]] = [{}, {}, {}]
+        plain, least, most = found
+        names = ("plus", "minus", "zero", "lost_shifted", "trials")
+        for weight, (plus, minus, zero, shifted, trials) in self._by_weight(*names):
+            same = trials - plus - minus - zero - shifted
+            plain |= _pairs(weight, plus, minus, zero)
+            least |= _pairs(weight, plus, minus + same, zero + shifted)
+            most |= _pairs(weight, plus + shifted, minus, zero + same)
+        excess = weighted_mean(plain, low=-1.0, alpha=alpha, min_observations=min_trials)
+        if excess is None or pairs == self.trials:
             return excess
-        shifted, same = self.lost_shifted, lost - self.lost_shifted
-        least = paired_excess(self.plus, self.minus + same, self.zero + shifted, alpha=alpha)
-        most = paired_excess(self.plus + shifted, self.minus, self.zero + same, alpha=alpha)
-        return _between(excess, least, most)
+        ends = (weighted_mean(one, low=-1.0, alpha=alpha) for one in (least, most))
+        return _between(excess, *ends)
 
     def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The mean graded loss; its interval allows for any grade of the resends that have none."""
         rules: Any = {"alpha": alpha, "low": -1.0}
-        loss, lost = self.loss.mean(min_trials=min_trials, **rules), self.lost_grades
-        if loss is None or not lost.counts:
+        loss = self._mean(lambda one: one.loss, min_trials=min_trials, **rules)
+        if loss is None or not self.lost_grades.counts:
             return loss
-        least = self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
-        most = self.loss.joined(
+        least = self._mean(lambda one: one.least_loss, min_trials=1, **rules)
+        most = self._mean(lambda one: one.most_loss, min_trials=1, **rules)
+        return _between(loss, least, most)
+
+    @property
+    def least_loss(self) -> Spread:
+        """Graded losses, had all resends without a grade the worst."""
+        lost = self.lost_grades
+        return self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
+
+    @property
+    def most_loss(self) -> Spread:
+        """Graded losses, had all resends without a grade the best."""
+        lost = self.lost_grades
+        return self.loss.joined(
             {STEPS - step: count for step, count in lost.counts.items()}, lost.n - lost.total
         )
-        return _between(loss, least.mean(min_trials=1, **rules), most.mean(min_trials=1, **rules))
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
@@ -405,32 +522,39 @@ class Counts:
         trials = self.trials
         if trials < max(min_trials, 1):
             return None
-        changed, scored = self.quality_changed, self.quality_scored
-        unscored = self.shifted - scored
-        known = trials - unscored
-        if known < max(min_trials, 1) or (self.shifted and not scored):
+        shifted, scored = self.shifted, self.quality_scored
+        known = trials - (shifted - scored)
+        if known < max(min_trials, 1) or (shifted and not scored):
             return None
-        fewest = proportion(changed, trials, alpha=alpha)
-        most = proportion(changed + unscored, trials, alpha=alpha) if unscored else fewest
+        fewest = self.proportion("quality_changed", "trials", alpha=alpha, min_trials=1)
+        most = self.proportion("perhaps_changed", "trials", alpha=alpha, min_trials=1)
         assert fewest is not None
         assert most is not None
-        changed_rate = self.shifted / trials * changed / scored if scored else 0.0
+        moved, every, changed, told = self._weights("shifted", "trials", "quality_changed", "quality_scored")
+        changed_rate = moved / every * changed / told if told else 0.0
         return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON values."""
         # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
         raw = {name: getattr(self, name) for name in _FIELDS}
-        return raw | {name: raw[name].to_json() for name in _SPREADS}
+        spreads = {name: raw[name].to_json() for name in _SPREADS}
+        return raw | spreads | {"light": {sign: one.to_json() for sign, one in self.light.items()}}
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Counts:
         """Read what `to_json` wrote."""
-        return cls(**(raw | {name: Spread.from_json(raw[name]) for name in _SPREADS}))
+        spreads = {name: Spread.from_json(raw[name]) for name in _SPREADS}
+        light = {sign: cls.from_json(one) for sign, one in raw["light"].items()}
+        return cls(**(raw | spreads | {"light": light}))
 
 
 _FIELDS = tuple(field.name for field in fields(Counts))
 _SPREADS = ("similarity", "control_similarity", "loss", "lost_grades")
+
+
+def _pairs(weight: float, plus: int, minus: int, zero: int) -> dict[tuple[float, float], int]:
+    return {(-1.0, weight): minus, (0.0, weight): zero, (1.0, weight): plus}
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:

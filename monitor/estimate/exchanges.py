@@ -7,6 +7,9 @@ rate weighs every exchange the same, and within it every trial: it is the chance
 planner chose them, shifts on an exchange picked at random. It is not the mean over cells: what the
 planner tries more often weighs more, and where it moves its trials to, the rate may move along; a
 perturbation by itself is judged by its cell.
+
+Exchanges that are not tried with the same chance weigh accordingly (`Verdict.exchange_weight`). Within an
+exchange only trials count that were drawn whatever others gave, of one rewording each.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from evenkeel.core.cells import Estimate, RollupEstimates
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+from evenkeel.monitor.estimate.counts import weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,6 +46,8 @@ _BETTER: Final = "b"
 _EXCESS: Final = "x"
 _NOISE: Final = "n"
 _JUDGED_OTHERWISE: Final = "j"
+_WEIGHS: Final = "/"
+"""Between a share and the sign of its weight."""
 
 
 @dataclass(slots=True)
@@ -89,13 +95,17 @@ class ExchangeTally:
 
     def add_rejudged(self, verdict: Verdict) -> None:
         """Count a verdict of either kind if a judge rated its pair a second time."""
-        again = verdict.details.get(JUDGED_AGAIN)
-        if again is not None:
+        same = verdict.repeated(JUDGED_AGAIN)
+        if same is not None:
             self.rejudged += 1
-            self.rejudged_otherwise += again != verdict.rating
+            self.rejudged_otherwise += not same
 
-    def observation(self) -> str:
-        """The exchange's shares as words, a letter and a share each; "" if there are none."""
+    def observation(self, sign: str = "") -> str:
+        """The exchange's shares as words, a letter and a share each; "" if there are none.
+
+        Args:
+            sign: Of the exchange's weight (`weight_sign`), which then comes after each share.
+        """
         words = []
         if self.trials:
             changed = self.worse + self.better + self.mixed
@@ -117,7 +127,7 @@ class ExchangeTally:
             words.append(_NOISE + _share(self.resends_shifted, self.resends))
         if self.rejudged:
             words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
-        return " ".join(words)
+        return " ".join(f"{word}{_WEIGHS}{sign}" for word in words) if sign else " ".join(words)
 
 
 class OpenExchange(Generic[GroupT]):
@@ -186,12 +196,13 @@ def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: i
     value of robustness takes them to be like the others, and its interval allows for all and none of
     them changed, as that of a cell does.
     """
-    histograms: dict[str, dict[float, int]] = {}
+    histograms: dict[str, dict[tuple[float, float], int]] = {}
     for word, count in words.items():
-        histograms.setdefault(word[0], {})[float(word[1:])] = count
+        share, _, sign = word[1:].partition(_WEIGHS)
+        histograms.setdefault(word[0], {})[float(share), weight_of(sign)] = count
 
     def rate(kind: str) -> Estimate | None:
-        return bounded_mean(histograms.get(kind, {}), alpha=alpha, min_observations=min_exchanges)
+        return weighted_mean(histograms.get(kind, {}), alpha=alpha, min_observations=min_exchanges)
 
     excess = rate(_EXCESS)
     return RollupEstimates(
@@ -213,13 +224,13 @@ def _spread(share: Estimate) -> Estimate:
 
 
 def _robustness(
-    histograms: Mapping[str, Mapping[float, int]], *, alpha: float, min_exchanges: int
+    histograms: Mapping[str, Mapping[tuple[float, float], int]], *, alpha: float, min_exchanges: int
 ) -> Estimate | None:
     changed, perhaps = histograms.get(_CHANGED, {}), histograms.get(_PERHAPS_CHANGED, {})
     if sum(changed.values()) < max(min_exchanges, 1):
         return None
-    fewest = bounded_mean(changed, alpha=alpha)
-    most = fewest if perhaps == changed else bounded_mean(perhaps, alpha=alpha)
+    fewest = weighted_mean(changed, alpha=alpha)
+    most = fewest if perhaps == changed else weighted_mean(perhaps, alpha=alpha)
     assert fewest is not None
     assert most is not None
     shifted = _mean(histograms[_SHIFTED])
@@ -230,5 +241,6 @@ def _robustness(
     return Estimate(1 - min(rate, most.value), 1 - most.upper, 1 - fewest.lower, fewest.n)
 
 
-def _mean(histogram: Mapping[float, int]) -> float:
-    return sum(value * count for value, count in histogram.items()) / sum(histogram.values())
+def _mean(histogram: Mapping[tuple[float, float], int]) -> float:
+    total = sum(weight * count for (_, weight), count in histogram.items())
+    return sum(value * weight * count for (value, weight), count in histogram.items()) / total

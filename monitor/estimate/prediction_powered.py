@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import SAME_CONTENT
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -338,34 +338,43 @@ class Truth:
 _NOTHING: Final = Tally()
 
 
-def corrected_mean(
-    pairs: Mapping[tuple[Stratum, Stratum | None], int], truth: Truth, *, alpha: float
-) -> Estimate | None:
+class Rated(NamedTuple):
+    """Trials of one kind."""
+
+    trial: Stratum
+    resend: Stratum | None
+    """None for a plain rate."""
+    weight: float = 1.0
+    """What each counts for, in (0, 1]."""
+
+
+def corrected_mean(pairs: Mapping[Rated, int], truth: Truth, *, alpha: float) -> Estimate | None:
     """The mean of how much more often a trial truly shifted than its resend, or how often, with interval.
 
     Half of the error is for the sample of trials, half for what is known of the strata.
 
     Args:
-        pairs: how often each occurred; the second of all is None for a plain rate.
+        pairs: how often each occurred; all have a resend, or none has.
         truth: of the strata.
         alpha: probability with which the interval may ever miss the truth.
     """
     n = sum(pairs.values())
     if n == 0:
         return None
-    histogram: dict[float, int] = {}
+    total = sum(rated.weight * count for rated, count in pairs.items())
+    histogram: dict[tuple[float, float], int] = {}
     net: dict[Stratum, float] = {}
     paired = False
-    for (trial, resend), count in pairs.items():
+    for (trial, resend, weight), count in pairs.items():
         increment = truth.expected(trial)
-        net[trial] = net.get(trial, 0.0) + count / n
+        net[trial] = net.get(trial, 0.0) + weight * count / total
         if resend is not None:
             paired = True
             increment -= truth.expected(resend)
-            net[resend] = net.get(resend, 0.0) - count / n
-        histogram[increment] = histogram.get(increment, 0) + count
+            net[resend] = net.get(resend, 0.0) - weight * count / total
+        histogram[increment, weight] = histogram.get((increment, weight), 0) + count
     low = -1.0 if paired else 0.0
-    found = bounded_mean(histogram, low=low, alpha=alpha / 2)
+    found = weighted_mean(histogram, low=low, alpha=alpha / 2)
     assert found is not None
     lower, upper = found.lower, found.upper
     for of, weight in net.items():

@@ -1,7 +1,8 @@
 """Sliding windows over observations, in bounded memory, as a fold over the verdict log.
 
 An observation is a text of one or more words; how often each word occurred in a window is all that
-estimates need. For a cell it is an outcome's letter, for a roll-up the shares of one exchange.
+estimates need. For a cell it is an outcome's letter, for a roll-up the shares of one exchange, each with the
+sign of its weight unless that is 1.
 
 What a window holds: the running slot and the whole ones before it, so "1h" spans 60 to 65 minutes of
 verdict time and "24h" 24 to 25 hours; the last 500 observations in log order; those since the last change.

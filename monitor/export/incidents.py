@@ -2,7 +2,8 @@
 
 No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place among
 the incidents of that route. Two that are open at once have two slots, and one that is opened soon after
-another has another slot, so an alert never passes from one incident to the next.
+another has another slot, so an alert never passes from one incident to the next. Incidents with one cause
+have one `case`: route and slot of the first, by which Alertmanager makes one message of them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import figures
+from evenkeel.core.together import by_themselves, together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.export.prometheus import ListedCollector
+from evenkeel.monitor.incidents import cases_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,6 +65,18 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
     return found
 
 
+def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[str, str]:
+    """The case of each incident by its id. None changes: a cause that is noticed later joins nothing.
+
+    Args:
+        incidents: all that are known.
+        numbered: their slots.
+    """
+    together = cases_of(one for one in incidents if not one.learned)
+    leading = {one.id: together[one.id].members[0] if one.id in together else one for one in incidents}
+    return {name: f"{first.routes[0]}/{numbered[first.id]}" for name, first in leading.items()}
+
+
 class IncidentCollector(ListedCollector):
     """Exports the open incidents, how far they moved the answers, and whom routes belong to."""
 
@@ -89,6 +104,7 @@ class IncidentCollector(ListedCollector):
         open_, info, opened_at, *measured, on_route, route_info = metrics
         known = self._incidents()
         numbered = slots(known)
+        case = cases(known, numbered)
         cells = {report.key: report for report in self._reports()}
         counts = dict.fromkeys(self._contacts, 0)
         for incident in known:
@@ -100,7 +116,8 @@ class IncidentCollector(ListedCollector):
                 continue
             key = [incident.routes[0], numbered[incident.id]]
             acknowledged = "yes" if incident.state == "acknowledged" else "no"
-            said = [change_of(incident.marks), incident.effect, incident.severity, acknowledged]
+            about = [case[incident.id], change_of(incident.marks)]
+            said = [*about, incident.effect, incident.severity, acknowledged]
             open_.add_metric([*key, *said], 1.0)
             info.add_metric([*key, figures.listing(incident.routes), incident.model, *_models(incident)], 1.0)
             opened_at.add_metric(key, incident.opened_at)
@@ -126,8 +143,10 @@ def _measure(
 ) -> None:
     """How far its furthest cell is above noise, how many cells there are, and what reference prompts say."""
     value, lower, upper, n, limit, rewordings, references = metrics
-    up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.up}
-    moved = [cells[name] for name in cells if name.parts in up]
+    up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.present}
+    moved = by_themselves(
+        (cells[name] for name in cells if name.parts in up), lambda report: report.key.perturbation
+    )
     estimated = [(report.current.excess, report) for report in moved if report.current.excess]
     if estimated:
         estimate, furthest = max(estimated, key=lambda one: one[0].value)
@@ -138,9 +157,14 @@ def _measure(
         ):
             metric.add_metric(key, figure)
         limit.add_metric(key, furthest.threshold)
-    if moved:
-        places = {name.parts[:2] for name in cells if name.parts in up}
-        tried = sum(name.parts[:2] in places and name.perturbation != BASELINE for name in cells)
+    if moved and together_count(moved[0].key.perturbation) == 1:
+        places = {one.key.parts[:2] for one in moved}
+        tried = sum(
+            name.parts[:2] in places
+            and name.perturbation != BASELINE
+            and together_count(name.perturbation) == 1
+            for name in cells
+        )
         rewordings.add_metric([*key, "affected"], len(moved))
         rewordings.add_metric([*key, "tried"], tried)
     found = next((part.raised for part in incident.up if part.raised.measure == "references"), None)

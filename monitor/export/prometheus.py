@@ -84,7 +84,7 @@ def _rates(*names: str) -> tuple[Rate, ...]:
     return tuple(_RATES[name] for name in names)
 
 
-JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "cascade_agreement")
+JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "cascade_agreement", "judge_group_agreement")
 PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
 WINDOWED = _rates("robustness", "content_delta", "above_noise")
 ROLLED = (
@@ -302,12 +302,10 @@ def _judge(report: CellReport) -> Samples:
 
 
 def _same_judge(old: CellReport, new: CellReport) -> bool:
-    return (old.judge_noise, old.swap_consistency, old.cascade_agreement, old.decided) == (
-        new.judge_noise,
-        new.swap_consistency,
-        new.cascade_agreement,
-        new.decided,
-    )
+    def known(one: CellReport) -> tuple[object, ...]:
+        return (*(getattr(one, rate.field) for rate in JUDGE_RATES), one.decided)
+
+    return known(old) == known(new)
 
 
 JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
+from evenkeel.core.together import together_count
 from evenkeel.monitor.detect import Alert, Clients, DriftAlert, Measure, blind_measures
-from evenkeel.monitor.estimate import Counts, Windows
+from evenkeel.monitor.estimate import Counts, Windows, weight_of, weight_sign
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.fold.corrections import NO_INCREMENTS
 from evenkeel.monitor.fold.measures import observations
@@ -97,9 +98,9 @@ class Cell:
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
-    def observes(self, verdict: Verdict, outcome: Outcome | str) -> bool:
-        """Whether a verdict is one by itself: not a rated one more of the same cluster."""
-        return isinstance(outcome, str) or self.clusters.observe(verdict.cluster)
+    def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
+        """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
+        return 1.0 if isinstance(outcome, str) else self.clusters.weight(verdict, leads=leads)
 
     def repeat(self, verdict: Verdict) -> None:
         """Count a rated verdict that is no observation."""
@@ -111,12 +112,13 @@ class Cell:
         self,
         verdict: Verdict,
         outcome: Outcome | str,
+        weight: float,
         now: float,
         era: int,
         increments: Increments = NO_INCREMENTS,
     ) -> Change | None:
-        """Count a verdict that is one by itself, and show it, corrected, to the alert."""
-        self.counts.count(outcome, verdict)
+        """Count an observation, or a verdict without an outcome, and show it, corrected, to the alert."""
+        self.counts.count(outcome, verdict, weight)
         self._estimates = None
         self.touch()
         if isinstance(outcome, str):
@@ -125,11 +127,15 @@ class Cell:
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
         # scoring has stopped.
         self.scored_at = verdict.scored_at
-        self.windows.add(outcome.letter, verdict.scored_at, now, era)
+        self.windows.add(outcome.letter + weight_sign(weight), verdict.scored_at, now, era)
+        if verdict.split_of:
+            return None
         self.client = self.clients.observe(verdict.client, now)
         if self.alert is None:
             return None
-        return self.alert.observe(observations(verdict, outcome, increments), self.client, self.clients)
+        observed = observations(verdict, outcome, increments)
+        stake = weight_of(weight_sign(verdict.exchange_weight))
+        return self.alert.observe(observed, self.client, self.clients, stake)
 
     def touch(self) -> None:
         """Note that something was changed by what is no verdict of this cell."""
@@ -271,9 +277,10 @@ def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paire
     )
 
 
-def _limits(settings: MonitorSettings, route: str) -> dict[str, Limit]:
-    limits = {measure.value: limit for measure, limit in settings.limits_of(route).items()}
-    return limits | {"drift": settings.tolerance_of(route)}
+def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:
+    found = settings.limits_of(key.route, together_count(key.perturbation))
+    limits = {measure.value: limit for measure, limit in found.items()}
+    return limits | {"drift": settings.tolerance_of(key.route)}
 
 
 def _blind(rules: AlertRules, noise_floor: Estimate | None, estimates: CellEstimates) -> tuple[str, ...]:
@@ -295,6 +302,7 @@ def cell_report(
     windows: dict[Window, WindowEstimates],
     corrected: Corrected,
     bias: JudgeBias | None,
+    retired: bool,
 ) -> CellReport:
     """The report of a cell; the same object as last time if nothing in it has changed.
 
@@ -306,6 +314,7 @@ def cell_report(
         windows: Its figures by window.
         corrected: Its figures as far as labels or audits correct them.
         bias: How far ratings on its route and model are from what people say.
+        retired: Whether its model does not answer any more.
     """
     alert, shown = cell.alert, cell.shown
     if (
@@ -317,6 +326,7 @@ def cell_report(
         and shown.decided is judged.decided
         and cell.corrected is corrected
         and shown.truly_shifted is (bias.people if bias else None)
+        and shown.retired is retired
     ):
         return shown
     cell.corrected = corrected
@@ -331,6 +341,7 @@ def cell_report(
         qualities=cell.counts.qualities,
         pairs=cell.counts.pairs if alert else {},
         last_scored_at=cell.scored_at,
+        retired=retired,
         content_delta=corrected.content_delta or estimates.content_delta,
         quality_delta=estimates.quality_delta,
         quality_worse=estimates.quality_worse,
@@ -353,16 +364,18 @@ def cell_report(
         threshold=alert.rules.limits[Measure.CONTENT].value if alert else 0.0,
         alert=alert.up if alert else False,
         over=tuple(measure.value for measure in alert.over) if alert else (),
-        limits=_limits(settings, cell.key.route),
+        limits=_limits(settings, cell.key),
         clients=cell.clients.shares,
         held_by=alert.held_by if alert else "",
         blind=_blind(alert.rules, noise_floor, estimates) if alert else (),
         judge_noise=judged.noise,
         swap_consistency=judged.swap_consistency,
         cascade_agreement=judged.agreement,
+        group_agreement=judged.group_agreement,
         decided=judged.decided,
         windows=windows,
         drift=cell.drift_report(),
+        suspicion=cell.drift.suspicion,
         revision=cell.revision,
     )
     return cell.shown

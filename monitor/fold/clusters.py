@@ -4,11 +4,20 @@ Traffic repeats itself: a client that tries again, a batch over one template, a 
 near-equal prompts form a *cluster*. Their answers are right or wrong together, so each as an observation of
 its own would make intervals too narrow and alarms false. Of every hundred trials of a cell, a cluster gives
 one.
+
+Trials that look into the movement of a group (`Verdict.split_of`) are likelier where answers move. To count
+the first of them in a cluster would count clusters that move too often. So they count on the first exchange
+of their cluster only, among a hundred that were tried, and hinder nothing. There a drawn trial has its whole
+weight; on a further exchange, which is not looked into, its path weighs 1. None of this depends on what the
+cluster's answers do, so no mean is biased.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Verdict
 
 SPAN: Final = 100
 """Trials in which a cluster is observed once."""
@@ -49,6 +58,21 @@ class Clusters:
             return False
         observed[cluster] = self._trials
         return True
+
+    def weight(self, verdict: Verdict, *, leads: bool) -> float | None:
+        """What the next rated trial counts for in estimates; None if it is no observation.
+
+        Args:
+            verdict: The trial's.
+            leads: Whether its exchange is the first of its cluster.
+        """
+        cluster = verdict.cluster
+        leads = leads or not cluster
+        if verdict.split_of:
+            return verdict.weight if leads and cluster not in self._observed else None
+        if not self.observe(cluster):
+            return None
+        return verdict.weight if leads else verdict.exchange_weight
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""

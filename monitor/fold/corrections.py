@@ -1,7 +1,8 @@
 """Labels and audits in the monitor's state: what corrects the judge's errors, by route and model.
 
 All labels and audits of a route and model are taken together, over its perturbations. What corrects a
-verdict is what stood in the log before it.
+verdict is what stood in the log before it. Corrected estimates of a cell are of the same trials with the same
+weights as its others; what is known of the judge does not depend on how a trial was drawn.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, SAME_CONTENT
+from evenkeel.monitor.estimate.counts import weight_of, weight_sign
 from evenkeel.monitor.estimate.prediction_powered import (
+    Rated,
     Sample,
     Stratum,
     Truth,
@@ -88,8 +91,8 @@ class _Said:
 
 
 @lru_cache(maxsize=256)
-def _names(trial: Stratum, resend: Stratum | None) -> str:
-    return f"{trial.name} {resend.name if resend else ''}"
+def _names(trial: Stratum, resend: Stratum | None, sign: str) -> str:
+    return f"{trial.name} {resend.name if resend else ''}{sign and f' {sign}'}"
 
 
 class _Place:
@@ -105,20 +108,20 @@ class _Place:
         self.truth = Truth()
         self.said: dict[str, _Said] = {}
         self.pairs: dict[str, Counter[str]] = {}
-        """By perturbation: strata of trial and resend, and how often."""
+        """By perturbation: strata of trial and resend, the sign of a weight below 1, and how often."""
         self.verdicts: Counter[str] = Counter()
         """Perturbed trials that may be drawn, by stratum and share."""
         self.drawn: Counter[str] = Counter()
         """Those of them that were."""
 
-    def add(self, verdict: Verdict, trial: Stratum, resend: Stratum | None, *, observed: bool) -> None:
+    def add(self, verdict: Verdict, trial: Stratum, resend: Stratum | None, weight: float | None) -> None:
         self._audit(verdict)
-        if observed:
+        if weight is not None:
             self._corrected.pop(verdict.perturbation, None)
             pairs = self.pairs.get(verdict.perturbation)
             if pairs is None:
                 pairs = self.pairs[verdict.perturbation] = Counter()
-            pairs[_names(trial, resend)] += 1
+            pairs[_names(trial, resend, weight_sign(weight))] += 1
         if verdict.label_share > 0 and verdict.perturbation != BASELINE:
             self._bias = None
             name = f"{trial.name} {verdict.label_share!r}"
@@ -172,13 +175,14 @@ class _Place:
         told = labels >= min_trials
         if pairs is None or not (told or truth.audited >= min_trials):
             return _UNCORRECTED
-        trials: Counter[tuple[Stratum, Stratum | None]] = Counter()
-        paired: Counter[tuple[Stratum, Stratum | None]] = Counter()
+        trials: Counter[Rated] = Counter()
+        paired: Counter[Rated] = Counter()
         for names, count in sorted(pairs.items()):
-            trial, _, resend = names.partition(" ")
-            trials[Stratum.named(trial), None] += count
+            trial, resend, *signs = names.split(" ")
+            weight = weight_of(signs[0] if signs else "")
+            trials[Rated(Stratum.named(trial), None, weight)] += count
             if resend:
-                paired[Stratum.named(trial), Stratum.named(resend)] += count
+                paired[Rated(Stratum.named(trial), Stratum.named(resend), weight)] += count
         excess = corrected_mean(paired, truth, alpha=alpha) if paired.total() >= min_trials else None
         # Audits put both answers under the same errors, which makes a level no better: only labels do.
         level = Truth(truth.labels) if told and trials.total() >= min_trials else None
@@ -267,14 +271,14 @@ class Corrections:
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], _Place] = {}
 
-    def observe(self, route: str, model: str, verdict: Verdict, *, observed: bool) -> Increments:
+    def observe(self, route: str, model: str, verdict: Verdict, weight: float | None) -> Increments:
         """Take a verdict in, and say how much more often its content moved than that of the resend.
 
         Args:
             route: Of the verdict.
             model: Whose cell it counts for.
             verdict: Rated or not.
-            observed: Whether it is an observation by itself, and not one more of its cluster.
+            weight: What it counts for in its cell; None if it is no observation there.
 
         Returns: the increments by what was known before this verdict.
         """
@@ -292,7 +296,7 @@ class Corrections:
                 found = _increments(truth.increment(trial), truth.increment(resend), *ratings)
             else:
                 found = _rated_increments(trial.shifted, resend.shifted, *ratings)
-        place.add(verdict, trial, resend, observed=observed)
+        place.add(verdict, trial, resend, weight)
         return found
 
     def label(self, model: str, label: Label) -> None:

@@ -54,7 +54,7 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
     return TrendPoint(
         at=at,
         trials=trials,
-        content_delta=counts.shifted / trials if trials >= max(min_trials, 1) else None,
+        content_delta=counts.content_delta_value if trials >= max(min_trials, 1) else None,
         excess=excess.value if excess else None,
         excess_lower=excess.lower if excess else None,
         excess_upper=excess.upper if excess else None,
@@ -282,9 +282,22 @@ def explained(known: Known, logged: LoggedVerdict) -> AlertEvent:
     )
 
 
+def followed(known: Known, logged: LoggedVerdict) -> AlertEvent:
+    """Something changed while an incident was open."""
+    verdict = logged.verdict
+    named = [f"{mark.before} → {mark.after}" for mark in known.later]
+    return replace(
+        _incident_event(known, verdict.scored_at, logged.offset),
+        id=_named("incident", "followed", known.id, verdict.id),
+        kind="followed",
+        summary=f"Changed since: {figures.listing(named)}.",
+        marks=known.later,
+    )
+
+
 def not_rolled_back(known: Known, logged: LoggedVerdict) -> AlertEvent:
     """An incident goes on: what somebody said was rolled back is still in the traffic."""
-    after = ", ".join(mark.after for mark in known.turns)
+    after = ", ".join(value for turn in known.turns for value in turn.after)
     verdict = logged.verdict
     return replace(
         _incident_event(known, verdict.scored_at, logged.offset),

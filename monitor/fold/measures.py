@@ -18,6 +18,9 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
     A resend may be missing because its answer shifted (it took too long, say), so where the trial has one and
     the resend has not, the resend counts as the one that did as badly as can be: lost resends never raise an
     alarm.
+
+    An answer in another format or language is less like the original because that was asked for. So its
+    likeness is no measure; its content is, and whether it is in what was asked for.
     """
     shifted = outcome.quality is not None
     content = outcome.difference if increments.content is None else increments.content
@@ -27,6 +30,8 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
         Measure.CONTENT: shifted - 1 if content is None else content,
         Measure.QUALITY: worse - control_worse,
     }
+    if verdict.wanted_format is not None or verdict.wanted_language is not None:
+        return observed | {Measure.INVALID: 1 if verdict.invalid else 0}
     loss = verdict.graded_loss
     if loss is not None and increments.graded:
         loss = max(-1.0, min(1.0, loss + increments.graded))
@@ -35,8 +40,6 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
         loss = None if grade is None else -grade
     if loss is not None:
         observed[Measure.SIMILARITY] = loss
-    if verdict.wanted_format is not None or verdict.wanted_language is not None:
-        observed[Measure.INVALID] = 1 if verdict.invalid else 0
     return observed
 
 

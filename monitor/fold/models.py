@@ -3,10 +3,14 @@
 Clients choose model names, and each would be a new series, so a route has room for some. Every model gets a
 place while there is room. After that a name is counted with others, as `OTHER_MODEL`, until it has real
 traffic: then it takes the place of one that has none, or has none any more.
+
+A model is gone after more exchanges, and a longer time, than are usual between two of its own; if another
+took its place, the exchanges suffice.
 """
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from evenkeel.core.cells import OTHER_MODEL
@@ -17,18 +21,52 @@ LATEST: Final = 200
 """Exchanges of the route among which a waiting name needs them; a model without one of them is idle."""
 IDLE: Final = 2_000
 """Exchanges of the route after which a model without one may lose its place."""
+_LATELY: Final = 20
+"""Gaps between exchanges that say what is usual."""
+_GAPS: Final = 7
+"""Usual gaps after which a model is gone: of independent exchanges, one gap in 1,100 is so long."""
+_RUN: Final = 12
+"""Exchanges at least after which one is gone that another took the place of."""
+_SHORTEST_S: Final = 60.0
+_LONGEST_S: Final = 6 * 3_600.0
+"""Bounds of the time after which a model is gone that nothing took the place of."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The exchanges of one model."""
+
+    exchanges: int = 0
+    last: int = 0
+    """Number of the last one among those of the route."""
+    at: float | None = None
+    """Unix time in seconds of it; None if there was none."""
+    gap: float = 0.0
+    """Exchanges of the route from one to the next, as is usual lately; 0 while there was only one."""
+    gap_s: float = 0.0
+    """The same in seconds."""
+
+    def take(self, number: int, at: float) -> None:
+        """Count an exchange."""
+        self.exchanges += 1
+        if self.at is not None:
+            weight = 1 / min(_LATELY, max(1, self.exchanges - 1))
+            self.gap += weight * (number - self.last - self.gap)
+            self.gap_s += weight * (max(0.0, at - self.at) - self.gap_s)
+        self.last, self.at = number, at
 
 
 class RouteModels:
     """The models of one route, in bounded memory."""
 
-    __slots__ = ("_exchanges", "_most", "_placed", "_waiting")
+    __slots__ = ("_at", "_exchanges", "_most", "_placed", "_waiting")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._exchanges = 0
-        self._placed: dict[str, tuple[int, int]] = {}
-        """Model → its exchanges so far, and the number of the last one."""
+        self._at = 0.0
+        """Unix time in seconds of the last of them."""
+        self._placed: dict[str, Traffic] = {}
         self._waiting: dict[str, list[int]] = {}
         """Name without a place → numbers of its exchanges among the latest."""
 
@@ -47,26 +85,46 @@ class RouteModels:
             return True
         if model not in self._placed and len(self._placed) >= self._most:
             return False
-        known, last = self._placed.get(model, (0, self._exchanges))
-        self._placed[model] = max(known, exchanges), last
+        traffic = self._placed.setdefault(model, Traffic(last=self._exchanges))
+        traffic.exchanges = max(traffic.exchanges, exchanges)
         return True
 
-    def observe(self, model: str) -> str | None:
-        """Take the model of the next exchange.
+    def observe(self, model: str, at: float) -> str | None:
+        """Take the model of the next exchange, and its Unix time in seconds.
 
         Returns: the model that has lost its place to it, mostly none.
         """
         self._exchanges += 1
+        self._at = at
         if self.name_of(model) != OTHER_MODEL:
-            self._placed[model] = self._placed[model][0] + 1, self._exchanges
+            self._placed[model].take(self._exchanges, at)
             return None
-        return None if model == OTHER_MODEL else self._wait(model)
+        return None if model == OTHER_MODEL else self._wait(model, at)
 
     def is_idle(self, model: str) -> bool:
-        """Whether a model with a place had none of the latest exchanges."""
-        return model in self._placed and self._exchanges - self._placed[model][1] >= LATEST
+        """Whether a model with a place had none of the latest exchanges, though it usually has some."""
+        traffic = self._placed.get(model)
+        if traffic is None:
+            return False
+        return self._exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
 
-    def _wait(self, model: str) -> str | None:
+    def is_gone(self, model: str, *, replaced: bool) -> bool:
+        """Whether a model with a place does not answer any more, as far as its own gaps tell.
+
+        Args:
+            model: Its name.
+            replaced: Whether another one took its place.
+        """
+        traffic = self._placed.get(model)
+        if traffic is None or traffic.at is None:
+            return False
+        quiet, given = self._exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
+        if replaced:
+            return quiet >= max(_RUN, given)
+        given_s = min(max(_SHORTEST_S, _GAPS * traffic.gap_s), _LONGEST_S)
+        return quiet >= given and self._at - traffic.at > given_s
+
+    def _wait(self, model: str, at: float) -> str | None:
         since = self._exchanges - LATEST
         if len(self._waiting) > LATEST:
             self._waiting = {name: places for name, places in self._waiting.items() if places[-1] > since}
@@ -78,26 +136,27 @@ class RouteModels:
         leaving = self._idle()
         if leaving is not None:
             del self._placed[leaving], self._waiting[model]
-            self._placed[model] = len(numbers), self._exchanges
+            self._placed[model] = Traffic(len(numbers), self._exchanges, at)
         return leaving
 
     def _idle(self) -> str | None:
         """The model without real traffic that was idle longest; None if all have some."""
         idle = [
-            (last, name)
-            for name, (exchanges, last) in self._placed.items()
-            if exchanges < NEEDED or self._exchanges - last > IDLE
+            (one.last, name)
+            for name, one in self._placed.items()
+            if one.exchanges < NEEDED or self._exchanges - one.last > IDLE
         ]
         return min(idle)[1] if idle else None
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""
-        return [self._exchanges, self._placed, self._waiting]
+        placed = {name: astuple(one) for name, one in self._placed.items()}
+        return [self._exchanges, self._at, placed, self._waiting]
 
     @classmethod
     def from_json(cls, raw: list[Any], most: int) -> RouteModels:
         """Read what `to_json` wrote; models that have a place keep it, whatever the limit."""
         models = cls(most)
-        models._exchanges, models._waiting = raw[0], raw[2]
-        models._placed = {name: (exchanges, last) for name, (exchanges, last) in raw[1].items()}
+        models._exchanges, models._at, placed, models._waiting = raw
+        models._placed = {name: Traffic(*one) for name, one in placed.items()}
         return models

@@ -1,4 +1,8 @@
-"""Roll-ups in the monitor's state: categories of a model, models, routes, everything."""
+"""Roll-ups in the monitor's state: categories of a model, models, routes, everything.
+
+They are over rewordings by themselves: a group is in that of its own category only. Trials that look into the
+movement of a group are in none.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from evenkeel.core.cells import RollupKey, RollupReport, Window
+from evenkeel.core.together import TOGETHER
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import (
     ExchangeTally,
@@ -14,6 +19,7 @@ from evenkeel.monitor.estimate import (
     OpenExchanges,
     Windows,
     rollup_estimates,
+    weight_sign,
 )
 from evenkeel.monitor.fold.clusters import Clusters
 
@@ -102,8 +108,8 @@ class Group:
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
-        if self not in done.repeats:
-            observation = tally.observation()
+        observation = "" if self in done.repeats else tally.observation(done.sign)
+        if observation:
             self.occurrences.add(observation)
             self.windows.add(observation, done.at, now, self.era(done.eras))
 
@@ -165,11 +171,13 @@ class Group:
 class _Open(OpenExchange[Group]):
     """An exchange that may still get trials, with its newest verdict and the changes before it."""
 
-    __slots__ = ("at", "eras", "repeats", "scorer")
+    __slots__ = ("at", "eras", "repeats", "scorer", "sign")
 
-    def __init__(self, groups: tuple[Group, ...], eras: Eras) -> None:
+    def __init__(self, groups: tuple[Group, ...], eras: Eras, sign: str) -> None:
         super().__init__(groups)
         self.eras = eras
+        self.sign = sign
+        """Of its weight."""
         self.repeats: tuple[Group, ...] = ()
         """Roll-ups in which it is no observation, but one more exchange of a cluster."""
         self.at = 0.0
@@ -200,7 +208,7 @@ class Rollups:
         """Count a rated verdict."""
         unfinished = self._open.get(exchange)
         if unfinished is None:
-            unfinished = self._begin(exchange, eras)
+            unfinished = self._begin(exchange, eras, weight_sign(verdict.exchange_weight))
             for group in unfinished.wholes:
                 unfinished.enter(group, verdict.cluster)
             done = self._open.begin(exchange, unfinished)
@@ -210,18 +218,27 @@ class Rollups:
         if verdict.perturbation == BASELINE:
             unfinished.add(verdict, outcome, ())
         else:
-            category = self._category(exchange, verdict.perturbation.partition(".")[0])
+            name = verdict.perturbation.partition(".")[0]
+            category = self._category(exchange, name)
             if category not in unfinished.parts:
                 unfinished.enter(category, verdict.cluster)
-            unfinished.add(verdict, outcome, (category,))
+            if name == TOGETHER.name:
+                unfinished.part(category).add_trial(outcome)
+            else:
+                unfinished.add(verdict, outcome, (category,))
 
-    def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
+    def leads(self, exchange: Exchange) -> bool:
+        """Whether an unfinished exchange is the first of its cluster among a hundred of its model."""
+        unfinished = self._open.get(exchange)
+        return unfinished is not None and unfinished.wholes[0] not in unfinished.repeats
+
+    def _begin(self, exchange: Exchange, eras: Eras, sign: str) -> _Open:
         place = (exchange.route, exchange.model)
         groups = self._places.get(place)
         if groups is None:
             keys = (RollupKey("model", *place), RollupKey("route", exchange.route), RollupKey("all"))
             groups = self._places[place] = tuple(self._group(key) for key in keys)
-        return _Open(groups, eras)
+        return _Open(groups, eras, sign)
 
     def _group(self, key: RollupKey) -> Group:
         group = self.groups.get(key)
@@ -261,7 +278,7 @@ class Rollups:
             for group, tally in one.tallies():
                 verdicts = tally.trials + tally.resends
                 era, trials = group.era(one.eras), tally.trials
-                observation = "" if group in one.repeats else tally.observation()
+                observation = "" if group in one.repeats else tally.observation(one.sign)
                 row = _Row(observation, one.at, era, one.scorer, trials, verdicts)
                 unfinished.setdefault(group.key, []).append(row)
         return [
@@ -277,6 +294,7 @@ class Rollups:
             {
                 "exchange": list(exchange),
                 "eras": list(one.eras),
+                "sign": one.sign,
                 "at": one.at,
                 "scorer": one.scorer,
                 "whole": _numbers(one.whole),
@@ -290,7 +308,7 @@ class Rollups:
         """Read what `to_json` wrote, once the groups are there."""
         for row in raw:
             exchange = Exchange(*row["exchange"])
-            one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]))
+            one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]), row["sign"])
             one.at, one.scorer = row["at"], row["scorer"]
             one.whole = ExchangeTally(*row["whole"])
             for name, numbers in row["categories"].items():

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _THRESHOLD: Final = 0.1
 _TOLERANCE: Final = 0.05
+_LARGEST_TOGETHER: Final = 0.99
+"""Limit of a group, unless that of a rewording is larger: beyond it no bet could win anything."""
 _DETECTORS: Final = 2
 """Of each cell: its alert and its drift."""
 
@@ -58,24 +60,32 @@ class MonitorSettings:
         """
         return _DETECTORS * self.mean_trials_between_false_alarms
 
-    def limits_of(self, route: str) -> dict[Measure, Limit]:
-        """The limits of a route's alerts, each with where it comes from."""
+    def limits_of(self, route: str, together: int = 1) -> dict[Measure, Limit]:
+        """The limits of a route's alerts, each with where it comes from.
+
+        Args:
+            route: Its name.
+            together: Rewordings of one trial. What so many that are at their limits come to is the limit of
+                the group: 1 − (1 − limit)^k of the answers moved, got worse or are invalid if each rewording
+                does it by itself, and of the likeness that one leaves, 1 − limit, k leave (1 − limit)^k.
+        """
         usual = {
             Measure.CONTENT: Limit(self.threshold, _source(self.threshold, _THRESHOLD)),
             Measure.SIMILARITY: Limit(0.05),
             Measure.QUALITY: Limit(0.1),
             Measure.INVALID: Limit(0.1),
         }
-        return {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
+        found = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
+        return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
 
     def tolerance_of(self, route: str) -> Limit:
         """The distance of a route's drifts, with where it comes from."""
         usual = Limit(self.drift_tolerance, _source(self.drift_tolerance, _TOLERANCE))
         return self.tolerances.get(route) or self.tolerances.get("") or usual
 
-    def rules(self, route: str) -> AlertRules:
-        """The part of the alerts of a route."""
-        return AlertRules(self.limits_of(route), self.level, self.other_clients)
+    def rules(self, route: str, together: int = 1) -> AlertRules:
+        """The part of the alerts of a route, for trials of so many rewordings at once."""
+        return AlertRules(self.limits_of(route, together), self.level, self.other_clients)
 
     def drift(self, route: str) -> DriftRules:
         """The part of the detectors of drift of a route."""
@@ -85,6 +95,14 @@ class MonitorSettings:
     def alpha(self) -> float:
         """Probability with which an interval may ever miss the truth."""
         return 1 - self.confidence
+
+
+def _together(limit: Limit, count: int) -> Limit:
+    if limit.value <= 0:
+        return limit
+    largest = max(limit.value, _LARGEST_TOGETHER)
+    value = min(largest, 1 - (1 - limit.value) ** count)
+    return Limit(value, f"{limit.source} for {count} together")
 
 
 def _source(value: float, usual: float) -> str:

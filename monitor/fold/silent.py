@@ -262,7 +262,7 @@ class SilentChanges:
         """Take what was seen next; returns what it gave rise to, mostly nothing."""
         sighting = logged.sighting
         events: list[AlertEvent] = []
-        leaving = self._place(sighting)
+        leaving = self._place(sighting, now)
         if leaving is not None:
             events += self._drop(sighting.route, leaving, logged.offset, now)
         tests = self._tests(sighting.route, sighting.requested_model)
@@ -306,13 +306,13 @@ class SilentChanges:
     def _schedule(self) -> None:
         self._due = min((one.due for tests in self.tests.values() for one in tests.open), default=inf)
 
-    def _place(self, sighting: AnswerSeen | ReferenceAnswered) -> str | None:
+    def _place(self, sighting: AnswerSeen | ReferenceAnswered, now: float) -> str | None:
         """Count the answer for its requested model; the model that loses its place to it, mostly none."""
         models = self._models.get(sighting.route)
         if models is None:
             most = min(MOST_MODELS, self._settings.max_models_per_route)
             models = self._models[sighting.route] = RouteModels(most)
-        return models.observe(sighting.requested_model) if isinstance(sighting, AnswerSeen) else None
+        return models.observe(sighting.requested_model, now) if isinstance(sighting, AnswerSeen) else None
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
         """The tests of a requested model; None if it has no place."""

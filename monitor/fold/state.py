@@ -13,6 +13,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
+from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
@@ -30,6 +31,7 @@ from evenkeel.monitor.fold.events import (
     drift_event,
     drift_left,
     explained,
+    followed,
     not_rolled_back,
     trend_point,
 )
@@ -87,7 +89,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 9
+VERSION: Final = 12
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
@@ -154,8 +156,8 @@ class MonitorState:
         self._alarmed: set[tuple[str, str, str]] = set()
         """Cells that have an alert up."""
         self._incidents = IncidentBook(self._routes)
-        self._rules: dict[str, tuple[AlertRules, DriftRules]] = {}
-        """By route: the settings' part for its cells."""
+        self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
+        """By route and number of rewordings at once: the settings' part for such cells."""
 
     def apply(self, logged: Logged) -> Applied:
         """Count one verdict, or take in what a person approved, says of a verdict or decided.
@@ -182,30 +184,40 @@ class MonitorState:
             return Applied([], [])
         if isinstance(logged, LoggedSighting):
             return Applied(self._sighted(logged), [])
+        return self._scored(logged)
+
+    def _scored(self, logged: LoggedVerdict) -> Applied:
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
         events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
         model = self._model(verdict)
+        drawn = not verdict.split_of
+        if not drawn and together_count(verdict.perturbation) > 1:
+            # A part of a group was tried only because the group moved: it says which rewordings to try.
+            self._corrections.observe(verdict.route, model, verdict, None)
+            return Applied(events, [])
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
-        observed = cell.observes(verdict, outcome)
+        exchange = Exchange(verdict.exchange_id, verdict.route, model)
+        leads = (drawn and verdict.path_weight == 1) or self._rollups.leads(exchange)
+        weight = cell.weight(verdict, outcome, leads=leads)
         before = self._watch(verdict.route).era
-        history = self._follow(logged, outcome, observed=observed)
+        history = self._follow(logged, outcome, observed=weight is not None)
         events += self._explained(logged) if history.era != before else ()
         eras = Eras(history.era, self._changes)
-        if not isinstance(outcome, str):
-            exchange = Exchange(verdict.exchange_id, verdict.route, model)
+        if drawn and not isinstance(outcome, str):
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        increments = self._corrections.observe(verdict.route, model, verdict, observed=observed)
-        if not observed:
+        increments = self._corrections.observe(verdict.route, model, verdict, weight)
+        if weight is None:
             cell.repeat(verdict)
             return Applied(events, [])
-        self._judges.add(verdict.route, model, verdict)
-        change = cell.add(verdict, outcome, now, eras.route, increments)
+        if drawn:
+            self._judges.add(verdict.route, model, verdict)
+        change = cell.add(verdict, outcome, weight, now, eras.route, increments)
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
-        if not isinstance(outcome, str):
+        if drawn and not isinstance(outcome, str):
             events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge))
         trend = []
         if change or (
@@ -288,7 +300,7 @@ class MonitorState:
         if verdict.perturbation != BASELINE:
             return []
         route = verdict.route
-        leaving = self._places(route).observe(verdict.model)
+        leaving = self._places(route).observe(verdict.model, now)
         idle = self._without_traffic(route) if self._alarmed else []
         events = [event for cell in idle for event in self._left(cell, "retired", logged)]
         gone, again = self._incidents.exchange(verdict)
@@ -351,15 +363,17 @@ class MonitorState:
         key = (route, model, perturbation)
         cell = self._cells.get(key)
         if cell is None:
-            rules, drift = self._rules_of(route)
+            rules, drift = self._rules_of(route, perturbation)
             alert = None if perturbation == BASELINE else Alert(rules)
             cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, DriftAlert(drift))
         return cell
 
-    def _rules_of(self, route: str) -> tuple[AlertRules, DriftRules]:
-        rules = self._rules.get(route)
+    def _rules_of(self, route: str, perturbation: str) -> tuple[AlertRules, DriftRules]:
+        together = together_count(perturbation)
+        rules = self._rules.get((route, together))
         if rules is None:
-            rules = self._rules[route] = self.settings.rules(route), self.settings.drift(route)
+            alert, drift = self.settings.rules(route, together), self.settings.drift(route)
+            rules = self._rules[route, together] = alert, drift
         return rules
 
     def _follow(self, logged: LoggedVerdict, outcome: Outcome | str, *, observed: bool) -> RouteWatch:
@@ -371,9 +385,13 @@ class MonitorState:
         return history
 
     def _explained(self, logged: LoggedVerdict) -> list[AlertEvent]:
-        """Say what was noticed of an incident's cause with a verdict."""
-        known = self._incidents.explain(logged.verdict.route, logged.verdict.scored_at)
-        return [] if known is None else [explained(known, logged)]
+        """Say what was noticed of an incident's cause, or changed while it was open, with a verdict."""
+        route, at = logged.verdict.route, logged.verdict.scored_at
+        known = self._incidents.explain(route, at)
+        if known is not None:
+            return [explained(known, logged)]
+        known = self._incidents.follow(route, at)
+        return [] if known is None else [followed(known, logged)]
 
     def _watch(self, route: str) -> RouteWatch:
         watch = self._routes.get(route)
@@ -405,6 +423,11 @@ class MonitorState:
         """Where the tests for silent changes stand, by route and requested model."""
         return self._silent.reports()
 
+    @property
+    def cells(self) -> Mapping[tuple[str, str, str], Cell]:
+        """The cells by route, model and perturbation, as they are: to read, where a report says too much."""
+        return self._cells
+
     def rollups(self) -> list[RollupReport]:
         """Every roll-up's report, sorted by level, route, model and category."""
         return self._rollups.reports(self.settings, self._clock.now, self._eras)
@@ -413,9 +436,20 @@ class MonitorState:
         """Every cell's report, sorted by route, model and perturbation."""
         if len(self._sorted) != len(self._cells):
             self._sorted = [self._cells[key] for key in sorted(self._cells)]
-        return [self._report(cell) for cell in self._sorted]
+        retired = self._retired()
+        return [self._report(cell, retired=cell.key.parts[:2] in retired) for cell in self._sorted]
 
-    def _report(self, cell: Cell) -> CellReport:
+    def _retired(self) -> set[tuple[str, str]]:
+        """Route and model of those that do not answer any more."""
+        found = set()
+        for route, model in {cell.key.parts[:2] for cell in self._sorted}:
+            watch = self._routes.get(route)
+            replaced = watch is not None and model in watch.replaced
+            if self._places(route).is_gone(model, replaced=replaced):
+                found.add((route, model))
+        return found
+
+    def _report(self, cell: Cell, *, retired: bool) -> CellReport:
         route, model, perturbation = cell.key.parts
         baseline = self._cells.get((route, model, BASELINE))
         rules = self.settings
@@ -430,6 +464,7 @@ class MonitorState:
             windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
             corrected=self._corrections.corrected(route, model, perturbation, alpha=alpha, min_trials=fewest),
             bias=self._corrections.bias(route, model, alpha=alpha, min_labels=fewest),
+            retired=retired,
         )
 
     def checkpoint(self) -> Checkpoint:
@@ -523,7 +558,7 @@ class MonitorState:
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell = Cell.from_json(CellKey(*key), raw, *state._rules_of(key[0]))
+                cell = Cell.from_json(CellKey(*key), raw, *state._rules_of(key[0], key[2]))
                 state._cells[cell.key.parts] = cell
                 state._note_alerts(cell)
             elif kind == "route":

@@ -1,8 +1,11 @@
 """The fold's part of incidents: which incident an alert event belongs to, and when traffic has gone back.
 
 An alert belongs to the change of its route that came before it. What only shows that answers moved (shares of
-shifted answers, their lengths) is a sign and no change: it joins the incident that is open. An incident is
-over when its alerts are, when the traffic has what it had before the change again, or when a person says so.
+shifted answers, their lengths) is a sign and no change: it joins the incident that is open. So does a later
+change, with the alerts after it, while an incident is open whose own change stands in the traffic: mostly it
+is an attempt to repair it, and whoever is at work wants to read in one place whether it helped. An incident
+is over when its alerts are, when the traffic has what it had before the first change again, or when a person
+says so.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.traits import stated_values
+from evenkeel.monitor.changes.stay import Turn, is_new, is_old, turns_of
 from evenkeel.monitor.incidents.incident import PartKey
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ AGAIN: Final = 100
 KEPT: Final = 32
 """Incidents of a route that are over and still known, the latest."""
 _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
-"""What traffic can be seen to go back from."""
+"""What has to go back for a change to be reversed; parameters only where nothing of this changed."""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,8 @@ class Known:
     opened_at: float
     change: str = ""
     marks: tuple[ChangeMark, ...] = ()
+    later: tuple[ChangeMark, ...] = ()
+    """What changed while it was open, the latest."""
     up: list[PartKey] = field(default_factory=list)
     """Its alerts that are up."""
     calm: list[PartKey] = field(default_factory=list)
@@ -63,9 +68,11 @@ class Known:
     """Exchanges with the new value since somebody said that it was rolled back."""
 
     @property
-    def turns(self) -> tuple[ChangeMark, ...]:
-        """The marks whose values traffic can be seen to go back from."""
-        return tuple(mark for mark in self.marks if mark.kind in _TURNS)
+    def turns(self) -> tuple[Turn, ...]:
+        """What traffic can be seen to go back from: the first change, however often it changed since."""
+        opened = {mark.kind for mark in self.marks}
+        followed = opened & _TURNS or opened
+        return turns_of([mark for mark in (*self.marks, *self.later) if mark.kind in followed])
 
     @property
     def stated(self) -> bool:
@@ -150,13 +157,14 @@ class IncidentBook:
             known, change, marks = None, "", ()
         if known is not None:
             return known
-        if any(mark.kind not in _SIGNS for mark in marks):
+        going = self._at_work(event.route)
+        if any(mark.kind not in _SIGNS for mark in marks) and going is None:
             early = next((one for one in here if not one.over and not one.stated), None)
-            if early is None or early.opened_at < marks[0].at - _EARLY_S:
+            if early is None or not _may_explain(marks, early):
                 return self._open(change, event, change, marks)
             early.change, early.marks = change, marks
             return early
-        going = next((one for one in here if not one.over), None)
+        going = going or next((one for one in here if not one.over), None)
         return going or self._open(change or event.id, event, change, marks)
 
     def explain(self, route: str, at: float) -> Known | None:
@@ -182,6 +190,30 @@ class IncidentBook:
         known.change, known.marks = change, _brief((*kept, *more))
         return known
 
+    def follow(self, route: str, at: float) -> Known | None:
+        """Take a change of a route that came while an incident was open.
+
+        Returns: the incident; None if there is none that it follows, or if that knows it already.
+        """
+        _, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
+        known = self._at_work(route)
+        if known is None:
+            return None
+        values = [(one.kind, one.before, one.after) for one in (*known.marks, *known.later)]
+        more = [
+            mark
+            for mark in marks
+            if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values
+        ]
+        if not more:
+            return None
+        known.later = (*known.later, *more)[-_MOST_MARKS:]
+        return known
+
+    def _at_work(self, route: str) -> Known | None:
+        """The open incident of a route whose change stands in the traffic."""
+        return next((one for one in self._here(route) if one.up and not one.over and one.stated), None)
+
     def _here(self, route: str) -> list[Known]:
         """The incidents of a route, the latest first."""
         return self._known.get(route, [])[::-1]
@@ -198,11 +230,11 @@ class IncidentBook:
         watched = [one for one in here if (not one.over or one.ending == "rolled_back") and one.turns]
         if not watched:
             return [], []
-        values = dict(stated_values(verdict))
         gone: list[Known] = []
         again: list[Known] = []
         for known in watched:
-            if any(values.get(mark.kind) == mark.after for mark in known.turns):
+            turns = known.turns
+            if is_new(turns, verdict):
                 known.quiet = known.back = 0
                 known.again += known.over
                 if known.again >= AGAIN:
@@ -210,7 +242,7 @@ class IncidentBook:
                     again.append(known)
                 continue
             known.quiet += 1
-            known.back += all(values.get(mark.kind) == mark.before for mark in known.turns)
+            known.back += is_old(turns, verdict)
             if not known.over and known.quiet >= QUIET and 2 * known.back >= QUIET:
                 gone.append(known)
         return gone, again
@@ -251,8 +283,8 @@ def _brief(marks: tuple[ChangeMark, ...]) -> tuple[ChangeMark, ...]:
 
 
 def _read(raw: dict[str, Any]) -> Known:
-    marks = tuple(ChangeMark(**mark) for mark in raw["marks"])
-    return Known(**{**raw, "marks": marks, **_keys(raw)})
+    marks = {name: tuple(ChangeMark(**mark) for mark in raw[name]) for name in ("marks", "later")}
+    return Known(**{**raw, **marks, **_keys(raw)})
 
 
 def _keys(raw: dict[str, Any]) -> dict[str, list[PartKey]]:

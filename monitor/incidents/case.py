@@ -14,6 +14,7 @@ from evenkeel.monitor.changes import kinds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.incidents.incident import Incident
 
 TOGETHER_S: Final = 3_600.0
@@ -58,7 +59,8 @@ class Case:
             id=first.id,
             opened_at=first.opened_at,
             change=first.change,
-            marks=tuple({(m.kind, m.before, m.after): m for one in shown for m in one.marks}.values()),
+            marks=_joined(one.marks for one in shown),
+            later=_joined(one.later for one in shown),
             routes=list(dict.fromkeys(route for one in shown for route in one.routes)),
             parts={key: part for one in shown for key, part in one.parts.items()},
             updated_at=max(one.updated_at for one in shown),
@@ -67,6 +69,11 @@ class Case:
             reopened=sum(one.reopened for one in shown),
             events=sum(one.events for one in shown),
         )
+
+
+def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
+    """The marks of several incidents, each once."""
+    return tuple({(one.kind, one.before, one.after): one for those in marks for one in those}.values())
 
 
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:

@@ -89,6 +89,8 @@ class Incident:
     """Id of the change that opened it; "" if none was noticed."""
     marks: tuple[ChangeMark, ...] = ()
     """What was noticed of that change when the incident was opened."""
+    later: tuple[ChangeMark, ...] = ()
+    """What changed while it was open, the latest."""
     routes: list[str] = field(default_factory=list)
     """Where it shows, in the order of their alerts."""
     parts: dict[PartKey, Part] = field(default_factory=dict)
@@ -107,6 +109,8 @@ class Incident:
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
     reopened: int = 0
     """How often it went on after it was over."""
+    learned: bool = False
+    """Whether its change was noticed only after it was opened."""
     events: int = 0
 
     @classmethod
@@ -128,16 +132,24 @@ class Incident:
             if self.state == "resolved" and self.decided is None and event.direction != "fallen":
                 self._reopen()
             self.parts[key] = Part(event)
-            self.marks, self.change = event.marks or self.marks, event.change or self.change
+            self._learn(event)
             return
         if key in self.parts:
             self.parts[key].over = event
         if not self.up and self.closed_at is None:
             self._close(event.at, event.reason or "recovered")
 
+    def _learn(self, event: AlertEvent) -> None:
+        known = self.stated
+        self.marks, self.change = event.marks or self.marks, event.change or self.change
+        self.learned = self.learned or (not known and bool(self.stated))
+
     def _decide(self, event: AlertEvent) -> None:
         if event.kind == "explained":
-            self.marks, self.change = event.marks, event.change
+            self._learn(event)
+            return
+        if event.kind == "followed":
+            self.later = event.marks
             return
         self.note = event.summary
         if event.kind == "acknowledged":
@@ -192,6 +204,26 @@ class Incident:
         return tuple(mark for mark in self.marks if mark.kind in kinds.STATED)
 
     @property
+    def from_the_start(self) -> bool:
+        """Whether nothing shows that answers were ever better: no change, and too few trials before it."""
+        gravest = [part for part in self.up or self.parts.values() if part.effect == self.effect]
+        return not self.stated and all(
+            part.raised.what == "excess" and part.raised.trials - part.raised.run_trials < _FEW
+            for part in gravest
+        )
+
+    @property
+    def in_vain(self) -> tuple[ChangeMark, ...]:
+        """The changes while it was open after which alerts came that are up."""
+        return tuple(mark for mark in self.later if any(_after(mark, part) for part in self.up))
+
+    @property
+    def present(self) -> list[Part]:
+        """The alerts that are up, of the model that came last if another one came in vain."""
+        came = [mark.after for mark in self.in_vain if mark.kind == kinds.MODEL]
+        return [part for part in self.up if not came or part.raised.model in {came[-1], ""}]
+
+    @property
     def model(self) -> str:
         """The model of its latest alert."""
         return next((part.raised.model for part in reversed(self.parts.values()) if part.raised.model), "")
@@ -205,11 +237,10 @@ class Incident:
             "severity": self.severity,
             "routes": list(self.routes),
             "model": self.model,
+            "from_the_start": self.from_the_start,
             "change": self.change,
-            "marks": [
-                {"kind": mark.kind, "before": mark.before, "after": mark.after, "at": mark.at}
-                for mark in self.marks
-            ],
+            "marks": [_plain(mark) for mark in self.marks],
+            "later": [_plain(mark) for mark in self.later],
             "opened_at": self.opened_at,
             "updated_at": self.updated_at,
             "acknowledged_at": self.acknowledged_at,
@@ -242,7 +273,18 @@ class Incident:
         }
 
 
+_FEW: Final = 10
+"""Trials before an alert that say too little about how answers were."""
 _CLOSING: Final[tuple[Decided, ...]] = ("accepted", "rolled_back", "false_alarm")
+
+
+def _plain(mark: ChangeMark) -> dict[str, Any]:
+    return {"kind": mark.kind, "before": mark.before, "after": mark.after, "at": mark.at}
+
+
+def _after(mark: ChangeMark, part: Part) -> bool:
+    """Whether an alert came after a change, and is about what it brought."""
+    return part.raised.at >= mark.at and (mark.kind != kinds.MODEL or part.raised.model == mark.after)
 
 
 def incidents_of(events: Iterable[AlertEvent]) -> list[Incident]:

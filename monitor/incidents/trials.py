@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import OTHER_MODEL
+from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.verdict_log import Narrow
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.incidents.incident import Incident
+    from evenkeel.monitor.incidents.incident import Incident, Part
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
@@ -50,34 +51,47 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
     """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
-    return event.model in {logged.verdict.model, OTHER_MODEL}
+    return not logged.verdict.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
     """The trials behind an incident that moved furthest while their control held, the worst first.
 
-    Each is of another exchange; among trials that are rated the same, of other routes and rewordings first.
+    Better answers come last. Each is of another exchange; among trials that are rated the same, of other
+    routes and rewordings first, and of one rewording rather than several together.
     """
     found: dict[str, Verdict] = {}
-    parts = [part for part in incident.up or incident.parts.values() if part.raised.perturbation != BASELINE]
-    for part in sorted(parts, key=lambda one: -(one.raised.value or 0.0))[:_LOOKED_INTO]:
+    parts = [
+        part for part in incident.present or incident.parts.values() if part.raised.perturbation != BASELINE
+    ]
+    for part in sorted(parts, key=_rank)[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
             if verdict.shifted and verdict.baseline_shifted is False:
                 found[verdict.id] = verdict
     chosen: list[Verdict] = []
-    left = sorted(found.values(), key=_badness)
+    left = list(found.values())
     while left and len(chosen) < most:
         named = [(one.route, one.perturbation) for one in chosen]
         best = min(
             left,
-            key=lambda one: (one.rating or 3, named.count((one.route, one.perturbation)), *_badness(one)),
+            key=lambda one: (
+                one.direction == "better",
+                one.rating or 3,
+                named.count((one.route, one.perturbation)),
+                together_count(one.perturbation) > 1,
+                *_badness(one),
+            ),
         )
         chosen.append(best)
         left = [one for one in left if one.exchange_id != best.exchange_id]
     return chosen
 
 
-def _badness(verdict: Verdict) -> tuple[int, float, str]:
+def _rank(part: Part) -> tuple[bool, float]:
+    return together_count(part.raised.perturbation) > 1, -(part.raised.value or 0.0)
+
+
+def _badness(verdict: Verdict) -> tuple[bool, float, str]:
     near = 1.0 if verdict.similarity is None else verdict.similarity
-    return verdict.rating or 3, near, verdict.id
+    return verdict.direction != "worse", near, verdict.id

@@ -27,6 +27,10 @@ _HELD: Final = (
 _RESUMED: Final = "What held incidents back is over. Those that are still open follow."
 
 
+_NEWS: Final = frozenset(("raised", "explained", "followed"))
+"""Kinds of events that are shown where messages can be changed, though they are worth none of their own."""
+
+
 class Sink(Protocol):
     """A service that shows messages to people, or takes them for machines. May block for seconds."""
 
@@ -93,7 +97,8 @@ class Pace:
     """When something is said."""
 
     window_s: float = 30.0
-    """What becomes known of an incident within that time is one message."""
+    """What becomes known of an incident within that time is one message; up to twice as long if more came
+    within its last third."""
     trouble_after_s: float = 60.0
     """A trouble that lasts this long is reported; incidents wait from its first second."""
 
@@ -103,6 +108,8 @@ class _Waiting:
     """Events of one case that have not been settled yet."""
 
     since: float
+    latest: float
+    """When the last of them came."""
     attempts: int = 0
     events: list[AlertEvent] = field(default_factory=list)
 
@@ -164,10 +171,12 @@ class Channel:
             if event.id not in known:
                 case = cases.get(event.incident)
                 name = case.id if case else event.incident or event.id
-                self._waiting.setdefault(name, _Waiting(now)).events.append(event)
+                waiting = self._waiting.setdefault(name, _Waiting(now, now))
+                waiting.events.append(event)
+                waiting.latest = now
         held = self._hold(now)
         settled: set[str] = set()
-        due = [name for name, one in self._waiting.items() if now - one.since >= self._pace.window_s]
+        due = [name for name, one in self._waiting.items() if self._is_due(one, now)]
         # Whatever a service refuses must not keep it from what came later.
         for name in sorted(due, key=lambda one: (self._waiting[one].attempts, self._waiting[one].since)):
             waiting = self._waiting[name]
@@ -177,12 +186,19 @@ class Channel:
                     continue
                 if not self._backoff.due:
                     break
-                news = any(event.kind == "explained" for event in waiting.events)
+                over = case.whole.state == "resolved"
+                news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
                 if not self._say(case, news=news):
                     waiting.attempts += 1
                     break
             settled |= {event.id for event in self._waiting.pop(name).events}
         return settled
+
+    def _is_due(self, waiting: _Waiting, now: float) -> bool:
+        """Whether nothing more is about to follow: what is one message is easier to read than two."""
+        window_s, waited_s = self._pace.window_s, now - waiting.since
+        quiet = now - waiting.latest >= window_s / 3
+        return waited_s >= window_s and (quiet or waited_s >= 2 * window_s)
 
     def _say(self, case: Case, *, news: bool) -> bool:
         """Send or show what there is to say about a case; False if it has to be tried again."""
@@ -198,7 +214,15 @@ class Channel:
         if receipt is None:
             return False
         first = sent.receipt if sent and sent.receipt else receipt
-        said = Sent(number, phase, incident.effect, len(incident.routes), first, incident.state)
+        said = Sent(
+            number,
+            phase,
+            incident.effect,
+            len(incident.routes),
+            first,
+            incident.state,
+            len(incident.in_vain),
+        )
         self._store.put_sent(case.id, self._sink.name, said)
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from urllib.parse import quote
 
 from evenkeel.core import figures, rewordings
+from evenkeel.core.together import by_themselves, together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import GRAVEST
@@ -14,7 +15,7 @@ from evenkeel.monitor.incidents.incident import GRAVEST
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.incidents import Case, Incident, Part
     from evenkeel.monitor.incidents.incident import Effect
@@ -45,6 +46,15 @@ _HAD: Final[dict[Effect, str]] = {
     "suspected": "answers may have been different",
     "steadier": "answers had been steadier",
 }
+_ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
+    "worse": ("answers to rewordings have been worse", "answers to rewordings were worse"),
+    "fragile": ("answers have been fragile", "answers were fragile"),
+    "invalid": (
+        "answers have ignored the format or language asked for",
+        "answers ignored the format or language asked for",
+    ),
+}
+"""Of an incident that goes back to the beginning: while it is open, and later."""
 _RATED: Final = {1: "a different message", 2: "some details differ"}
 EXAMPLES: Final = "Trials whose control held:"
 _ENDED: Final = {
@@ -103,7 +113,7 @@ class Example:
     @property
     def said(self) -> str:
         """The rewording and what became of the answer; no text of anybody's."""
-        return f"{rewordings.label(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
+        return f"{_named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
 
 
 class Member(NamedTuple):
@@ -160,10 +170,12 @@ class Notice:
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
-        """What to open, with its address: the incident, or that of each route."""
+        """What to open, with its address: the incident, or that of each route; the list if there are many."""
         if not self.url:
             return ()
-        return tuple((f"Open {one.route}", one.url) for one in self.members) or (("Open", self.url),)
+        each = tuple((f"Open {one.route}", one.url) for one in self.members[:_MOST_NAMED])
+        every = (("Open all", self.url.rpartition("/")[0]),) if len(self.members) > len(each) else ()
+        return (*each, *every) or (("Open", self.url),)
 
     @property
     def body(self) -> str:
@@ -210,8 +222,8 @@ def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
         sent: what the channel has said about it.
 
     Returns: "opened" first, unless it is over already or only good news; "resolved" once it is over;
-        "updated" if it became graver, shows on further routes or goes on after it was over, and a message is
-        left to say that it is over.
+        "updated" if it became graver, shows on further routes, goes on after it was over or after another
+        change, and a message is left to say that it is over.
     """
     over = incident.state == "resolved"
     if sent is None:
@@ -223,7 +235,7 @@ def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
     if sent.phase == "resolved":
         return "updated"
     graver = GRAVEST.index(incident.effect) < GRAVEST.index(cast("Effect", sent.effect))
-    more = len(incident.routes) > sent.routes
+    more = len(incident.routes) > sent.routes or len(incident.in_vain) > sent.attempts
     return "updated" if (graver or more) and sent.messages < MOST_MESSAGES - 1 else None
 
 
@@ -299,8 +311,9 @@ class Writer:
         return Contact(*said)
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
-        """How far the answers moved, under how many rewordings, and what reference prompts say."""
+        """What changed since, how far answers moved, under how many rewordings, and what references say."""
         found = [
+            *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
             *self._drifted(incident),
             *_referenced(incident),
@@ -309,26 +322,45 @@ class Writer:
         return tuple(f"{one[0].upper()}{one[1:]}." for one in found)
 
     def _rewordings(self, incident: Incident) -> list[str]:
-        parts = [part for part in incident.up if part.raised.what == "excess"]
+        parts = [part for part in incident.present if part.raised.what == "excess"]
         if not parts:
             return []
         gravest = [part for part in parts if part.effect == incident.effect]
-        worst = max(gravest or parts, key=lambda part: part.raised.value or 0.0)
+        worst = max(
+            by_themselves(gravest or parts, lambda part: part.raised.perturbation),
+            key=lambda part: part.raised.value or 0.0,
+        )
         clients = worst.raised.clients
         said = [figures.clients(clients)] if len(clients) > 1 else []
         measured = _measured(worst, self._report(worst)) if incident.stated else _lately(worst)
-        return [f"{measured}, {self._affected(parts)}", *said]
+        return [f"{measured}, {self._affected(parts, known=incident.stated != ())}", *said]
 
-    def _affected(self, parts: Sequence[Part]) -> str:
-        """How many of the rewordings that are tried have these alerts."""
+    def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
+        """How many of the rewordings that are tried have these alerts, "so far" unless the others hold.
+
+        Of groups only if no rewording by itself has one: a group moves with any of its rewordings.
+
+        Args:
+            parts: the alerts.
+            known: whether it is known since when, so that estimates are of nothing before it.
+        """
         cells = {(part.raised.route, part.raised.model) for part in parts}
-        tried = sum(
-            report.key.perturbation != BASELINE and (report.key.route, report.key.model) in cells
+        parts = by_themselves(parts, lambda part: part.raised.perturbation)
+        affected = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in parts}
+        groups = all(together_count(name) > 1 for *_, name in affected)
+        others = [
+            report
             for report in self._reports()
-        )
+            if report.key.perturbation != BASELINE
+            and report.key.parts[:2] in cells
+            and report.key.parts not in affected
+            and (together_count(report.key.perturbation) > 1) == groups
+        ]
+        so_far = "" if all(known and _holds(report) for report in others) else " so far"
         routes = {route for route, _ in cells}
         on = f" on {len(routes)} routes" if len(routes) > 1 else ""
-        return f"{len(parts)} of {max(tried, len(parts))} rewordings{on}"
+        of = "groups of rewordings" if groups else "rewordings"
+        return f"{len(parts)} of {len(parts) + len(others)} {of}{on}{so_far}"
 
     def _report(self, part: Part) -> CellReport | None:
         event = part.raised
@@ -346,6 +378,7 @@ class Writer:
         those = [part for part in parts if (part.raised.perturbation == BASELINE) == (of == "resends")]
         if not those:
             return []
+        those = by_themselves(those, lambda part: part.raised.perturbation)
         worst = max(those, key=lambda part: part.raised.value or 0.0)
         event, report = worst.raised, self._report(worst)
         drift = report.drift if report else None
@@ -353,8 +386,8 @@ class Writer:
         share = f"{event.value or 0.0:.0%} of the last {event.run_trials}"
         if of == "resends":
             return [f"answers to identical resends changed in {share}{before}"]
-        name = rewordings.label(event.perturbation)
-        return [f"answers changed in {share} trials of {name}{before}, {self._affected(those)}"]
+        name = _named(event.perturbation)
+        return [f"answers changed in {share} trials of {name}{before}, {self._affected(those, known=False)}"]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
         said = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
@@ -363,8 +396,9 @@ class Writer:
         if incident.decided_by:
             said.append(f"closed by {incident.decided_by}")
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
-        had = _HAD[incident.effect]
-        return tuple(f"{one}." for one in (", ".join(said), f"{had[0].upper()}{had[1:]}", *note))
+        had = _had(incident)
+        came = (_came_later(incident),) if incident.later else ()
+        return tuple(f"{one[0].upper()}{one[1:]}." for one in (", ".join(said), had, *came, *note))
 
 
 def _by_route(values: Mapping[str, str]) -> str:
@@ -375,7 +409,19 @@ def _by_route(values: Mapping[str, str]) -> str:
             routes.setdefault(value, []).append(route)
     if len(routes) < 2:  # noqa: PLR2004 - nothing to tell apart
         return "".join(routes)
-    return "; ".join(f"{value} ({figures.listing(those)})" for value, those in routes.items())
+    named = [f"{value} ({_few(those)})" for value, those in routes.items()]
+    more = len(named) - _MOST_NAMED
+    return "; ".join((*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else ())))
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names in a sentence, of many the first ones: services refuse messages that are too long."""
+    more = len(names) - _MOST_NAMED
+    return f"{', '.join(names[:_MOST_NAMED])} and {more} more" if more > 0 else figures.listing(names)
+
+
+_MOST_NAMED: Final = 12
+"""Routes, owners and links that a message lists; the page has all."""
 
 
 def _news(incident: Incident, sent: Sent | None) -> list[str]:
@@ -395,20 +441,44 @@ def _news(incident: Incident, sent: Sent | None) -> list[str]:
 def _context(incident: Incident) -> list[str]:
     """What came before it, and who is at it."""
     found = []
-    if not incident.stated:
+    if _always(incident):
+        found.append("how they were before that is not known")
+    elif not incident.stated:
         found.append("no change of model, prompt, parameters or judge was noticed before it")
     if len(incident.routes) > _MOST_ROUTES:
-        found.append(f"routes: {figures.listing(incident.routes)}")
+        found.append(f"routes: {_few(incident.routes)}")
     if incident.acknowledged_by:
         found.append(f"acknowledged by {incident.acknowledged_by}")
     return found
 
 
+def _came_later(incident: Incident) -> str:
+    """What changed while it was open, and whether answers are no better since, as far as that is known."""
+    at = figures.date_and_time(incident.later[-1].at)
+    no_better = ", and answers are no better since" if incident.later[-1] in incident.in_vain else ""
+    return f"changed again at {at}: {_changes(incident.later)}{no_better}"
+
+
 def headline(incident: Incident) -> str:
     """What happened, where, when and after what, in one sentence."""
     begin = min(part.raised.since or part.raised.at for part in incident.parts.values())
+    if _always(incident):
+        have_been, _ = _ALWAYS[incident.effect]
+        return (
+            f"{_where(incident)}: {have_been} since measuring began, noticed {figures.date_and_time(begin)}."
+        )
     after = f", after {_said(incident)}" if incident.stated else ""
     return f"{_where(incident)}: {_BECAME[incident.effect]} {figures.date_and_time(begin)}{after}."
+
+
+def _always(incident: Incident) -> bool:
+    """Whether nobody knows that answers were ever better."""
+    return incident.effect in _ALWAYS and incident.from_the_start
+
+
+def _had(incident: Incident) -> str:
+    """What had happened to the answers, once it is over."""
+    return _ALWAYS[incident.effect][1] if _always(incident) else _HAD[incident.effect]
 
 
 def over_line(incident: Incident) -> str:
@@ -433,7 +503,11 @@ _MOST_ROUTES: Final = 4
 
 def _said(incident: Incident) -> str:
     """The change that is stated in the traffic: "a → b"."""
-    marks = [mark for mark in incident.stated if mark.kind not in _UNSAID] or list(incident.stated)
+    return _changes(incident.stated)
+
+
+def _changes(stated: Sequence[ChangeMark]) -> str:
+    marks = [mark for mark in stated if mark.kind not in _UNSAID] or list(stated)
     by_value = dict.fromkeys(
         f"{'' if mark.kind in _MODELS else kinds.NAMES[mark.kind] + ' '}{mark.before} → {mark.after}"
         for mark in marks
@@ -452,23 +526,41 @@ def _measured(part: Part, report: CellReport | None) -> str:
     event = part.raised
     above = report.current.excess if report else None
     if above is None:
-        return _alerted(part, ())
+        return _alerted(part, _group(part))
     ends = f"[{100 * above.lower:.0f}, {100 * above.upper:.0f}]"
     noise = f"{100 * above.value:.0f} points above noise {ends}"
-    behind = (rewordings.label(event.perturbation), figures.count(above.n, "trial"))
+    behind = (_named(event.perturbation), figures.count(above.n, "trial"))
     if event.measure != "content":
         return f"{_alerted(part, ())}; {noise} ({', '.join(behind)})"
     return f"{noise} ({', '.join((*_limit(part), *behind))})"
 
 
+def _holds(report: CellReport) -> bool:
+    """Whether a cell is within its limit, by the interval since the last change."""
+    above = report.current.excess
+    return above is not None and above.upper <= report.threshold
+
+
 def _lately(part: Part) -> str:
     """How far they moved in the trials that raised the alert; the estimate is of before it, too."""
-    return _alerted(part, (f"the last {figures.count(part.raised.run_trials, 'trial')}",))
+    return _alerted(part, (*_group(part), f"the last {figures.count(part.raised.run_trials, 'trial')}"))
+
+
+def _group(part: Part) -> tuple[str, ...]:
+    """A group of rewordings, whose limit is one of its own."""
+    name = part.raised.perturbation
+    return (_named(name),) if together_count(name) > 1 else ()
+
+
+def _named(perturbation: str) -> str:
+    """A rewording or a group of them, for who has never read of groups."""
+    is_group = together_count(perturbation) > 1
+    return rewordings.phrase(perturbation) if is_group else rewordings.label(perturbation)
 
 
 def _limit(part: Part) -> tuple[str, ...]:
     limit = part.raised.limit
-    return () if limit is None else (f"limit {100 * limit:g}",)
+    return () if limit is None else (f"limit {100 * limit:.3g}",)
 
 
 def _alerted(part: Part, more: tuple[str, ...]) -> str:

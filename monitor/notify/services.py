@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
+_MOST_SOURCE: Final = 1_024
+"""Characters of the source of PagerDuty's events."""
 _MOST_ACTIONS: Final = 6
 """Buttons of a card that Teams shows."""
 _MOST_TEXT: Final = 2_900
@@ -185,7 +187,7 @@ class Slack(_Poster):
         blocks = [
             {"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}} for part in parts
         ]
-        return {"channel": self._channel, "text": notice.headline, "blocks": blocks}
+        return {"channel": self._channel, "text": notice.headline[:_MOST_TEXT], "blocks": blocks}
 
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
         """Call the API; the time stamp that names the message, None if it was not taken."""
@@ -327,7 +329,7 @@ class PagerDuty(_Poster):
             body["client"] = "evenkeel"
             body["payload"] = {
                 "summary": notice.headline[:1024],
-                "source": ", ".join(incident.routes),
+                "source": ", ".join(incident.routes)[:_MOST_SOURCE],
                 "severity": incident.severity,
                 "timestamp": iso(incident.opened_at),
                 "component": incident.model,

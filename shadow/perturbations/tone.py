@@ -73,7 +73,7 @@ SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if languag
 
 _TELLING: Final = 400
 """Characters from which the language is identified: more is no surer, and costs more than all the rest."""
-_CLOSED: Final = ".!?…:;,。\uff01\uff1f"
+_CLOSED: Final = ".!?…。\uff01\uff1f"
 
 
 class Tone:
@@ -104,7 +104,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 3 if by == "rule" else 4
+        self.version: Final = 5 if by == "rule" else 4
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -192,7 +192,8 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
 
 
 _OPENING: Final = re.compile(r"(?P<opening>)")
-_CLOSING: Final = re.compile(r"(?P<closing>(?<=\S))")
+_CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
+"""Not behind "Answer:", where the answer itself is to follow."""
 
 
 @cache

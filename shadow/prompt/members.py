@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.llm.price import stated_limit
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.core.tiers import Tier
     from evenkeel.shadow.prompt.body import Api
     from evenkeel.shadow.prompt.spans import Member
 
@@ -23,6 +26,8 @@ CHOICES: Final = ("n", "best_of")
 """Reduced to 1: only the first choice is compared, and further ones cost as much again."""
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
 """Values of `service_tier` sent again; with another one the same answer costs more than its price."""
+FLEX_APIS: Final[frozenset[Api]] = frozenset({"chat", "responses"})
+"""Those in which `service_tier: "flex"` asks for a cheaper answer."""
 _NEEDS_A_STREAM: Final = "stream_options"
 """Servers reject it without a stream."""
 
@@ -127,6 +132,26 @@ OTHER: Final = "other"
 """Stands for a member whose name a client could have made up: names are labels of a counter."""
 
 
+_LIMITS: Final[dict[Api, frozenset[str]]] = {
+    "chat": frozenset({"max_tokens", "max_completion_tokens"}),
+    "completions": frozenset({"max_tokens"}),
+    "messages": frozenset({"max_tokens"}),
+    "responses": frozenset({"max_output_tokens"}),
+}
+"""Limits of the answer."""
+_LIMITED_OTHERWISE: Final = frozenset({
+    "thinking", "reasoning", "reasoning_effort", "effort", "output_config", "think", "enable_thinking",
+    "thinking_budget", "thinking_token_budget", "thinking_forced_open", "chat_template_kwargs",
+    "min_tokens", "ignore_eos", "max_new_tokens", "num_predict", "n_predict", "options",
+})  # fmt: skip
+"""What asks for tokens that are no part of the answer, or states its length in another way."""
+
+
+def may_be_limited(members: Iterable[Member]) -> bool:
+    """Whether the answer's usual length may be made its limit."""
+    return not any(member.key in _LIMITED_OTHERWISE for member in members)
+
+
 def left_out(members: Iterable[Member], api: Api) -> frozenset[str]:
     """The keys, of the outermost object, that a replay does not carry."""
     sent = KEPT[api] | {*FORCED_FALSE, *CHOICES}
@@ -140,24 +165,36 @@ def counted(keys: Iterable[str]) -> list[str]:
     return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})
 
 
-def replay_changes(members: Iterable[Member], api: Api) -> dict[str, str | None]:
+def replay_changes(
+    members: Iterable[Member], api: Api, tier: Tier = "standard", most_tokens: int | None = None
+) -> dict[str, str | None]:
     """The changes of the outermost object that make a body fit for a replay, as JSON text by key.
 
     Keys the client did not send are not added: many compatible servers reject keys they do not know. The
-    exception is `store` of the responses API, which is true unless it is said to be false. Repeated keys are
-    all treated.
+    exceptions are `store` of the responses API, which is true unless it is said to be false, and
+    `service_tier` where a flex replay is asked for. Repeated keys are all treated. A limit of the answer that
+    is higher than `most_tokens` becomes that. One that limits nothing, such as null, is left out, because the
+    replayer adds a limit under that name, except to completions.
     """
     members = tuple(members)
     changes: dict[str, str | None] = dict.fromkeys(left_out(members, api))
     for member in members:
         if member.key in FORCED_FALSE and member.value.decoded is not False:
             changes[member.key] = "false"
-        elif member.key == "service_tier" and member.value.decoded not in _TIERS:
+        elif member.key == "service_tier" and (tier == "batch" or member.value.decoded not in _TIERS):
             changes[member.key] = None
         elif member.key in CHOICES and not _at_most_one(member.value.decoded):
             changes[member.key] = "1"
+        elif member.key in _LIMITS[api]:
+            stated = stated_limit(member.value.decoded)
+            if stated is None and api != "completions":
+                changes[member.key] = None
+            elif stated is not None and most_tokens is not None and stated > most_tokens:
+                changes[member.key] = str(most_tokens)
     if api == "responses" and all(member.key != "store" for member in members):
         changes["store"] = "false"
+    if tier == "flex" and api in FLEX_APIS:
+        changes["service_tier"] = '"flex"'
     return changes
 
 

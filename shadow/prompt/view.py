@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenkeel.core.text import well_formed
 from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
-from evenkeel.shadow.prompt.members import left_out, replay_changes
+from evenkeel.shadow.prompt.members import left_out, may_be_limited, replay_changes
 from evenkeel.shadow.prompt.segments import TYPED, Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evenkeel.core.tiers import Tier
     from evenkeel.shadow.prompt.body import Api, Body
     from evenkeel.shadow.prompt.segments import Block, Classifier, InputSource
 
@@ -251,12 +252,21 @@ class PromptView:
         edits = [*self._text_edits(), *member_edits(self._body.members, self._members)]
         return splice(self._text, edits).encode() if edits else self._source
 
-    def for_replay(self) -> bytes:
+    @property
+    def may_be_limited(self) -> bool:
+        """Whether the answer's usual length may be made its limit: no thoughts are asked for beside it."""
+        return may_be_limited(self._body.members)
+
+    def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:
         """The body as a replay sends it: known members only, no stream, nothing stored, one choice.
 
         What `with_members` set stays. Whether it may be sent at all is `refusal`'s to say.
+
+        Args:
+            tier: In which it asks for its answer.
+            most_tokens: What a higher limit of the answer becomes; None leaves it.
         """
-        changes = replay_changes(self._body.members, self.api)
+        changes = replay_changes(self._body.members, self.api, tier, most_tokens)
         kept = self._members.keys() & self.left_out
         return self.with_members({key: new for key, new in changes.items() if key not in kept}).body()
 

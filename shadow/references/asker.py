@@ -291,12 +291,13 @@ class ReferenceAsker:
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
             quote = self._quote(reference, view, models)
-            refused = self._costs.reserve(quote.estimate, route)
+            urgent = due.asked == "suspicion"
+            refused = self._costs.reserve(quote.estimate, route, urgent=urgent)
             if refused is not None:
                 self._tally.add("references_failed", route=route, reason=refused)
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
-            booked = Allowance(self._costs, route, quote.estimate)
+            booked = Allowance(self._costs, route, quote.estimate, urgent=urgent)
             calls.append(_Call(reference, view, self._target(reference), quote, booked))
         return calls
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from evenkeel.llm.client import ChatRequest
+from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
@@ -215,6 +215,8 @@ class Rewriter:
             if isinstance(outcome, str) or outcome.reason != "budget":
                 self._count("shared")
                 return outcome
+            # A task that has ended is forgotten only when the loop goes round: waiting for it never yields.
+            await asyncio.sleep(0)
         running = asyncio.create_task(self._outcome(key, task, budget))
         self._running[key] = running
         running.add_done_callback(lambda _: self._running.pop(key, None))

@@ -7,21 +7,28 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final, cast
 
-from evenkeel.core.budget import DAYS_AHEAD, FORGOTTEN_S, SILENT_S, CostTracker, Limit, Spend, day_share_of
+from evenkeel.core.budget import (
+    DAYS_AHEAD,
+    FORGOTTEN_S,
+    LEFT_TO_OTHERS,
+    MOST_LEFT,
+    SILENT_S,
+    CostTracker,
+    Spend,
+)
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, process_name, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Budget, Refused, SpendKind
+    from evenkeel.core.budget import Budget, Limit, Refused, SpendKind
     from evenkeel.stores.redis.connection import RedisStore, Value
 
 _DAYS_KEPT_S: Final = 40 * 86_400
 _REMEMBERED_S: Final = 300
 """A command that is sent again because its answer was lost is recognised for so long."""
 
-_ANY: Final = Limit(None, None)
 _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
 """The field of a route and a kind."""
 
@@ -39,18 +46,19 @@ class RedisCostTracker(CostTracker):
         budget: Budget,
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
+        sharing: Sequence[str] = (),
     ) -> None:
         """Open the tracker; nothing is sent yet. Arguments as of `SqliteCostTracker`."""
-        super().__init__(budget, clock, routes)
+        super().__init__(budget, clock, routes, sharing)
         self._store = store
         self._worker = f"{process_name(os.getpid())}:{secrets.token_hex(4)}"
         self._reserve = Script(store, "budget_reserve")
         self._settle = Script(store, "budget_settle")
 
-    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
         """As `CostTracker.by_route_and_kind`."""
         found: dict[tuple[str, SpendKind], Spend] = {}
-        fields = self._store.client.hgetall(self._key())
+        fields = self._store.client.hgetall(self._key(ahead))
         for raw, tokens in fields.items():
             name = text(raw)
             # A kind is one word, so that what follows is the route, whatever it is called.
@@ -60,14 +68,18 @@ class RedisCostTracker(CostTracker):
                 found[match[2], cast("SpendKind", match[1])] = Spend(int(tokens), float(usd))
         return dict(sorted(found.items()))
 
-    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
+    def reserve(
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+    ) -> Refused | None:
         """As `CostTracker.reserve`."""
-        share = day_share_of(self._clock())
-        limits: list[Value] = []
-        for budget in (self.budget, self._routes.get(route)):
-            whole = budget.limit(1.0) if budget else _ANY
-            for most in (whole, budget.paced_limit(share) if budget and paced else _ANY):
-                limits += ("" if one is None else repr(one) for one in most)
+        bounds = self._bounds(route, urgent=urgent, paced=paced)
+        others = self._others(route, urgent=urgent, paced=paced)
+        limits: list[Value] = [sum(map(len, bounds))]
+        for whose, found in enumerate(bounds, 1):
+            for bound in found:
+                limits += (whose, bound.refused, *_limit(bound.limit))
+        if others:
+            limits += (*_limit(bounds[0][-1].limit), *map(storable, others))
         answer = self._reserve(
             self._keys(),
             self._worker,
@@ -75,9 +87,11 @@ class RedisCostTracker(CostTracker):
             *_plain(estimate),
             SILENT_S,
             _REMEMBERED_S,
-            *limits,
             FORGOTTEN_S,
             _DAYS_KEPT_S,
+            LEFT_TO_OTHERS,
+            MOST_LEFT,
+            *limits,
         )
         return cast("Refused | None", text(answer) or None)
 
@@ -111,3 +125,7 @@ class RedisCostTracker(CostTracker):
 
 def _plain(amount: Spend) -> tuple[str, str]:
     return str(amount.tokens), repr(float(amount.usd))
+
+
+def _limit(limit: Limit) -> tuple[str, ...]:
+    return tuple("" if one is None else repr(one) for one in limit)

@@ -109,7 +109,9 @@ class RedisStore:
         except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
-            raise StoreError(f"cannot use the Redis {self.place}: {error}; check redis.url") from error
+            raise StoreError(
+                f"cannot use the Redis {self.place}: {str(error).rstrip('.')}; check redis.url"
+            ) from error
         if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SERVER:
             raise StoreError(f"the Redis {self.place} is version {version}; 7.0 or later is needed")
         if policy not in (None, "noeviction"):

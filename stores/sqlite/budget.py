@@ -13,14 +13,15 @@ from evenkeel.core.budget import (
     SILENT_S,
     CostTracker,
     Spend,
-    day_share_of,
+    beyond_share,
+    passed,
 )
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Budget, Refused, SpendKind
+    from evenkeel.core.budget import Bound, Budget, Refused, SpendKind
     from evenkeel.stores.sqlite.database import Database
 
 _BOOK = (
@@ -48,9 +49,10 @@ class SqliteCostTracker(CostTracker):
         budget: Budget,
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
+        sharing: Sequence[str] = (),
     ) -> None:
         """Open the tracker in a database; further arguments as of `CostTracker`."""
-        super().__init__(budget, clock, routes)
+        super().__init__(budget, clock, routes, sharing)
         self._database = database
         self._holder = secrets.token_hex(8)
         self._lock = threading.Lock()
@@ -63,28 +65,32 @@ class SqliteCostTracker(CostTracker):
                  at REAL NOT NULL, PRIMARY KEY (holder, route))""",
         )
 
-    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
         """As `CostTracker.by_route_and_kind`."""
         rows = self._database.rows(
-            "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind", (self._day(),)
+            "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind",
+            (self._day(ahead),),
         )
         return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows}
 
-    def reserve(self, estimate: Spend, route: str, *, paced: bool = True) -> Refused | None:
+    def reserve(
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+    ) -> Refused | None:
         """As `CostTracker.reserve`."""
         now = self._clock()
+        bounds = self._bounds(route, urgent=urgent, paced=paced)
+        others = self._others(route, urgent=urgent, paced=paced)
         with self._lock, self._database.write() as connection:
             self._book_lost(connection, now)
             taken = self._taken(connection)
-            limits: list[tuple[Budget, Spend]] = [(self.budget, taken[None])]
-            if route in self._routes:
-                limits.append((self._routes[route], taken.get(route, NOTHING)))
-            for budget, so_far in limits:
-                refused = budget.refusal(so_far.plus(estimate), day_share_of(now), paced=paced)
-                if refused is not None:
-                    return refused
-            connection.execute(_HOLD, (self._holder, route, now, *estimate))
-        return None
+            for one in (None, route):
+                taken[one] = taken.get(one, NOTHING).plus(estimate)
+            refused = _refused(taken[None], bounds[0]) or _refused(taken[route], bounds[1])
+            if refused is None and others and beyond_share(taken, route, others, bounds[0][-1].limit):
+                refused = "budget_share"
+            if refused is None:
+                connection.execute(_HOLD, (self._holder, route, now, *estimate))
+        return refused
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """As `CostTracker.settle`."""
@@ -133,3 +139,7 @@ class SqliteCostTracker(CostTracker):
             _BOOK,
             [(day, route, "lost", tokens, usd) for route, at, tokens, usd in dead if at >= now - FORGOTTEN_S],
         )
+
+
+def _refused(taken: Spend, bounds: Sequence[Bound]) -> Refused | None:
+    return next((bound.refused for bound in bounds if passed(taken, bound.limit)), None)

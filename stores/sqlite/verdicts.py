@@ -17,6 +17,7 @@ from evenkeel.stores.verdict_log import (
     ANYTHING,
     LoggedApproval,
     LoggedVerdict,
+    Narrow,
     Stretch,
     is_kept,
     logged_note,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.sqlite.database import Database
-    from evenkeel.stores.verdict_log import Logged, Narrow, Note
+    from evenkeel.stores.verdict_log import Logged, Note
 
 
 _VERDICTS_KEPT = 500_000
@@ -259,12 +260,8 @@ class SqliteVerdictLog:
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
         """The newest verdicts, newest first."""
-        rows = self._database.rows(
-            "SELECT body FROM verdicts WHERE (?1 IS NULL OR route = ?1) AND (?2 IS NULL OR perturbation = ?2)"
-            " ORDER BY offset DESC LIMIT ?3",
-            (*(one and storable(one) for one in (route, perturbation)), limit),
-        )
-        return [self._verdict(body) for (body,) in rows]
+        # A condition that may be off would keep the index of cells from being used.
+        return [one.verdict for one in self.read_before(None, limit, Narrow(route, perturbation)).verdicts]
 
     def find(self, verdict_id: str) -> Verdict | None:
         """The verdict with this id."""

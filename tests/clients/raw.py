@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 
 
 class Raw:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
 
-PATIENCE_S = 10.0
+PATIENCE_S = 240.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -40,7 +40,7 @@ def node_modules(pytestconfig, tmp_path_factory):
                 cwd=fresh,
                 capture_output=True,
                 text=True,
-                timeout=100,
+                timeout=240,
                 check=False,
             )
             if done.returncode:
@@ -61,7 +61,7 @@ def test_every_call_gives_and_sends_the_same(paths, upstream, node_modules):
             env={**os.environ, "NODE_PATH": str(node_modules)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         assert (done.returncode, done.stderr.decode()) == (0, "")

@@ -62,7 +62,7 @@ def _seen(response):
 
 
 def with_http_client(url):
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=240)
     seen = []
     for method, target, headers, body in CALLS:
         connection.request(method, target, body, headers)
@@ -77,7 +77,7 @@ def with_urllib(url):
     for method, target, headers, body in CALLS:
         request = urllib.request.Request(url + target, body, headers, method=method)
         try:
-            response = urllib.request.urlopen(request, timeout=60)
+            response = urllib.request.urlopen(request, timeout=240)
         except urllib.error.HTTPError as error:
             response = error
         with response:
@@ -208,7 +208,7 @@ def test_unknown_clients_with_large_bodies_in_both_directions(paths, upstream):
     upstream.handler = fixed(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(blob) + blob)
 
     def talk(port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
         connection.request("POST", "/v1/images/edits", blob)
         body = connection.getresponse().read()
         connection.close()

@@ -86,7 +86,7 @@ def asgi(implementation):
         yield listening.getsockname()[1]
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(240)
         listening.close()
 
 
@@ -100,7 +100,7 @@ def ancient():
             yield server.server_port
         finally:
             server.shutdown()
-            thread.join(20)
+            thread.join(240)
 
 
 @pytest.fixture(scope="module")

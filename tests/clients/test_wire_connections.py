@@ -118,7 +118,7 @@ def test_a_refusal_in_the_middle_of_an_upload_is_read_by_a_client_that_sends_on(
         await wire.body()
 
     def talk(port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
         connection.request("POST", "/v1/files", bytes(12 << 20))
         answer = connection.getresponse()
         seen = answer.status, answer.reason, answer.read()

@@ -129,16 +129,15 @@ def alert_scene() -> Scene:
     for row, route in enumerate(ROUTES[:4]):
         for perturbation in PERTURBATIONS:
             at = NOW - 1500 if row < 2 else NOW - 8
-            scene.reports.append(
-                cell(
-                    route,
-                    STEADY,
-                    perturbation,
-                    trials=214 - 30 * row,
-                    moved=0.04 + 0.03 * rng.random(),
-                    at=at,
-                )
+            one = cell(
+                route,
+                STEADY,
+                perturbation,
+                trials=214 - 30 * row,
+                moved=0.04 + 0.03 * rng.random(),
+                at=at,
             )
+            scene.reports.append(replace(one, retired=row < 2))
             if row < 2:
                 kind = perturbation.partition(".")[2]
                 scene.reports.append(

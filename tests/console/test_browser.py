@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from evenkeel.core.cells import CellKey
 from testing.chromium import served
 from tests.console.planted_trials import cell
 from tests.console.whole_scene import whole
+from tests.services import free_port
 
 pytestmark = pytest.mark.service("chromium")
 
@@ -108,12 +110,12 @@ def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
 
 def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
     """Connection lost, retrying; then live."""
-    app = create_app(make_scene("quiet").sources())
-    with served(app) as address:
+    app, port = create_app(make_scene("quiet").sources()), free_port()
+    with served(app, port) as address:
         page = open_page(address, expect_errors=True)
     page.clock.run_for(3200)
     expect(page.locator("#connection")).to_have_text("connection lost, retrying")
-    with served(app, int(address.rpartition(":")[2])):
+    with served(app, port):
         page.clock.run_for(6100)  # the second attempt waits twice as long
         expect(page.locator("#connection")).to_have_text("live")
 
@@ -128,6 +130,7 @@ def test_a_hidden_tab_asks_nothing(make_scene, serve, open_page):
         "document.dispatchEvent(new Event('visibilitychange'))"
     )
     expect(page.locator("#connection")).to_have_text("paused")
+    page.clock.pause_at(dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))  # from here on it stands still
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.clock.run_for(30_000)

@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.console.access import SCOPE_KEY, Visitor
+from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE
@@ -19,6 +20,7 @@ from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent_report import Names
+from evenkeel.monitor.changes.stay import End
 from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.audit_log import ActionLog
@@ -103,7 +105,8 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
     one = record(make_verdict, kinds.PROMPT, "v1", "v2")
     served = client(one, runs=[golden_run(one.id, breached=True)])
     page = served.get(f"/changes/{one.id}").text
-    for said in ("another prompt version", "regression", "general.spelling", "answers are more fragile"):
+    spelling = rewordings.label("general.spelling")
+    for said in ("another prompt version", "regression", spelling, "answers are more fragile"):
         assert said in page
     body = served.get(f"/api/changes/{one.id}").json()["change"]
     assert (body["cause"], body["effect"], body["goldens"]["verdict"]) == (
@@ -116,6 +119,32 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
     assert text.headers["content-type"].startswith("text/markdown")
     assert "Coincided with: **another prompt version**" in text.text
     assert "| prompt version | v1 | v2 |" in text.text
+
+
+def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client, make_verdict):
+    """Ten minutes and ninety exchanges later; it is an alert no more."""
+    end = End("reversed", NOW, 400, "v1", 90)
+    one = replace(record(make_verdict, kinds.PROMPT, "v1", "v2"), end=end)
+    served = client(one)
+    said = "Reversed at 12 Aug 2026 14:20 UTC, after 10 min and 90 sampled exchanges."
+    for path in ("/changes", f"/changes/{one.id}", f"/api/changes/{one.id}/markdown"):
+        text = served.get(path).text
+        assert said in text
+        assert "answers were more fragile, until it was reversed" in text
+        assert '<span class="tag warn">answers' not in text
+    page = served.get(f"/changes/{one.id}").text
+    assert "200 exchanges before, 200 until it was reversed." in page
+    (listed,) = served.get("/api/changes").json()["changes"]
+    assert listed["end"] == {"how": "reversed", "at": NOW, "offset": 400, "by": "v1", "exchanges": 90}
+
+
+def test_a_change_that_was_reversed_before_much_was_measured_says_so(client, make_verdict):
+    """Nothing is known of the traffic before it."""
+    one = record(make_verdict, kinds.MODEL, "a", "b")
+    one = replace(one, before=Tally(), end=End("replaced", NOW, 400, "c", 9))
+    page = client(one).get(f"/changes/{one.id}").text
+    assert "too little was measured to tell before it was replaced" in page
+    assert "Replaced by c at 12 Aug 2026 14:20 UTC, after 10 min and 9 sampled exchanges." in page
 
 
 def test_goldens_that_settle_nothing_are_undecided(client, make_verdict):

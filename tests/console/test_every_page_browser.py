@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, is_dataclass, replace
 from importlib.resources import files
 
 import pytest
@@ -15,6 +16,7 @@ from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from testing.chromium import served
 from tests.console.whole_scene import references, whole
+from tests.house import ROOT
 from tests.monitor.notify.scene import over
 
 pytestmark = pytest.mark.service("chromium")
@@ -48,15 +50,64 @@ _PAGES = (
     "/setup",  # narrow and wide
 )
 _MAX_BYTES = 300_000
+_ROW = re.compile(r"^\| ([^|]+\?) \| [^|]+ \| ([\d to]+) \|$", re.MULTILINE)
+"""A question and the clicks to its answer, in the guide to the console."""
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 _RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
     .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`)"""
 
 
+_ROUTE = "customer-support-case-summaries-for-northern-europe-production1"
+_MODEL = "ft:gpt-4o-mini-2024-07-18:acme-international-holdings:support_summaries_v12_final:AbCd<b>نموذج</b>"
+_SAID = (
+    "العميل يقول <script>alert(1)</script> إن الطابعة لا تعمل. {{7*7}} \u202eabc\u202c לקוח ממתין "
+    + "W" * 180
+    + " "
+)
+
+
+def _rough(text):
+    """The longest name of a route, a model with a long unbroken name, texts from right to left and markup."""
+    if text == "case-summaries":
+        return _ROUTE
+    text = text.replace("swift-2026-08", _MODEL)
+    return _SAID + text if len(text) > 60 and " " in text else text
+
+
+def _all_rough(found):
+    """The same value with rough texts, however deep they are."""
+    if isinstance(found, str):
+        return _rough(found)
+    if isinstance(found, list | tuple):
+        parts = [_all_rough(one) for one in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    if type(found) is dict:
+        return {_all_rough(name): _all_rough(value) for name, value in found.items()}
+    if is_dataclass(found):
+        own = {one.name: getattr(found, one.name) for one in fields(found) if one.init}
+        rough = {name: _all_rough(value) for name, value in own.items()}
+        return replace(found, **{name: value for name, value in rough.items() if value != own[name]})
+    return found
+
+
+def _roughen(shown):
+    """A console over it in which every text that a model, a user or the settings choose is rough."""
+    scene, sources = shown.scene, shown.sources
+    scene.reports[:] = _all_rough(scene.reports)
+    for store in (scene.log, scene.store):
+        for name, value in vars(store).items():
+            setattr(store, name, _all_rough(value))
+    scene.pipeline = _all_rough(scene.pipeline)
+    read = {name: _all_rough(getattr(sources, name)()) for name in ("change_reports", "gates", "spending")}
+    return replace(shown, sources=replace(sources, **{name: lambda it=it: it for name, it in read.items()}))
+
+
 @pytest.fixture
-def console(make_scene, make_cell, database, documents):
-    """Address and scene of a console with everything on it."""
+def console(request, make_scene, make_cell, database, documents):
+    """Address and scene of a console with everything on it, if the test says so with rough texts."""
     shown = whole(make_scene("alert"), make_cell)
+    if getattr(request, "param", "") == "rough":
+        shown = _roughen(shown)
     archive = SqliteExchangeArchive(database)
     goldens = GoldenSources(GoldenStore(documents), archive)
     kept = references(documents, archive, shown.scene.now)
@@ -86,11 +137,59 @@ def test_every_page_is_light_accessible_and_asks_nobody_else(console, chromium):
     assert faults == []
 
 
+@pytest.mark.parametrize("console", ["rough"], indirect=True)
+def test_rough_texts_stay_inside_their_page(console, chromium):
+    """Long names, markup and text from right to left: nothing is wider than a phone, runs, or fails axe."""
+    address, _ = console
+    faults = []
+    context = chromium.new_context(viewport={"width": 400, "height": 900})
+    visit = _Visit(context.new_page(), faults, most=3 * _MAX_BYTES)
+    for path in dict.fromkeys(_PAGES):
+        visit.look_at(address, path.replace("case-summaries", _ROUTE), 400)
+    context.close()
+    assert faults == []
+
+
+_QUESTIONS = {
+    "What changed, and by how much?": (
+        (),
+        ("answers became fragile", "56 points above noise", "Points above noise"),
+    ),
+    "Since when?": ((), ("at 12 Aug 2026 14:03 UTC",)),
+    "Why?": (("after steady-2026-05",), ("Every rewording before and after", "What it was not")),
+    "Is it real?": (("after steady-2026-05",), ("Is it real?", "The worst trials whose control held")),
+    "What do I do?": (
+        ("after steady-2026-05",),
+        ("Next:", "helm rollback support", "Acknowledge", "Runbook"),
+    ),
+}
+"""The links that are clicked from Now, by a part of their words, and what is read at the end."""
+
+
+@pytest.mark.parametrize("width", [1440, 400])
+def test_five_questions_are_answered_in_at_most_two_clicks(console, chromium, width):
+    """As the table in the guide promises: what changed, since when, why, is it real, what do I do."""
+    address, _ = console
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    table = dict(_ROW.findall((ROOT / "docs" / "console.md").read_text(encoding="utf-8")))
+    assert set(table) == set(_QUESTIONS)
+    for question, (clicks, answers) in _QUESTIONS.items():
+        assert len(clicks) <= int(table[question].split()[-1]) <= 2, question
+        page.goto(address)
+        for words in clicks:
+            page.get_by_role("link", name=words).first.click()
+        for answer in answers:
+            expect(page.get_by_role("main").get_by_text(answer).first).to_be_visible()
+    context.close()
+
+
 class _Visit:
     """A tab in which page after page is looked at; faults are noted with the page's path."""
 
-    def __init__(self, page, faults):
-        self._page, self._faults, self._path, self._responses = page, faults, "", []
+    def __init__(self, page, faults, most=_MAX_BYTES):
+        self._page, self._faults, self._path, self._responses, self._most = page, faults, "", [], most
+        page.on("dialog", lambda dialog: (self._note(dialog.message), dialog.dismiss()))
         page.on("console", lambda said: self._note(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self._note(str(error)))
         page.on("response", self._arrived)
@@ -103,7 +202,7 @@ class _Visit:
             expect(self._page.locator("#connection")).to_have_text("live")
         parts = [one for one in self._responses if "/fragments/" not in one.url]
         weight = sum(len(one.body()) for one in parts)
-        if weight > _MAX_BYTES:
+        if weight > self._most:
             self._note(f"{weight} bytes")
         for one in self._responses:
             if not one.url.startswith(address):

@@ -55,7 +55,7 @@ def test_before_any_traffic_the_settings_say_how_much_is_needed():
         ),
     }
     (held,) = found.hold_ups
-    assert held.problem == "shop: no request that can be replayed has arrived."
+    assert held.problem == "shop has had no request that can be replayed."
     assert URL in held.next_step
 
 
@@ -176,6 +176,15 @@ def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
     assert step in held.next_step
 
 
+def test_routes_that_all_wait_for_traffic_are_one_line():
+    """Sixty routes without traffic are not sixty times the same advice."""
+    scene = Scene(pipeline=PipelineView(URL))
+    routes = tuple(SHOP._replace(route=f"r{place}") for place in range(60))
+    found = first_hour(replace(scene.sources(), setup=SetupSources(routes, 30, {})))
+    (held,) = found.hold_ups
+    assert held.problem == "60 of 60 routes have had no request that can be replayed."
+
+
 def test_no_estimate_where_nothing_comes_in():
     """Ten exchanges without a rated control, or no sampling, are no ground for a number of requests."""
     failing = read([control(0, failures={"unauthorized": 10})], **SEEN)
@@ -196,6 +205,8 @@ def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
     setup = SetupSources((SHOP,), 30, {})
     page = console_client(make_scene("empty"), setup=setup).get("/").text
     assert "about 300 more requests" in page
+    assert page.count("<h2") == 1
+    assert page.count("OpenAI(base_url=") == 1
     assert 'href="/setup"' in page
     assert "The first numbers" not in console_client(make_scene("quiet"), setup=setup).get("/").text
 
@@ -216,7 +227,7 @@ def test_the_log_says_what_is_new_and_then_ends(make_verdict):
     assert [log.step() for _ in steps] == [True, True, True, True, True, False]
     assert said == [
         (
-            "first numbers: shop: no request that can be replayed has arrived. Point an application at "
+            "first numbers: shop has had no request that can be replayed. Point an application at "
             f"{URL}, or send a test request from the set-up page."
         ),
         "first numbers: shop: noise floor has 6 of 30 (about 240 more requests, 2 min at the pace so far)",

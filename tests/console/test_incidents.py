@@ -218,3 +218,40 @@ def test_the_form_works_after_the_page_has_refreshed_itself(served):
         for prefix in ("", "/fragments")
     ]
     assert tokens[0] == tokens[1] != ""
+
+
+def many(count):
+    """So many incidents that are over, the first one first."""
+    for number in range(count):
+        name = f"i{number:03}"
+        event = replace(SPELLING, id=name, incident=name, change=name, at=1_000.0 + number, marks=())
+        yield event
+        yield over(event, 5_000.0 + number)
+
+
+def test_two_hundred_incidents_are_given_a_page_at_a_time(served):
+    """Newest first; each page names where the next one begins, and the last none."""
+    client, _ = served(*many(200))
+    seen, before = [], ""
+    for size in (90, 90, 20):
+        found = client.get(f"/api/incidents?state=resolved&limit=90&before={before}").json()
+        assert (found["count"], len(found["incidents"])) == (200, size)
+        seen += [one["id"] for one in found["incidents"]]
+        before = found["next"]
+    assert before is None
+    assert seen == [f"i{number:03}" for number in range(199, -1, -1)]
+    assert len(client.get("/api/incidents").json()["incidents"]) == 100
+    assert client.get("/api/incidents?limit=0").status_code == 400
+
+
+def test_the_list_of_incidents_leads_to_older_ones(served):
+    """Sixty that are over on a page, and the way to the next sixty."""
+    client, _ = served(*many(130))
+    page = client.get("/incidents").text
+    assert 'href="/incidents?before=i070"' in page
+    assert "70 older incidents" in page
+    older = client.get("/incidents?before=i070").text
+    assert 'href="/incidents/i069"' in older
+    assert 'href="/incidents/i070"' not in older
+    assert "10 older incidents" in older
+    assert "older incident" not in client.get("/incidents?before=i010").text

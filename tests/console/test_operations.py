@@ -9,10 +9,10 @@ import pytest
 from litestar.testing import TestClient
 from markupsafe import Markup
 
-from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
+from evenkeel.console import Amount, Batches, PipelineView, Share, Spending, create_app
 from evenkeel.console.chart import Sample, bar
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
-from evenkeel.console.pipeline import reason_in_words, untried_lines
+from evenkeel.console.pipeline import pipeline_line, reason_in_words, untried_lines
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
@@ -191,6 +191,16 @@ def test_without_prices_shares_are_of_tokens():
     assert [line.share for line in part.routes] == [0.75, 0.25]
 
 
+def test_the_page_about_cost_says_what_the_budget_finds(client, shown):
+    """Sentences by route, with how it came out; until the first forecast is there it says that."""
+    assert "in half of all cases" in client.get("/spend").text
+    assert "How it came out: $1.10." in client.get("/spend").text
+    with TestClient(create_app(replace(shown.sources, forecasts=lambda: None))) as waiting:
+        assert "The first forecast is being made." in waiting.get("/spend").text
+    with TestClient(create_app(replace(shown.sources, forecasts=None))) as without:
+        assert "What this budget finds" not in without.get("/spend").text
+
+
 def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():
     """0.75 and 0.25 of route a, 0.50 of route b: 1.25 for replays, 0.25 for the judge, 1.50 in all."""
     shares = (Share("b", "replay", 10, 0.5), Share("a", "judge", 5, 0.25), Share("a", "replay", 30, 0.75))
@@ -347,7 +357,10 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
         ("general.tone", "30"),
         ("positional.context, positional.mixed", "12"),
     ]
-    assert [line.reason for line in lines[1:]] == ["language unknown", "no context"]
+    assert [line.reason for line in lines[1:]] == [
+        "language unknown",
+        "no part of the prompt is known to be context",
+    ]
 
 
 def test_routes_and_reasons_are_kept_apart() -> None:
@@ -361,3 +374,15 @@ def test_routes_and_reasons_are_kept_apart() -> None:
     )
     assert len(lines) == 3
     assert reason_in_words("budget") == "the day's budget is spent"
+    assert reason_in_words("rewriter_length").endswith("or it wrote nothing (length)")
+
+
+def test_batches_are_a_line_of_the_pipeline_where_there_are_any():
+    """How many wait and for how long, how many are sent, and what they saved."""
+    view = PipelineView("http://127.0.0.1:8100/v1")
+    assert pipeline_line(view).batches == ""
+    found = Batches(waiting=12, oldest_s=7200.0, sent=1, saved_usd=0.424)
+    said = "12 exchanges waiting, the oldest for 2 h, 1 batch with providers; $0.42 saved"
+    assert pipeline_line(replace(view, batches=found)).batches == said
+    idle = Batches(waiting=0, oldest_s=0.0, sent=0, saved_usd=3.0)
+    assert pipeline_line(replace(view, batches=idle)).batches == "nothing waits; $3.00 saved"

@@ -7,7 +7,7 @@ import pytest
 
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Evidence
+from evenkeel.core.verdict import BASELINE, Evidence
 from tests.console.reading import Page
 
 _PATHS = (
@@ -244,6 +244,23 @@ def test_the_page_stays_light_with_long_texts(make_scene, make_cell, make_verdic
     assert sum(len(client.get(path).content) for path in parts) < 300_000
 
 
+def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cell, console_client):
+    """On the page of its route, which says the limit of rewordings by themselves."""
+    scene = make_scene("quiet")
+    route, model = scene.reports[1].key.parts[:2]
+    scene.reports = [
+        replace(one, threshold=0.1 * (one.key.perturbation != BASELINE)) for one in scene.reports
+    ]
+    group = replace(make_cell(route, model, "together.4_general"), threshold=0.3439)
+    client = console_client(scene)
+    assert "Several rewordings in one replay" not in client.get(f"/routes/{route}").text
+    scene.reports.append(group)
+    text = client.get(f"/routes/{route}").text
+    assert "Several rewordings in one replay" in text
+    assert "4 general" in text
+    assert "(10 points)" in text
+
+
 def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, caplog):
     """The fault goes to the log; the reader learns that forwarding is not affected."""
     scene = make_scene("quiet")
@@ -257,7 +274,8 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
     for path in ("/", "/fragments/now", "/api/verdicts"):
         response = client.get(path)
         assert response.status_code == 500
-        assert "Forwarding does not depend on the console" in response.text
+        assert "check that the store can be reached" in response.text
+        assert "Requests are forwarded all the while" in response.text
         assert "/secret/path" not in response.text
     assert client.get("/api/verdicts").json()["error"]["status"] == 500
     assert "disk I/O error" in caplog.text

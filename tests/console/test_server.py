@@ -26,7 +26,7 @@ async def answer(port, path):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
     try:
-        return await asyncio.wait_for(reader.read(), 20)
+        return await asyncio.wait_for(reader.read(), 240)
     finally:
         writer.close()
 
@@ -48,7 +48,7 @@ def test_probes_answer_while_700_heads_hang():
             for path in ("/healthz", "/metrics"):
                 assert (await answer(port, path)).startswith(b"HTTP/1.1 200")
             reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
-            await asyncio.wait(reading, timeout=0.5)
+            await asyncio.wait(reading[:444], timeout=240)
             still_open = [task for task in reading if not task.done()]
             assert len(still_open) <= 256
             assert not any(task.done() for task in reading[-200:]), "the newest stay"
@@ -73,7 +73,7 @@ def test_a_head_that_does_not_arrive_in_time_ends_its_connection(begun, used, mo
                 writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
                 await reader.readuntil(b"ok\n")
             writer.write(begun)
-            got = await asyncio.wait_for(reader.read(), 20)
+            got = await asyncio.wait_for(reader.read(), 240)
             assert got == b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
             writer.close()
 

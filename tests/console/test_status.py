@@ -98,6 +98,10 @@ def test_how_much_is_watched_is_counted(make_cell):
         "4 cells on 2 routes, 2 with a figure; 1 still collecting trials; 1 blind: their noise "
         "hides any change; 1 failing: most trials have no rating (timeout 9)."
     )
+    behind = replace(cells[0], failures={"model_changed": 900})
+    assert coverage([behind]) == (
+        "1 cell on 1 route, 1 with a figure; 1 failing: most trials have no rating (model changed 900)."
+    )
     assert coverage([]) == ""
 
 
@@ -122,6 +126,16 @@ def test_after_a_rollback_nothing_is_open(make_cell):
     found = status(seen.cells(), VIEW, NOW, (), incident_lines(seen.board.all(), Writer()))
     assert found.state == "steady"
     assert "the change was reversed (helpdesk-1 → helpdesk-2)" in found.lately[0].said
+
+
+def test_a_model_that_was_rolled_back_is_not_the_largest(make_cell):
+    """It is gone with the rollback; steady must not name 41 points over a limit of 10."""
+    gone = replace(make_cell("support", "helpdesk-2", "general.spelling", moved=0.5), retired=True)
+    now = make_cell("support", "helpdesk-1", "general.spelling", moved=0.05)
+    seen = situation(SPELLING, over(SPELLING), reports=[gone, now])
+    lately = incident_lines(seen.board.all(), Writer())
+    assert lately[0].incident.closed_at == 2_000
+    assert "Largest: 1 [" in status(seen.cells(), VIEW, NOW, (), lately).summary
 
 
 @pytest.mark.parametrize("ending", ["accepted", "rolled_back", "false_alarm"])

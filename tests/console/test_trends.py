@@ -87,6 +87,9 @@ def test_marks_stay_inside_and_do_not_overlap():
     assert [mark.label for mark in drawn.marks] == ["a", "b"]
     assert {mark.anchor for mark in drawn.marks} == {"end"}
     assert drawn.marks[0].label_y != drawn.marks[1].label_y
+    marks = [Mark(NOW - 30 + place, "x", kind) for place, kind in enumerate(("change", "raised", "resolved"))]
+    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
+    assert len({mark.label_y for mark in drawn.marks}) == 3
 
 
 def test_an_alert_newer_than_the_last_point_is_drawn():

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.deploy.rule_files import ALERTS
+from tests.evenkeel.alerting import branches
 from tests.house import ROOT
 from tests.services import receiver, service, wait_for
 
@@ -43,6 +44,9 @@ def test_alertmanager_takes_the_configuration():
         (["severity=info", "concern=pipeline"], "journal"),
         (["severity=none", "alertname=EvenkeelIncidentAcknowledged"], "nobody"),
         (["alertname=SomethingElse"], "team-chat"),
+        (["severity=critical", "alertname=EvenkeelIncident", "case=chat/1"], "on-call,team-chat"),
+        (["severity=warning", "alertname=EvenkeelIncident", "case=chat/1"], "team-chat"),
+        (["severity=info", "alertname=EvenkeelIncident", "case=chat/1"], "journal"),
     ],
 )
 def test_each_severity_reaches_its_people(labels, receivers):
@@ -51,10 +55,18 @@ def test_each_severity_reaches_its_people(labels, receivers):
     assert amtool("config", "routes", "test", *args).strip() == receivers
 
 
-def test_alerts_are_grouped_by_incident_and_others_by_route_throughout():
-    """What is no incident has no slot; no branch has a grouping of its own."""
-    assert CONFIG["route"]["group_by"] == ["job", "route", "slot"]
-    assert not any("group_by" in branch for branch in CONFIG["route"]["routes"])
+def test_incidents_are_grouped_by_cause_and_others_by_route():
+    """What is no incident has no case; no branch below these has a grouping of its own."""
+    assert CONFIG["route"]["group_by"] == ["job", "route"]
+    nobody, incidents, others = CONFIG["route"]["routes"]
+    assert (nobody["receiver"], incidents["matchers"], others["matchers"]) == (
+        "nobody",
+        ['case!=""'],
+        ['case=""'],
+    )
+    assert incidents["group_by"] == ["job", "case"]
+    assert incidents["routes"] == others["routes"]
+    assert not any("group_by" in branch for branch in (nobody, others, *others["routes"]))
 
 
 def test_secrets_stand_in_files():
@@ -123,6 +135,8 @@ def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):
         return amtool("template", "render", *args)
 
     assert rendered("title").strip() == "[FIRING: 1] route chat: 2 alerts"
+    file.write_text(json.dumps({**data, "groupLabels": {"case": "chat/1"}}))
+    assert rendered("title").strip() == "[FIRING: 1] 2 incidents with one cause. It fell"
     assert rendered("text").strip() == (
         "It fell (critical)\nBy much.\nOwner: @chat\nConsole: http://c/\nRunbook: http://r/\n\n"
         "Resolved: It rose (critical)\nBy much.\nOwner: @chat\nConsole: http://c/\nRunbook: http://r/"
@@ -166,8 +180,8 @@ def manager(tmp_path):
             for one in config["receivers"]
         ]
         config["templates"] = []
-        for branch in (config["route"], *config["route"]["routes"]):
-            branch |= {"group_wait": "1s", "group_interval": "1s"}
+        for branch in branches(config["route"]):
+            branch |= {"group_wait": "3s", "group_interval": "1s"}
         (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
         arguments = (
             f"--config.file={tmp_path / 'alertmanager.yml'}",
@@ -178,8 +192,11 @@ def manager(tmp_path):
             yield address, messages
 
 
-def incident(slot, *, ends_s=None, **labels):
-    """An alert as Prometheus posts it; over since so many seconds ago."""
+def incident(slot, *, ends_s=None, route="support", **labels):
+    """An alert as Prometheus posts it when it fires; or over since so many seconds ago.
+
+    One that has fired for longer than `group_wait` would be sent at once, without those that come with it.
+    """
     now = datetime.now(tz=UTC)
     ends = {} if ends_s is None else {"endsAt": (now - timedelta(seconds=ends_s)).isoformat()}
     own = {
@@ -188,22 +205,23 @@ def incident(slot, *, ends_s=None, **labels):
         "concern": "robustness",
         "change": "model",
     }
-    place = {"job": "evenkeel", "route": "support", "slot": slot}
-    started = (now - timedelta(minutes=5)).isoformat()
-    return {"labels": {**place, **own, **labels}, "startsAt": started, **ends}
+    place = {"job": "evenkeel", "route": route, "slot": slot, "case": f"{route}/{slot}"}
+    started = now if ends_s is None else now - timedelta(minutes=5)
+    return {"labels": {**place, **own, **labels}, "startsAt": started.isoformat(), **ends}
 
 
 def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_with_one(manager):
     """The acknowledged one is held back while it lasts, the other is not; when it is over that is sent."""
     address, messages = manager
-    acknowledged = {"alertname": "EvenkeelIncidentAcknowledged", "severity": "none", "change": ""}
+    bare = {"change": "", "case": ""}
+    acknowledged = {"alertname": "EvenkeelIncidentAcknowledged", "severity": "none", **bare}
 
     def post(*alerts):
         httpx2.post(f"{address}/api/v2/alerts", json=list(alerts)).raise_for_status()
 
     def sent(to, status):
         return sorted(
-            one["groupLabels"]["slot"]
+            one["groupLabels"]["case"]
             for one in list(messages)
             if (one["receiver"], one["status"]) == (to, status)
         )
@@ -214,11 +232,39 @@ def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_
         return {one["labels"]["slot"] for one in found if one["status"]["inhibitedBy"]}
 
     post(incident("1"), incident("2", change="prompt"))
-    wait_for(lambda: sent("on-call", "firing") == ["1", "2"])
-    wait_for(lambda: sent("team-chat", "firing") == ["1", "2"])
+    both = ["support/1", "support/2"]
+    wait_for(lambda: sent("on-call", "firing") == both)
+    wait_for(lambda: sent("team-chat", "firing") == both)
     post(incident("1", **acknowledged))
     wait_for(lambda: held_back() == {"1"})
     post(incident("1", ends_s=1), incident("1", ends_s=1, **acknowledged))
-    wait_for(lambda: sent("on-call", "resolved") == ["1"])
-    assert sent("on-call", "firing") == ["1", "2"]
+    wait_for(lambda: sent("on-call", "resolved") == ["support/1"])
+    assert sent("on-call", "firing") == both
     assert {one["receiver"] for one in list(messages)} == {"on-call", "team-chat"}
+
+
+def test_one_swap_on_eight_routes_is_one_message_and_one_that_it_is_over(manager):
+    """It names all eight; another cause is another message. Seven that are over end nothing."""
+    address, messages = manager
+    eight = [f"team-{number}" for number in range(8)]
+
+    def post(routes, **more):
+        alerts = [incident("1", route=route, case="team-0/1", **more) for route in routes]
+        httpx2.post(f"{address}/api/v2/alerts", json=alerts).raise_for_status()
+
+    def sent(case, status):
+        return [
+            sorted(alert["labels"]["route"] for alert in one["alerts"])
+            for one in list(messages)
+            if (one["receiver"], one["status"]) == ("on-call", status) and one["groupLabels"]["case"] == case
+        ]
+
+    post(eight)
+    httpx2.post(f"{address}/api/v2/alerts", json=[incident("1", route="mail")]).raise_for_status()
+    wait_for(lambda: sent("mail/1", "firing") == [["mail"]])
+    wait_for(lambda: sent("team-0/1", "firing") == [eight])
+    post(eight[:-1], ends_s=1)
+    post(eight[-1:])
+    assert sent("team-0/1", "resolved") == []
+    post(eight[-1:], ends_s=1)
+    wait_for(lambda: len(sent("team-0/1", "resolved")) == 1)

@@ -281,7 +281,7 @@ def stack_redis(tmp_path_factory):
     wait_for(answers, "for Redis")
     yield port, folder
     process.terminate()
-    process.communicate(timeout=120)
+    process.communicate(timeout=240)
 
 
 def client(port, password="word"):
@@ -343,7 +343,7 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
         for _, process in started:
             process.send_signal(signal.SIGTERM)
         for name, (_, process) in zip(ROLES, started, strict=True):
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=240)
             assert process.returncode == 0, (name, said)
             assert "word" not in said
         assert subprocess.run([sys.executable, *check[1:]], check=False, stderr=subprocess.DEVNULL).returncode

@@ -130,7 +130,7 @@ def test_the_gate_runs_as_a_fixture(run, project):
         assert "1 passed" in run("python", "-m", "pytest", "-q", "--evenkeel-yes", "test_gate.py")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_newcomer_gets_a_number_by_following_the_tutorial(installed, tmp_path, monkeypatch):
     """Every command of the first page runs from the wheel, and the noise floor is a number at its end."""
     for name in [name for name in os.environ if name.startswith("PYTHON")]:
@@ -142,11 +142,13 @@ def test_a_newcomer_gets_a_number_by_following_the_tutorial(installed, tmp_path,
         cells = walk.settled_cells()
     finally:
         walk.stop()
+    # Groups follow once the first are known, which the quickest client is done before.
+    cells = [cell for cell in cells if not cell["perturbation"].startswith("together.")]
     assert len(cells) == 5  # the control and four rewordings
     assert [cell["perturbation"] for cell in cells if not cell["robustness"]] == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_demo_finds_what_was_planted(run):
     """The whole product runs from the wheel: model swap, alert, and every cell as planted."""
-    assert "as planted" in run("evenkeel", "demo", "--headless", timeout_s=560)
+    assert "as planted" in run("evenkeel", "demo", "--headless", timeout_s=1100)

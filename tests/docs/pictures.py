@@ -43,7 +43,7 @@ _STEP = re.compile(
 _EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
 _LARGEST_BYTES = 120_000
 _WIDTH, _HEIGHT = 1200, 900
-_START_S = 120.0
+_START_S = 240.0
 _SETTLE_S = 300.0
 _QUIET_LOOKS = 4
 
@@ -119,7 +119,7 @@ class Walk:
 
     def get(self, path: str) -> Any:
         """What the admin API answers."""
-        answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=20.0)
+        answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=240.0)
         return answer.raise_for_status().json()
 
     def _token(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ import sys
 import pytest
 import yaml
 
-from tests.docs.documentation import DOCS, GENERATED, PAGES, ROOT, anchors_of, prose_of
+from tests.docs.documentation import DOCS, GENERATED, PAGES, ROOT, anchors_of, inline_code_of, prose_of
 from tests.house import docs_lines
 
 LINK = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
@@ -74,6 +74,13 @@ def test_pages_link_to_pages_alone(page):
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", prose_of(page))
     outside = [one for one in links if not (page.parent / one).resolve().is_relative_to(DOCS)]
     assert not outside or page.parent == ROOT
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_that_are_named_are_there(page):
+    """`docs/page.md` in backticks is a page that is written or generated."""
+    named = {ROOT / code for code in inline_code_of(page) if re.fullmatch(r"docs/[\w./-]+\.md", code)}
+    assert {one for one in named if not one.exists()} <= set(GENERATED)
 
 
 @pytest.mark.timeout(120)

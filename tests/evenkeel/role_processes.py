@@ -88,7 +88,7 @@ def stopping(roles):
 def series(url):
     """What a process exports: name with labels → value."""
     found = {}
-    for line in httpx2.get(f"{url}/metrics", auth=ADMIN, timeout=60).text.splitlines():
+    for line in httpx2.get(f"{url}/metrics", auth=ADMIN, timeout=240).text.splitlines():
         if not line.startswith("#"):
             name, _, value = line.rpartition(" ")
             found[name] = float(value)

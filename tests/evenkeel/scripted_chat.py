@@ -27,13 +27,13 @@ class ScriptedChat:
         started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)))
         self._thread.start()
-        assert started.wait(60)
+        assert started.wait(240)
         return self
 
     def __exit__(self, *_):
         self.release.set()
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(60)
+        self._thread.join(240)
 
     async def _serve(self, started):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -59,7 +59,7 @@ class ScriptedChat:
         self.prompts[prompt] += 1
         if self.hold_after is not None and self.prompts.total() > self.hold_after:
             self.holding.set()
-            self.release.wait(60)
+            self.release.wait(240)
 
 
 def rating(number):

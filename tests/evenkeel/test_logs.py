@@ -207,3 +207,6 @@ def test_a_role_writes_nothing_but_events(tmp_path):
     assert all({"time", "level", "logger", "message"} <= event.keys() for event in events)
     assert "base URL" in events[0]["message"]
     assert "cannot be reached" in events[1]["message"]
+    said = [event["message"] for event in events]
+    assert said[-1] == "stopped"
+    assert said.count("stopping: what is under way is finished first") == 1

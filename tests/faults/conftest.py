@@ -1,4 +1,4 @@
-"""A proxy that waits for nothing long, in front of upstreams that fail in every way."""
+"""A proxy in front of upstreams that fail in every way. It is impatient on the routes that are about that."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ from tests.clients.recording import RecordingUpstream, recording
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FIRST_BYTE_S = 0.5
-IDLE_S = 0.7
+PAUSE_S, PAUSES = 0.2, 25
+"""Together longer than the patience that each is shorter than, by far: a busy machine adds to them."""
+IMPATIENT = {
+    "/unaccepting": {"connect_s": 0.4},
+    "/hurried": {"first_byte_s": 0.5},
+    "/stalling": {"idle_s": 4.0},
+}
+"""What is not waited for on which route. All else is, on every one: most tests are not about time."""
+PATIENT = {"connect_s": 240, "first_byte_s": 240, "idle_s": 240}
 
 
 @dataclass(frozen=True, slots=True)
 class Faulty:
-    """A proxy and the upstream of its default route. Other routes, by prefix, have no upstream."""
+    """A proxy and the upstream of its default route, of "/hurried" and of "/stalling"; others have none."""
 
     upstream: RecordingUpstream
     proxy: Running
@@ -45,6 +52,9 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
             "": upstream.url,
             "/refusing": "http://{}:{}".format(*dead.getsockname()),
             "/unaccepting": "http://{}:{}".format(*full.getsockname()),
+            "/connecting": "http://{}:{}".format(*full.getsockname()),
+            "/hurried": upstream.url,
+            "/stalling": upstream.url,
             "/plain-for-tls": f"https://127.0.0.1:{upstream.port}",
             "/no-socket": f"http+unix://{str(folder / 'none.sock').replace('/', '%2F')}",
         }
@@ -54,7 +64,7 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
                 "prefix": prefix,
                 "upstream": url,
                 "sampling_rate": 1,
-                "timeouts": {"connect_s": 0.4, "first_byte_s": FIRST_BYTE_S, "idle_s": IDLE_S},
+                "timeouts": {**PATIENT, **IMPATIENT.get(prefix, {})},
             }
             for prefix, url in urls.items()
         ]
@@ -65,7 +75,7 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
 
 @pytest.fixture
 def faulty(_faulty) -> Iterator[Faulty]:
-    """The impatient proxy, its upstream without a past."""
+    """The proxy, its upstream without a past."""
     yield _faulty
     _faulty.upstream.clear()
     _faulty.proxy.check_log()
@@ -73,5 +83,5 @@ def faulty(_faulty) -> Iterator[Faulty]:
 
 @pytest.fixture
 def upstream(faulty) -> RecordingUpstream:
-    """The upstream of the impatient proxy's default route."""
+    """The upstream of the proxy's default route."""
     return faulty.upstream

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import PATIENCE_S, Raw, raw
 from tests.clients.recording import OK, holding
+from tests.faults.conftest import PAUSE_S, PAUSES
 
 pytestmark = pytest.mark.system
 
@@ -86,11 +87,11 @@ def test_a_client_that_stopped_reading_and_leaves_ends_the_call(faulty, upstream
 
 def test_a_client_that_leaves_while_the_upstream_is_being_connected(faulty):
     """Nothing stays behind of its request."""
-    before = faulty.proxy.metric("evenkeel_proxy_disconnects_total", route="unaccepting")
+    before = faulty.proxy.metric("evenkeel_proxy_disconnects_total", route="connecting")
     client = Raw(faulty.proxy.port)
-    client.send(POST.replace(b"/v1", b"/unaccepting/v1"))
+    client.send(POST.replace(b"/v1", b"/connecting/v1"))
     client.leave()
-    faulty.proxy.becomes(before + 1, "evenkeel_proxy_disconnects_total", route="unaccepting")
+    faulty.proxy.becomes(before + 1, "evenkeel_proxy_disconnects_total", route="connecting")
     faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
 
 
@@ -99,7 +100,7 @@ def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
     """It is told so by an OpenAI-shaped 408, and the upstream need not wait for the rest either."""
     upstream.handler = reading
     with raw(faulty.proxy.port) as client:
-        client.send(half)
+        client.send(half.replace(b"/v1", b"/stalling/v1"))
         head, body = client.answer()
         assert client.rest() == b""
     assert head.startswith(b"HTTP/1.1 408 ")
@@ -111,9 +112,10 @@ def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
 def test_a_slow_upload_is_not_a_stalled_one(faulty, upstream):
     """An upload that lasts longer than every timeout, with pauses shorter than them, is delivered."""
     with raw(faulty.proxy.port) as client:
-        client.send(b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n")
-        for _ in range(6):
-            time.sleep(0.2)
+        head = b"POST /stalling/v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        client.send(head % PAUSES)
+        for _ in range(PAUSES):
+            time.sleep(PAUSE_S)
             client.send(b"x")
         assert client.answer() == (OK[:-2], b"ok")
 
@@ -127,7 +129,7 @@ def test_an_upstream_that_goes_away_during_an_upload(faulty, upstream, end):
         getattr(wire, end)()
 
     upstream.handler = handler
-    connection = http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=PATIENCE_S)
     connection.request("POST", "/v1/files", bytes(8 << 20))
     answer = connection.getresponse()
     error = json.loads(answer.read())["error"]

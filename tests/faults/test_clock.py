@@ -93,7 +93,7 @@ class Reading:
 
     def read(self, exchange):
         self.count += 1
-        assert self.queue.all_delivered.wait(60)
+        assert self.queue.all_delivered.wait(240)
         return Left("not_supported", dead=False)
 
 

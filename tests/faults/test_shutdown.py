@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from testing.relaying import running
+from testing.relaying import STOP_S, running
 from tests.clients.raw import raw
 from tests.clients.recording import holding, recording
 
@@ -53,7 +53,7 @@ def test_answers_that_have_begun_are_finished(tmp_path, number):
         upstream.call(lambda: streaming.wires[0].write(END))
         assert client.read(len(END)) == END
         assert client.rest() == b""
-        proxy.process.wait(30)  # a second signal could meet the interpreter at its own end
+        proxy.process.wait(STOP_S)  # a second signal could meet the interpreter at its own end
 
 
 def test_an_end_without_a_fault_logs_none(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.clients.raw import raw
 from tests.clients.recording import OK, fixed, holding
+from tests.faults.conftest import PAUSE_S, PAUSES
 
 pytestmark = pytest.mark.system
 
@@ -173,7 +174,7 @@ def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, statu
     """A 504 after the time set, the upstream call is ended, and the connection goes on."""
     upstream.handler = holding(sent)
     with raw(faulty.proxy.port) as client:
-        client.send(POST)
+        client.send(POST.replace(b"/v1", b"/hurried/v1"))
         answer = client.answer()
         if b" 102 " in answer[0]:
             answer = client.answer()
@@ -189,7 +190,7 @@ def test_an_upstream_that_stalls_in_its_answer(faulty, upstream, start):
     """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
     upstream.handler = holding(start)
     with raw(faulty.proxy.port) as client:
-        client.send(POST)
+        client.send(POST.replace(b"/v1", b"/stalling/v1"))
         assert client.rest() == start
     upstream.eventually(lambda: upstream.wires[0].ended)
 
@@ -200,15 +201,15 @@ def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
     async def handler(wire, request):
         await wire.body()
         wire.write(CHUNKED)
-        for _ in range(6):
-            await asyncio.sleep(0.2)
+        for _ in range(PAUSES):
+            await asyncio.sleep(PAUSE_S)
             wire.write(EVENT)
         wire.write(b"0\r\n\r\n")
 
     upstream.handler = handler
     with raw(faulty.proxy.port) as client:
-        client.send(POST)
-        assert client.answer()[1] == b"first" * 6
+        client.send(POST.replace(b"/v1", b"/stalling/v1"))
+        assert client.answer()[1] == b"first" * PAUSES
 
 
 def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):

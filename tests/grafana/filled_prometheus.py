@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
     from testing.relaying import Running
 
-SCRAPE_S = 1
+SCRAPE_S = 3
+"""Between two scrapes, and as long as one may take: what a busy machine is late with leaves panels empty."""
 NOBODY = "http://127.0.0.1:9"
 """Nothing listens there."""
 MODEL = "simulated-1"
@@ -46,8 +48,6 @@ ROUTES = {
 }
 BEFORE, AFTER = 24, 26
 """Exchanges of each route; it settles with 20, and takes what eight of the next have for a change."""
-PATIENCE_S = 240
-"""Many times what it takes: other tests may run beside."""
 
 
 class Filled(NamedTuple):
@@ -76,15 +76,15 @@ def filled(folder: Path) -> Iterator[Filled]:
         running = stack.enter_context(up(folder, "--config", str(config), environment=variables))
         seen = stack.enter_context(scraped(folder, running))
         _send(running, range(BEFORE))
-        _plant_faults(folder / "data" / DATABASE_FILE)
-        running.settle(PATIENCE_S)
+        running.planted += _plant_faults(folder / "data" / DATABASE_FILE)
+        running.settle()
         _approve_goldens(folder / "data")
         simulation.change(MODEL, {"fragility": 0.9, "returned_name": "simulated-2"})
         _send(running, range(BEFORE, BEFORE + AFTER))
         httpx2.post(f"{running.url}/gone/v1/chat/completions", json={})
-        running.settle(PATIENCE_S)
+        running.settle()
         wait_for(lambda: running.metric("evenkeel_goldens_score_ratio"), "goldens asked again")
-        time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
+        _wait_for_rules(seen)
         yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running)
 
 
@@ -131,22 +131,39 @@ def scraped(folder: Path, running: Running, *, scrape_s: int = SCRAPE_S) -> Iter
         yield url
 
 
+def _wait_for_rules(url: str) -> None:
+    """Wait until everything was scraped as it is now, and every rule has looked at that."""
+    now = time.time()
+    query = {"query": f"timestamp(evenkeel_build_info) > {now}"}
+    found = wait_for(
+        lambda: httpx2.get(f"{url}/api/v1/query", params=query).json()["data"]["result"], "for a scrape"
+    )
+    scraped_at = float(found[0]["value"][1])
+
+    def looked() -> bool:
+        groups = httpx2.get(f"{url}/api/v1/rules").json()["data"]["groups"]
+        times = [dt.datetime.fromisoformat(group["lastEvaluation"]).timestamp() for group in groups]
+        return min(times) > scraped_at
+
+    wait_for(looked, "for the rules")
+
+
 def _send(running: Running, seeds: range) -> None:
     for route, (task, _) in ROUTES.items():
         running.ask(seeds, task, route=f"/{route}", authorization="Bearer k")
 
 
-def _plant_faults(path: Path) -> None:
+def _plant_faults(path: Path) -> int:
     """Queue an exchange of a route that is not in the settings, and on each one whose replays are refused.
 
-    Planted and not left to an error rate: a panel must have what it shows in every run.
+    Planted and not left to an error rate: a panel must have what it shows in every run. Returns: how many.
     """
     nameless = {"type": "function", "function": {}}
     asked = {"model": MODEL, "messages": make_prompt("question_answering", 0), "tools": [nameless]}
     said = {"role": "assistant", "content": "The certificate had expired."}
     answered = {"model": MODEL, "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
     database = Database(path)
-    SqliteExchangeQueue(database, time.time).put(
+    put = SqliteExchangeQueue(database, time.time).put(
         [
             _exchange("00000000000000aa", "removed", {}, {}),
             _exchange("00000000000000ab", "answers", asked, answered),
@@ -154,6 +171,7 @@ def _plant_faults(path: Path) -> None:
         ]
     )
     database.close()
+    return put
 
 
 def _exchange(name: str, route: str, asked: dict[str, Any], answered: dict[str, Any]) -> Exchange:

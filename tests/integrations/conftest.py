@@ -92,7 +92,7 @@ def site(pytestconfig, tmp_path_factory):
                 [*command, "--target", target, *CLIENTS],
                 capture_output=True,
                 text=True,
-                timeout=110,
+                timeout=500,
                 check=False,
             )
             if done.returncode:

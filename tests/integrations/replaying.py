@@ -7,7 +7,7 @@ from evenkeel.shadow.replay import Replayer
 
 async def replayed(target, view):
     """What the upstream answers to a replay of an unchanged prompt."""
-    replayer = Replayer(concurrency=1, timeout_s=20)
+    replayer = Replayer(concurrency=1, timeout_s=240)
     try:
         return await replayer.send(target, view.for_replay(), api=view.api)
     finally:

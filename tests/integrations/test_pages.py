@@ -48,7 +48,7 @@ def printed(request, capsys, tmp_path):
         program = tmp_path / block.title
         program.write_text(block.text, encoding="utf-8")
         done = subprocess.run(
-            [command, program], capture_output=True, timeout=100, check=False, env={**os.environ, **more}
+            [command, program], capture_output=True, timeout=240, check=False, env={**os.environ, **more}
         )
         assert (done.returncode, done.stderr.decode()) == (0, "")
         return done.stdout.decode()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel.core.budget import Spend
-from evenkeel.llm.client import ChatRequest, Completion, Embedded, Endpoint
+from evenkeel.llm.chat import ChatRequest, Completion
+from evenkeel.llm.client import Embedded, Endpoint
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import Message
@@ -18,6 +19,7 @@ from tests.llm.scripted import KEY, Canned, Clock, Scripted, error, said, servin
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from evenkeel.core.tiers import Tier
     from evenkeel.llm.sdk import Vector
 
 PLAIN = ChatRequest("judge", (Message("user", "Do both say the same?"),))
@@ -35,7 +37,7 @@ def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **se
 
     async def staged() -> Any:
         async with serving(script) as server:
-            options = {"timeout_s": 5.0, "max_retries": 0, "sleep": at_once} | settings
+            options = {"timeout_s": 240.0, "max_retries": 0, "sleep": at_once} | settings
             async with Endpoint(base_url=server.url, model="scripted", api_key=KEY, **options) as endpoint:
                 return await scene(endpoint, server)
 
@@ -88,7 +90,7 @@ PASSING = {"throttles", "fails", "is a broken gateway", "cuts", "is slow", "drip
 def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name: str) -> None:
     """None raises; no detail holds the key; after one that passes the second attempt counts."""
     canned, expected = FAULTS[name]
-    settings: dict[str, Any] = {"timeout_s": 0.2 if expected == "timeout" else 5.0, "max_retries": 1}
+    settings: dict[str, Any] = {"timeout_s": 0.2 if expected == "timeout" else 240.0, "max_retries": 1}
     (got,), server = ask([canned], PLAIN, **settings)
     assert (reason(got), len(server.asked)) == (expected, 2 if name in PASSING else 1)
     if expected != "timeout":  # a second attempt in so short a time is for quiet machines only
@@ -304,9 +306,12 @@ class Noted:
         self.settled.append(spent)
 
 
-def price(model: str, prompt_tokens: int, completion_tokens: int) -> float:
+def price(
+    model: str, prompt_tokens: int, completion_tokens: int, tier: Tier = "standard", cached_tokens: int = 0
+) -> float:
     assert model == "scripted"
-    return prompt_tokens + 10 * completion_tokens
+    usd = prompt_tokens + 10 * completion_tokens - 0.1 * cached_tokens
+    return usd / 2 if tier == "flex" else usd
 
 
 def silent(canned: Canned) -> Canned:
@@ -332,8 +337,76 @@ def silent(canned: Canned) -> Canned:
 def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
     """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
     budget = Noted()
-    ask([canned], LIMITED, chat={"budget": budget}, price=price, timeout_s=0.3 if canned.hang else 5.0)
+    ask([canned], LIMITED, chat={"budget": budget}, price=price, timeout_s=0.3 if canned.hang else 240.0)
     assert (budget.reserved, budget.settled) == ([Spend(37 + 50, 37 + 500)], [spent])
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 80}}, 80),
+        ({"prompt_tokens_details": {"cached_tokens": 10**6}}, 100),
+        ({"prompt_tokens_details": {"cached_tokens": "many"}}, 0),
+        ({"prompt_tokens_details": None}, 0),
+        ({"prompt_cache_hit_tokens": 30}, 30),
+    ],
+)
+def test_prompt_tokens_from_a_cache_cost_less(usage: dict[str, Any], cached: int) -> None:
+    """A tenth of a dollar off for each, of those that were sent at most; the tokens themselves all count."""
+    budget = Noted()
+    canned = Canned(body=GOOD.body | {"usage": GOOD.body["usage"] | usage})
+    ask([canned], LIMITED, chat={"budget": budget}, price=price)
+    assert budget.settled == [Spend(120, pytest.approx(300 - 0.1 * cached))]
+
+
+PATIENT = ChatRequest("judge", PLAIN.messages, flex=True)
+FLEX = Canned(body=GOOD.body | {"service_tier": "flex"})
+FULL = error(429, "Resource unavailable")
+
+
+@pytest.mark.parametrize(
+    ("script", "tiers", "answered", "usd"),
+    [
+        ([FLEX], ["flex"], "flex", 150),
+        ([GOOD], ["flex"], "standard", 300),
+        ([FULL, GOOD], ["flex", None], "standard", 300),
+        ([error(400, "service_tier is not supported for this model"), GOOD], ["flex", None], "standard", 300),
+        ([Canned(hang=True), GOOD], ["flex", None], "standard", 300),
+    ],
+    ids=["taken", "not said", "no room", "unknown", "too slow"],
+)
+def test_what_can_wait_is_asked_in_the_flex_tier(
+    script: list[Canned], tiers: list[str | None], answered: str, usd: float
+) -> None:
+    """At its price where the server says so; at once where it has no room or no such tier, or is slow."""
+    budget = Noted()
+    (got,), server = ask(script, PATIENT, chat={"budget": budget}, price=price, timeout_s=0.3)
+    assert got == Completion("Yes.", 100, 20, tier=answered)
+    assert [one.get("service_tier") for one in server.asked] == tiers
+    assert budget.settled[-1] == Spend(120, usd)
+
+
+def test_a_server_without_a_flex_tier_is_not_asked_for_it_again() -> None:
+    """One without room is."""
+    rejecting = error(400, "service_tier is not supported for this model")
+    _, server = ask([rejecting, GOOD, GOOD], PATIENT, PATIENT)
+    assert [one.get("service_tier") for one in server.asked] == ["flex", None, None]
+    _, server = ask([FULL, GOOD, FLEX], PATIENT, PATIENT)
+    assert [one.get("service_tier") for one in server.asked] == ["flex", None, "flex"]
+
+
+def test_calls_that_can_wait_leave_places_to_others() -> None:
+    """Of two places one is left."""
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+        waiting = [asyncio.create_task(endpoint.chat(PATIENT)) for _ in range(3)]
+        await server.hanging.wait()
+        got = await endpoint.chat(PLAIN)
+        for one in waiting:
+            one.cancel()
+        return got
+
+    assert run([Canned(hang=True), GOOD], scene, concurrency=2) == YES
 
 
 def test_every_rejected_request_is_paid_for() -> None:

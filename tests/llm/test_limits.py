@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.llm.client import ChatRequest, Completion, Endpoint
+from evenkeel.llm.chat import ChatRequest, Completion
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.faults import asked_pause_s, pause_s
 from evenkeel.llm.limits import Breaker, Bucket, RateLimits
 from evenkeel.llm.observer import Message

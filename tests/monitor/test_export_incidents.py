@@ -80,6 +80,7 @@ def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
         {
             "route": "support",
             "slot": "1",
+            "case": "support/1",
             "change": "model",
             "effect": "fragile",
             "severity": "critical",
@@ -99,6 +100,27 @@ def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
     assert found["incident_rewordings", *key, ("state", "tried")] == 2
     (info,) = [dict(labels[1:]) for labels in found if labels[0] == "incident_info"]
     assert (info["before"], info["after"], info["routes"]) == ("helpdesk-1", "helpdesk-2", "support")
+
+
+def test_groups_are_not_counted_as_rewordings():
+    """A group that moved gives the points while no rewording by itself has moved, and never a count."""
+    names = ("together.4_general", "general.tone", "general.casing")
+    cells = [
+        replace(
+            CellReport(CellKey("support", "helpdesk-2", name), "judge", 90, threshold=0.1),
+            excess=Estimate(value, value - 0.1, value + 0.1, 100),
+        )
+        for name, value in zip(names, (0.7, 0.4, 0.0), strict=True)
+    ]
+    group = replace(raised("c1", 120.0), perturbation=names[0])
+    found = exported(group, reports=cells)
+    key = (("route", "support"), ("slot", "1"))
+    assert found["incident_above_noise_ratio", *key] == 0.7
+    assert ("incident_rewordings", *key, ("state", "affected")) not in found
+    found = exported(group, replace(raised("c1", 125.0), id="tone"), reports=cells)
+    assert found["incident_above_noise_ratio", *key] == 0.4
+    assert found["incident_rewordings", *key, ("state", "affected")] == 1
+    assert found["incident_rewordings", *key, ("state", "tried")] == 2
 
 
 def test_an_incident_that_is_over_leaves_nothing_behind():
@@ -124,6 +146,41 @@ def test_two_changes_within_a_minute_are_two_slots_until_both_are_over():
     three, four = raised("c3", 900.0), raised("c4", 200.0 + 3600.0)
     assert slots(incidents_of([one, two, over, three, four])) == {"c1": "1", "c2": "2", "c3": "3", "c4": "1"}
     assert slots(incidents_of([raised("c1", 1.0), raised("d1", 2.0, route="chat")])) == {"c1": "1", "d1": "1"}
+
+
+def test_incidents_with_one_cause_have_one_case():
+    """The same swap within an hour has that of the first; another swap or prompt, or a day later, its own."""
+    other = (ChangeMark(kinds.MODEL, "helpdesk-1", "helpdesk-3", 101.0, 8),)
+    prompt = (ChangeMark(kinds.PROMPT, "a1", "b2", 100.0, 7),)
+    events = [
+        raised("c1", 120.0, "support", marks=SWAP),
+        raised("c2", 130.0, "billing", marks=SWAP),
+        raised("c3", 140.0, "search", marks=other),
+        raised("c4", 150.0, "mail", marks=prompt),
+        raised("c5", 90_000.0, "chat", marks=SWAP),
+    ]
+    assert {said["route"]: said["case"] for said in opened(exported(*events))} == {
+        "support": "support/1",
+        "billing": "support/1",
+        "search": "search/1",
+        "mail": "mail/1",
+        "chat": "chat/1",
+    }
+
+
+@pytest.mark.parametrize("late", ["c1", "c2"])
+def test_a_cause_that_is_noticed_later_changes_no_case(late):
+    """An alert that went over to another group would be reported as over in its old one."""
+    events = [
+        raised("c1", 120.0, "support", marks=() if late == "c1" else SWAP),
+        raised("c2", 130.0, "billing", marks=() if late == "c2" else SWAP),
+    ]
+    before = {said["route"]: said["case"] for said in opened(exported(*events))}
+    told = next(event for event in events if event.incident == late)
+    events.append(replace(decided(told, "explained", 140.0), marks=SWAP))
+    after = opened(exported(*events))
+    assert {said["route"]: said["case"] for said in after} == before
+    assert {said["change"] for said in after} == {"model"}
 
 
 def test_an_incident_of_several_routes_is_exported_once_and_counted_on_each():

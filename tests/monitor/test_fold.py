@@ -269,7 +269,7 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
     def timeless(state: MonitorState):
         cells = [
             (
-                replace(report, last_scored_at=None, windows={}),
+                replace(report, last_scored_at=None, retired=False, windows={}),
                 report.windows["500"],
                 report.windows["since_change"],
             )

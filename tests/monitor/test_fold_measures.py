@@ -57,6 +57,13 @@ def test_whether_an_answer_is_invalid_is_seen_where_something_was_asked_of_its_f
     assert Measure.INVALID not in observed(ALIKE)
 
 
+@pytest.mark.parametrize("asked", [{"wanted_format": "yaml"}, {"wanted_language": "de"}])
+def test_likeness_is_not_seen_where_another_form_was_asked_for(asked):
+    """YAML of the same content shares few of the words with the prose that it is compared with."""
+    found = observed(replace(ALIKE, similarity=0.5, **asked))
+    assert found == {Measure.CONTENT: 0, Measure.QUALITY: 0, Measure.INVALID: 0}
+
+
 def counted(*verdicts):
     """Counts of some verdicts."""
     counts = Counts()

@@ -314,18 +314,18 @@ def test_reports_do_not_wait_for_a_commit_that_hangs():
 
     def slow(*arguments, **options):
         entered.set()
-        assert release.wait(20)
+        assert release.wait(240)
         commit(*arguments, **options)
 
     store.commit = slow
     thread = threading.Thread(target=monitor.step)
     thread.start()
     try:
-        assert entered.wait(20)
+        assert entered.wait(240)
         assert monitor.reports() == before
     finally:
         release.set()
-        thread.join(20)
+        thread.join(240)
     assert monitor.reports() != before
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING
 from evenkeel.monitor.estimate.prediction_powered import (
+    Rated,
     Sample,
     Stratum,
     Truth,
@@ -180,9 +181,9 @@ def test_a_judge_that_errs_alike_on_both_sides_leaves_nothing_above_noise():
     for number in range(200):
         truth.audit(EQUAL.name).add(20.0, shifted=number < 30)
     pairs = {
-        (SAID_YES, EQUAL): 120,
-        (SAID_NO, EQUAL): 680,
-        (EQUAL, EQUAL): 200,
+        Rated(SAID_YES, EQUAL): 120,
+        Rated(SAID_NO, EQUAL): 680,
+        Rated(EQUAL, EQUAL): 200,
     }
     plain = corrected_mean(pairs, Truth(), alpha=0.05)
     assert (plain.value, plain.n) == (pytest.approx(0.12), 1000)
@@ -190,3 +191,10 @@ def test_a_judge_that_errs_alike_on_both_sides_leaves_nothing_above_noise():
     # 120 · (1 − q) − 680 · q with q = 30/204: 0.12 − 0.8 · 30/204.
     assert corrected.value == pytest.approx(0.12 - 0.8 * 30 / 204)
     assert corrected.lower < 0 < corrected.upper
+
+
+def test_corrected_means_weigh_trials_as_others_do():
+    """Of one trial of weight 1 that shifted and eight of weight 1/8 that did not, half shifted."""
+    rated = {Rated(SAID_YES, None): 1, Rated(SAID_NO, None, 0.125): 8}
+    found = corrected_mean(rated, Truth(), alpha=0.05)
+    assert (found.value, found.n) == (0.5, 9)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.proxy.clients import ClientNames
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
 
 
@@ -321,7 +321,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Await
             runner.get_loop().set_exception_handler(lambda _, context: faults.append(context))
 
             async def bounded() -> Any:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE_S):
                     return await main()
 
             return runner.run(bounded())

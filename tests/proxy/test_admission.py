@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits
 from evenkeel.proxy.admission import Admission, Refusal, counted_as
+from tests.proxy.conftest import PATIENCE_S
 from tests.proxy.plain import GET, OK, POST, error_of
 
 HEAD = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -106,7 +107,7 @@ async def test_one_address_does_not_take_the_place_of_another(relay):
         reader, writer = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
         for read, write in ((first.reader, first.writer), (reader, writer)):
             write.write(POST)
-            assert await asyncio.wait_for(read.readexactly(len(OK)), 5) == OK
+            assert await asyncio.wait_for(read.readexactly(len(OK)), PATIENCE_S) == OK
         writer.transport.abort()
         assert rig.counter("proxy_connections_refused", reason="address") == 1
         assert rig.counter("proxy_connections_refused", reason="full") == 0

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
-from evenkeel.proxy.capture import capturable
+from evenkeel.proxy.capture import Capture, capturable
+from evenkeel.proxy.request_head import parse_request
+from evenkeel.proxy.response_head import parse_response
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Where is my order?"}]}).encode()
 ANSWER = b'{"choices":[]}'
@@ -205,3 +207,25 @@ async def test_no_fault_of_the_queue_reaches_the_user(relay, queue, eventually, 
         reason = "store_error" if kind == "raises" else "queue_full"
         await eventually(lambda: rig.counter("exchanges_skipped", reason=reason) > 0)
         assert rig.counter("handoff_bytes") <= 3000
+
+
+def test_a_capture_holds_its_own_bytes_and_no_others():
+    """Of what arrived with it, the next request is not kept; the size is that of both messages."""
+    own = post()
+    head = parse_request(own + post(body=b"{}"))
+    capture = Capture(1, "main", head, 0.0, len(BODY) + len(ANSWER), stop=len(own))
+    assert capture.size_bytes == len(own)
+    assert capture.add_answer(parse_response(OK, b"POST"), None, chunked=False, upstream=0)
+    assert capture.size_bytes == len(own) + len(OK)
+    found = capture.exchange()
+    assert (found.request_body, found.response_body) == (BODY, ANSWER)
+
+
+def test_a_body_that_is_too_large_at_once_does_not_fit():
+    """The bound is that of both bodies together, whether they come in one piece or in several."""
+    whole = post()
+    bound = len(BODY) - 1
+    assert not Capture(1, "main", parse_request(whole), 0.0, bound, stop=len(whole)).fits
+    begun = Capture(1, "main", parse_request(whole[:-9]), 0.0, bound, stop=len(whole) - 9)
+    assert begun.fits
+    assert not begun.add_request(whole[-9:])

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from evenkeel.proxy import Limits, Timeouts
+from tests.proxy.conftest import PATIENCE_S
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
@@ -96,7 +97,7 @@ async def test_request_that_takes_too_long_in_all_is_ended(relay, start):
         else:
             assert b"HTTP/1.1 504 " in text
             assert b'"upstream_total_timeout"' in text
-        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
 
 
 async def test_total_timeout_counts_connecting_and_spares_tunnels(relay, eventually, deaf_port):
@@ -130,7 +131,7 @@ async def test_tunnel_in_which_nothing_moves_is_closed(relay, eventually):
         client = await rig.client()
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
         assert await client.rest() == switching
-        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
         await eventually(lambda: rig.counter("proxy_in_flight") == 0)
 
 
@@ -165,13 +166,13 @@ async def test_silent_client_and_stalled_upload_are_let_go(relay):
 async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(relay, eventually):
     """It is waited for until it has sent all and closes, but not forever."""
     late = [0.0]
-    limits = Limits(linger_s=0.1)
+    limits = Limits(linger_s=1.0)
     async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:
         client = await rig.client()
         client.send(b"nonsense\r\n\r\n")
         assert error_of(await client.rest())[0] == 400
         [refused] = rig.plane._clients
-        for _ in range(10):
+        for _ in range(40):
             await asyncio.sleep(0.03)  # real time is what is tested here
             client.send(b"more")
         assert not refused.transport.is_closing()
@@ -185,7 +186,7 @@ async def test_idle_upstream_connection_is_closed_in_time(relay):
         client = await rig.client()
         client.send(GET)
         await client.answer()
-        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 2)
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
         client.send(GET)
         assert await client.answer() == OK
 

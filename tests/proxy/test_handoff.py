@@ -29,7 +29,7 @@ def test_full_buffer_refuses_and_counts_by_route(queue):
     handoff = HandOff(queue, Counters(), max_bytes=30)
     handoff.start()
     assert [handoff.offer(exchange(number)) for number in range(4)] == [True, True, True, False]
-    assert queue.entered.wait(60)
+    assert queue.entered.wait(240)
     assert not handoff.offer(exchange(5, route="s"))
     assert handoff.size_bytes == 30
     queue.gate.set()
@@ -54,7 +54,7 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
     handoff = HandOff(Flaky(), Counters(), max_bytes=20)
     handoff.start()
     handoff.offer(exchange(1))
-    assert failed.wait(60)
+    assert failed.wait(240)
     while handoff.size_bytes:
         threading.Event().wait(0.001)
     assert handoff.offer(exchange(2, size=20))
@@ -86,7 +86,7 @@ def test_close_does_not_wait_for_a_stuck_queue_for_ever(queue):
     handoff = HandOff(queue, Counters(), max_bytes=100)
     handoff.start()
     handoff.offer(exchange(1))
-    assert queue.entered.wait(60)
+    assert queue.entered.wait(240)
     handoff.close(0.01)
     assert not handoff.offer(exchange(2))
     queue.gate.set()
@@ -105,3 +105,25 @@ def test_a_client_gets_no_more_than_its_quota_an_hour(queue):
     handoff.close(60)
     assert [one.id for one in queue.exchanges] == [f"{number:016x}" for number in (0, 1, 10, 11, 12, 13)]
     assert handoff.counters.of("default").skipped == {"client_quota": 9}
+
+
+def test_much_in_memory_is_put_without_waiting_for_more(queue, monkeypatch):
+    """With half of the room taken a batch goes at once, however long one may gather."""
+    monkeypatch.setattr("evenkeel.proxy.handoff._GATHER_S", 3600.0)
+    handoff = HandOff(queue, Counters(), max_bytes=100)
+    handoff.start()
+    handoff.offer(exchange(1, size=20))
+    handoff.offer(exchange(2, size=30))
+    assert queue.entered.wait(240)
+    handoff.close(60)
+    assert [one.id for one in queue.exchanges] == [f"{number:016x}" for number in (1, 2)]
+
+
+def test_a_close_does_not_wait_for_a_batch_to_gather(queue, monkeypatch):
+    """What waits is put at once."""
+    monkeypatch.setattr("evenkeel.proxy.handoff._GATHER_S", 3600.0)
+    handoff = HandOff(queue, Counters(), max_bytes=100)
+    handoff.start()
+    handoff.offer(exchange(1))
+    handoff.close(60)
+    assert [one.id for one in queue.exchanges] == [f"{1:016x}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from evenkeel.proxy import Route, RouteTable, Upstream
+from tests.proxy.conftest import PATIENCE_S
 from tests.proxy.plain import OK, POST, error_of
 
 OTHER = OK.replace(b"ok", b"on")
@@ -31,7 +32,7 @@ async def test_a_request_under_way_finishes_where_it_began(relay, fake_upstream)
         assert rig.counter("proxy_requests", route="main", status_class="2xx") == 2
         assert rig.counter("proxy_in_flight") == 0
         # Its upstream has no route any more: the connection is not kept.
-        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 5)
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
 
 
 async def test_a_request_on_a_route_that_is_gone_finishes(relay):
@@ -88,7 +89,7 @@ async def test_drain_is_finite(relay):
     async with relay(lambda wire: None) as rig:
         client = await rig.client()
         client.send(POST)
-        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
+        await asyncio.wait_for(rig.upstream.accepted.wait(), PATIENCE_S)
         await rig.plane.drain(0.05)
         assert rig.counter("proxy_in_flight") == 0
-        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)

@@ -300,7 +300,7 @@ def test_no_path_leads_to_a_file(desk):
             for path in PATHS:
                 reader, writer = await asyncio.open_connection(*listening.getsockname())
                 writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-                yield path, await asyncio.wait_for(reader.read(), 10)
+                yield path, await asyncio.wait_for(reader.read(), 240)
                 writer.close()
 
     async def checked():

@@ -120,7 +120,7 @@ def answered(head, body, *, endless=False):
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        replayer = Replayer(concurrency=1, timeout_s=20)
+        replayer = Replayer(concurrency=1, timeout_s=240)
         try:
             return await replayer.send(Target(f"http://127.0.0.1:{port}/v1/chat/completions"), PLAIN)
         finally:

@@ -12,6 +12,7 @@ import json
 import logging
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import count, islice
 
 import httpx2
@@ -34,7 +35,7 @@ from evenkeel.shadow.references.asker import Noticed, ReferenceAsker
 from evenkeel.shadow.references.pace import Pace
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.trials import Planned, TrialMaker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
@@ -146,6 +147,9 @@ class Upstream(httpx2.AsyncBaseTransport):
         if fault == "inflated":
             usage = {name: 3 * tokens + 50 for name, tokens in usage.items()}
         rating = json.dumps({"explanation": "They differ.", "rating": chance.choice((2, 3, 9, "?"))})
+        if '"ratings"' in texts[-1]:
+            ratings = [{"pair": pair, "rating": chance.choice((2, 3, "?"))} for pair in range(1, 4)]
+            rating = json.dumps({"ratings": ratings})
         text = {"judge": rating, "writer": texts[-1][-60:]}.get(asked["model"], "It leaves at nine.")
         choice = {"index": 0, "finish_reason": chance.choice(("stop", "stop", "length"))}
         choice["message"] = {"role": "assistant", "content": text}
@@ -221,7 +225,7 @@ class Process:
         self.trials = TrialMaker(
             *(
                 Nowhere(),
-                judge_scorer(self.judge) if world.judged else heuristic_scorer(),
+                judge_scorer(self.judge, group=6) if world.judged else heuristic_scorer(),
                 self.replayer,
                 costs,
                 PRICES,
@@ -264,16 +268,17 @@ class Process:
         self.tasks.append(asyncio.create_task(work()))
 
     async def trial(self):
-        original = self.world.chance.choice(self.originals)
+        original, urgent = self.world.chance.choice(self.originals), self.world.chance.random() < 0.4
         plan = [control_trial(original.exchange.id, Control())]
-        plan += islice(candidates(f"{next(self.names)}", original.route, {}), 1)
-        made = [
-            self.trials.make(original, one, outcome, None)
+        plan += islice(candidates(f"{next(self.names)}", original.route, {}), self.world.chance.randint(1, 3))
+        plan = [replace(one, urgent=urgent) for one in plan]
+        planned = [
+            Planned(one, outcome)
             for one in plan
             for outcome in (self.trials.outcome(original, one),)
             if not hasattr(outcome, "reason")
         ]
-        await asyncio.gather(*made)
+        await self.trials.make(original, planned, None)
 
     async def reference(self):
         store = ReferenceStore(self.documents)
@@ -387,14 +392,17 @@ class Life:
         self.open_costs = open_costs
         chance = self.chance = self.world.chance
         tokens = round((12_000 if self.world.judged else 1_500) * 6 ** chance.random())
-        self.most = Budget(tokens, chance.choice((None, tokens * 3e-6)), spread=chance.random() < 0.2)
-        self.own = {"shop": Budget(round(tokens * 0.8))} if chance.random() < 0.3 else {}
+        usd, reserve = chance.choice((None, tokens * 3e-6)), chance.choice((0.0, 0.2))
+        self.most = Budget(tokens, usd, spread=chance.random() < 0.2, reserve=reserve)
+        self.own = {"shop": Budget(round(tokens * 0.8), reserve=reserve)} if chance.random() < 0.3 else {}
+        self.sharing = () if self.own else ("shop", "idle")
         self.processes = [self.begun() for _ in range(chance.choice((1, 2)))]
 
     def begun(self, share=1.0):
         usd = self.most.usd_per_day and self.most.usd_per_day * share
-        budget = Budget(round(self.most.tokens_per_day * share), usd, spread=self.most.spread)
-        return Process(self.world, self.open_costs(budget, self.world.clock, self.own), *self.given)
+        budget = replace(self.most, tokens_per_day=round(self.most.tokens_per_day * share), usd_per_day=usd)
+        costs = self.open_costs(budget, self.world.clock, self.own, self.sharing)
+        return Process(self.world, costs, *self.given)
 
     async def run(self):
         events = (

@@ -83,10 +83,10 @@ def traffic(tmp_path):
         config.write_text(SETTINGS.format(url=url))
         environment = {**OWN, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with up(tmp_path, "--config", str(config), environment=environment) as running:
-            admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=60)
+            admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=240)
             running.auth = ("ann", OWN["ADMIN_TOKEN"])
             statuses = [
-                httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=120).status_code
+                httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=240).status_code
                 for path in (
                     f"/v1/chat/completions?{QUERY}",
                     f"/desk/v1/chat/completions?{QUERY}",
@@ -97,9 +97,10 @@ def traffic(tmp_path):
             ]
             assert statuses[:3] == [200, 200, 502]
             unreadable = httpx2.post(
-                f"{running.url}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=120
+                f"{running.url}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=240
             )
             assert unreadable.status_code == 400
+            running.requests = len(statuses) + 1
             running.settle()
             collector.wait_for("evenkeel.shadow", 2)
             yield admin, tmp_path / "data", running.log, collector
@@ -183,7 +184,7 @@ def test_what_is_captured_of_heads_is_an_allow_list():
     head = parse_request(f"POST /v1/x HTTP/1.1\r\nHost: h\r\n{fields}Content-Type: a/b\r\n\r\n".encode())
     answer = f"HTTP/1.1 200 OK\r\nSet-Cookie: {MARKER}\r\nX-Token: {MARKER}\r\nContent-Length: 0\r\n\r\n"
     capture = Capture(1, "main", head, 0.0, 1000)
-    capture.add_answer(parse_response(answer.encode(), b"POST"), chunked=False, upstream=0)
+    capture.add_answer(parse_response(answer.encode(), b"POST"), None, chunked=False, upstream=0)
     kept = capture.exchange()
     assert kept.request_headers == (("content-type", "a/b"),)
     assert kept.response_headers == ()

@@ -13,7 +13,8 @@ import brotli
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import ChatRequest, Endpoint
+from evenkeel.llm.chat import ChatRequest
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.sdk import LARGEST_ANSWER_BYTES
 from evenkeel.metrics.judge import Judge

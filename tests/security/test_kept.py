@@ -7,6 +7,7 @@ import base64
 import gc
 import json
 import socket
+import sys
 import time
 
 import pytest
@@ -63,12 +64,13 @@ def test_own_patterns_come_before_the_built_in_ones():
 
 
 @pytest.fixture
-def garbage_as_before():
-    """A data plane tunes the collector for its process; here it is a guest."""
-    thresholds = gc.get_threshold()
+def process_as_before():
+    """A data plane tunes the collector and the turns of threads for its process; here it is a guest."""
+    thresholds, turn_s = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.unfreeze()
     gc.set_threshold(*thresholds)
+    sys.setswitchinterval(turn_s)
 
 
 async def _upstream(reader, writer):
@@ -83,7 +85,7 @@ async def _upstream(reader, writer):
 
 
 def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
-    tmp_path, monkeypatch, garbage_as_before
+    tmp_path, monkeypatch, process_as_before
 ):
     """The upstream and the client see every byte; the file holds placeholders, and those encrypted."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
@@ -111,6 +113,7 @@ def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
                 asking.append(asyncio.create_task(ask(sock.getsockname()[1])))
 
             snapshot = await data_plane.serve(settings, [sock], stop, started=started)
+            assert sys.getswitchinterval() == pytest.approx(0.0005)  # the hand-off computes beside the loop
             server.close()
             return answered, snapshot()
 

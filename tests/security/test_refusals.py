@@ -70,7 +70,7 @@ class Stage:
             base_url=url,
             model="scripted",
             api_key="",
-            timeout_s=5,
+            timeout_s=240,
             breaker=self.breaker,
             limits=self.limits,
             sleep=self.clock.sleep,
@@ -223,7 +223,7 @@ def test_long_questions_leave_places_for_short_ones() -> None:
     async def scene(stage: Stage, server: Scripted) -> Any:
         hanging = [asyncio.create_task(stage.judge.ask(question(n, 20_000))) for n in range(8)]
         await server.hanging.wait()
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(120):
             found = await stage.asked(*(question(n) for n in range(20, 30)))
         for one in hanging:
             one.cancel()
@@ -308,7 +308,7 @@ def test_one_routes_throttle_pauses_that_route_alone() -> None:
 
     async def scene() -> list[str]:
         async with serving(script) as server:
-            replayer = Replayer(concurrency=1, timeout_s=5, clock=clock, sleep=clock.sleep, patience_s=10)
+            replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep, patience_s=10)
             url = f"{server.url}/chat/completions"
             sent = [("a", 5_000), ("a", 6_000), ("a", 50), ("b", 5_000), ("b", 6_000)]
             try:
@@ -328,7 +328,7 @@ def test_a_429_about_the_size_of_a_replay_is_its_own() -> None:
 
     async def scene() -> Any:
         async with serving([canned]) as server:
-            replayer = Replayer(concurrency=1, timeout_s=5, clock=clock, sleep=clock.sleep)
+            replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep)
             found = await replayer.send(Target(f"{server.url}/chat/completions"), b"{}")
             await replayer.close()
             return found, len(server.asked)

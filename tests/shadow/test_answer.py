@@ -65,6 +65,33 @@ def test_log_probabilities_are_averaged(given: Any, mean: float | None) -> None:
     assert read_answer(SSE, stream(piece, piece, delta("stop"))).mean_logprob == mean
 
 
+@pytest.mark.parametrize(
+    ("api", "usage", "cached"),
+    [
+        ("chat", {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}, 4),
+        ("chat", {"prompt_tokens": 9, "prompt_cache_hit_tokens": 5}, 5),
+        ("chat", {"prompt_tokens": 9, "prompt_tokens_details": None}, None),
+        ("chat", {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -4}}, None),
+        ("responses", {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 0}}, 0),
+        ("messages", {"input_tokens": 2, "cache_read_input_tokens": 7, "output_tokens": 1}, 7),
+    ],
+)
+def test_tokens_from_a_cache_are_read(api: Any, usage: dict[str, Any], cached: int | None) -> None:
+    """Under the name of each API; what is no count is not said. Answers that differ in them are equal."""
+    body = {
+        "chat": {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]},
+        "responses": RESPONSE,
+        "messages": {
+            "type": "message",
+            "content": [{"type": "text", "text": "a"}],
+            "stop_reason": "end_turn",
+        },
+    }[api]
+    answer = read_answer(JSON, json.dumps(body | {"usage": usage}).encode(), api=api)
+    assert answer.cached_tokens == cached
+    assert answer == replace(answer, cached_tokens=3)
+
+
 def test_log_probabilities_of_completions_are_averaged() -> None:
     """Of the first token there is none."""
     choice = {"text": "a b", "logprobs": {"token_logprobs": [None, -0.2, -0.4]}, "finish_reason": "stop"}

@@ -140,7 +140,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 4)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 3)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 5)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -187,3 +187,11 @@ def test_a_tone_changes_words_and_never_marks_alone(language) -> None:
             outcome = Tone(tones=(tone,)).apply(chat(text), 0.07, random.Random(seed))
             if isinstance(outcome, PromptView):
                 assert re.findall(r"\w+", outcome.input_text) != re.findall(r"\w+", text)
+
+
+def test_nothing_is_said_where_the_answer_is_to_follow() -> None:
+    """A prompt that ends in "Answer:" gets no closing words: the model would have to go on behind them."""
+    text = "Pick the best single option, please, out of these four choices.\n(A) Yes\n(B) No\nAnswer:"
+    for seed in range(60):
+        result = Tone().apply(chat(text), 1.0, random.Random(seed))
+        assert isinstance(result, NotApplicable) or result.input_text.endswith("Answer:")

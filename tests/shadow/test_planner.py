@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import log
 
 import pytest
 
@@ -72,9 +73,12 @@ def test_a_settled_cell_is_still_looked_at() -> None:
 
 
 def test_needs_are_read_from_reports() -> None:
-    """Width is that of the excess; evidence its share of the way to the alarm, never negative."""
+    """Width is that of the excess; evidence its share of the way to the alarm, never negative.
 
-    def report(name: str, excess: Estimate | None, evidence: float) -> CellReport:
+    Evidence of 10 in five trials is suspicious by log(10 / 5), unless the latest trials are more so.
+    """
+
+    def report(name: str, excess: Estimate | None, evidence: float, suspicion: float = 0) -> CellReport:
         return CellReport(
             CellKey("default", "m", name),
             "judge",
@@ -82,12 +86,19 @@ def test_needs_are_read_from_reports() -> None:
             excess=excess,
             evidence_log10=evidence,
             alarm_log10=4.0,
+            effective=5,
+            suspicion=suspicion,
         )
 
-    reports = (report(FIRST, Estimate(0.1, -0.1, 0.3, 40), 1.0), report(SECOND, None, -2.0))
+    reports = (
+        report(FIRST, Estimate(0.1, -0.1, 0.3, 40), 1.0),
+        report(SECOND, None, -2.0),
+        report(THIRD, None, 1.0, 3.0),
+    )
     needs = needs_of(reports, floor=30)["default", "m"]
-    assert needs[FIRST] == Need(40, 30, pytest.approx(0.4), 0.25)
+    assert needs[FIRST] == Need(40, 30, pytest.approx(0.4), 0.25, suspicion=pytest.approx(log(2)))
     assert needs[SECOND] == Need(40, 30, 1.0, 0.0)
+    assert needs[THIRD].suspicion == 3.0
 
 
 def test_kinds_without_degrees_are_tried_at_full_severity() -> None:

@@ -369,6 +369,25 @@ def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(a
     assert counted(view.left_out) == ["metadata", "other", "prompt_cache_key", "safety_identifier", "user"]
 
 
+@pytest.mark.parametrize(
+    ("api", "tier", "sent", "replayed"),
+    [
+        ("chat", "flex", None, "flex"),
+        ("chat", "flex", "priority", "flex"),
+        ("responses", "flex", "auto", "flex"),
+        ("completions", "flex", None, None),  # has no tiers
+        ("messages", "flex", "auto", "auto"),
+        ("chat", "batch", "flex", None),  # a batch is a tier of its own
+        ("chat", "standard", "flex", "flex"),
+        ("chat", "standard", "priority", None),
+    ],
+)
+def test_a_replay_asks_for_its_tier(api: Any, tier: Any, sent: Any, replayed: Any) -> None:
+    """Only where the API has it; what the application asked for is not paid again."""
+    view = view_of(api, **({} if sent is None else {"service_tier": sent}))
+    assert json.loads(view.for_replay(tier)).get("service_tier") == replayed
+
+
 def test_members_that_the_operator_sets_are_sent() -> None:
     """The allow-list judges what clients wrote, not what a bench adds to a request."""
     view = view_of("chat", house_option=1).with_members({"house_option": "2", "other_option": "3"})

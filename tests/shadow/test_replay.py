@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import ModelPrice, Prices, Quote
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
@@ -158,6 +159,41 @@ def test_no_wait_is_longer_than_a_minute(upstream):
     upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
     assert isinstance(send(chat_of(upstream), time=time), Replay)
     assert time.waited == [pytest.approx(60, abs=0.1)]
+
+
+# --- the flex tier
+
+FREE = Prices({"m": ModelPrice(1.0, 2.0, tier_share=0.5)})
+
+
+def flex(url, *, budget=None):
+    """A flex replay of 100 prompt tokens at most, answered with 1,000 at most."""
+
+    async def go():
+        replayer = Replayer(concurrency=4, timeout_s=2)
+        quote = Quote(FREE, ["m"], b'{"max_tokens": 1000}', 100, 5, "flex")
+        try:
+            return await replayer.send(Target(url, route="r"), b'{"max_tokens": 1000}', quote=quote)
+        finally:
+            await replayer.close()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(("status", "error", "reason"), CASES["the flex tier refuses"])
+def test_a_flex_tier_that_does_not_take_a_replay_says_so_at_once(upstream, status, error, reason):
+    """No room and no such tier are told apart from a throttled key, which is waited for."""
+    upstream.script = [(status, {"retry-after": "0"}, json.dumps({"error": error}).encode())] * 3
+    assert flex(chat_of(upstream)).reason == reason
+    assert len(upstream.requests) == (3 if reason == "rate_limited" else 1)
+
+
+@pytest.mark.parametrize(("said", "tier"), [("flex", None), ("default", "standard"), (None, None)])
+def test_the_answer_says_in_which_tier_it_was_made(upstream, said, tier):
+    """What was answered at the usual price counts at that price."""
+    answer = json.loads(ANSWER) | ({} if said is None else {"service_tier": said})
+    upstream.script = [(200, {}, json.dumps(answer).encode())]
+    assert flex(chat_of(upstream)).tier == tier
 
 
 # --- excerpts of error bodies

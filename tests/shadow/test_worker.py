@@ -8,26 +8,32 @@ import gzip
 import json
 import random
 import sqlite3
+from collections import Counter
 
 import httpx2
 import pytest
 
 from evenkeel.core.answer_traits import TRAITS
-from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.budget import NOTHING, Budget, Spend
 from evenkeel.core.exchange import Exchange
-from evenkeel.core.verdict import BASELINE, Judgement
+from evenkeel.core.tiers import SCORING_WAITS
+from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER, Judgement
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.judge.group import PAIR_GROUP
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.planner import Need, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import INSTRUCTIONS, ModelState, Simulation, make_case, serving, summary_prompt
+from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.goldens import GoldenError, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
@@ -67,23 +73,32 @@ class Plane:
         self.upstream = upstream
         self.budget = Budget()
         self.rewriter = None
+        self.flex = False
+        self.needs = Needs()
         self.scorer = heuristic_scorer()
 
     async def work(self, *, plan=None, settings=None):
-        replayer = Replayer(concurrency=4, timeout_s=5)
+        replayer = Replayer(concurrency=4, timeout_s=240)
         trials = TrialMaker(
             self.log,
             self.scorer,
             replayer,
             SqliteCostTracker(self.database, self.budget, lambda: self.now),
             Prices(),
-            target=lambda exchange: Target(f"{self.upstream}{exchange.path}"),
+            target=lambda exchange: Target(
+                f"{self.upstream}{exchange.path}", route=exchange.route, flex=self.flex
+            ),
             tally=self.tally,
             clock=lambda: self.now,
             rewriter=self.rewriter,
         )
         reader = Reader({"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")})
-        worker = Worker(self.queue, self.log, reader, trials, tally=self.tally, settings=settings)
+        worker = Worker(
+            *(self.queue, self.log, reader, trials),
+            tally=self.tally,
+            settings=settings,
+            needs=lambda _route, _model: self.needs,
+        )
         try:
             await worker.drain()
         finally:
@@ -137,6 +152,74 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
     assert plane.tally.value("exchanges_scored", route="default") == 6
 
 
+def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
+    """Those that heuristics do not decide, with the ratings that each gets alone, for fewer tokens."""
+    found = {}
+    for most in (1, 6):
+        with serving(Simulation([ModelState("simulated-1", fragility=0.5), ModelState(JUDGE_MODEL)])) as url:
+            (tmp_path / f"{most}").mkdir()
+            plane = Plane(tmp_path / f"{most}", url)
+            plane.queue.put([plane.capture(number) for number in range(6)])
+            counts = Counter()
+
+            async def judged(plane=plane, url=url, most=most, counts=counts):
+                endpoint = Endpoint(base_url=f"{url}/v1", model=JUDGE_MODEL, api_key="")
+                async with Judge(endpoint) as judge:
+                    count = lambda *what: counts.update([what])  # noqa: E731
+                    plane.scorer = judge_scorer(judge, group=most, count_group=count)
+                    await plane.work()
+
+            asyncio.run(judged())
+            verdicts = plane.verdicts()
+            plane.database.close()
+        found[most] = {verdict.id: (verdict.rating, verdict.baseline_rating) for verdict in verdicts}
+        tokens = sum(verdict.tokens for verdict in verdicts)
+        if most == 1:
+            alone = tokens
+            assert not counts
+        else:
+            grouped = [verdict for verdict in verdicts if JUDGED_TOGETHER in verdict.details]
+            assert set(counts) == {("calls", "rated"), ("pairs", "rated")}
+            assert len(grouped) >= counts["pairs", "rated"] >= 2 * counts["calls", "rated"]
+            assert tokens < alone
+    assert found[1] == found[6]
+    assert len(found[6]) == 30
+
+
+class FirstAsks:
+    """Judges the first answer of all, the identical resend's, and takes the others for proven."""
+
+    scorer = "judge"
+
+    def __init__(self):
+        self.scored = 0
+
+    def estimate(self, *_):
+        return NOTHING
+
+    async def score(self, pair, *, qualities=True):
+        self.scored += 1
+        if self.scored == 1:
+            await PAIR_GROUP.get().ask(pair, self.answer_all)
+        return Judgement("judge", 3, similarity=1.0)
+
+    async def answer_all(self, pairs):
+        return pairs
+
+
+def test_a_control_that_is_judged_does_not_wait_for_trials_that_wait_for_it(plane):
+    """Proven trials need the control's verdict, which needs the judge, which waits for all that may ask."""
+    plane.scorer = FirstAsks()
+    plane.queue.put([plane.capture(1)])
+
+    async def work():
+        async with asyncio.timeout(240):
+            await plane.work()
+
+    asyncio.run(work())
+    assert [(one.rating, one.baseline_rating) for one in plane.verdicts()] == [(3, None)] + [(3, 3)] * 4
+
+
 def test_evidence_shows_what_was_sent(plane):
     """Prompt, variant and both answers are kept for people."""
     plane.queue.put([plane.capture(1)])
@@ -146,6 +229,42 @@ def test_evidence_shows_what_was_sent(plane):
     assert evidence.prompt != evidence.variant
     assert evidence.reference.text
     assert evidence.candidate.model == "simulated-1"
+
+
+KNOWN = Needs({name: Need(40, 30) for name in (BASELINE, *(kind.name for kind in KINDS))})
+"""Enough is known of the route's model for answers to wait."""
+
+
+@pytest.mark.parametrize(
+    ("needs", "refused", "tiers"),
+    [
+        (KNOWN, 0.0, {"flex": 5}),
+        (KNOWN, 1.0, {"standard": 5}),
+        (Needs(), 0.0, {"standard": 5}),  # a new model
+        (KNOWN._replace(urgent=True), 0.0, {"standard": 5}),  # just after a change
+    ],
+)
+def test_what_can_wait_goes_to_the_flex_tier_and_comes_back_where_it_has_no_room(
+    plane, simulation, needs, refused, tiers, monkeypatch
+):
+    """A new model does not wait, nor does a route after a change; what is refused is asked again."""
+    simulation.change("simulated-1", {"flex_refusals": refused})
+    plane.flex, plane.needs = True, needs
+    plane.queue.put([plane.capture(1)])
+    scored, waits = plane.scorer.score, []
+
+    async def score(*pair, **more):
+        waits.append(SCORING_WAITS.get())
+        return await scored(*pair, **more)
+
+    monkeypatch.setattr(plane.scorer, "score", score)
+    asyncio.run(plane.work())
+    assert len(plane.verdicts()) == 5
+    assert waits == 5 * [needs is KNOWN]  # whichever tier has answered the replay
+    assert not any(verdict.failure for verdict in plane.verdicts())
+    found = {tier: plane.tally.value("replays", route="default", tier=tier) for tier in ("flex", "standard")}
+    assert {tier: count for tier, count in found.items() if count} == tiers
+    assert plane.tally.value("flex_refusals", route="default", reason="unavailable") == 5 * refused
 
 
 def noted(plane):
@@ -197,6 +316,42 @@ def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
     asyncio.run(plane.work())
     assert sorted(verdict.id for verdict in plane.verdicts()) == sorted(verdict.id for verdict in before)
     assert simulation.counts(simulation.find(None)).calls == calls + 1
+
+
+def test_a_change_gets_its_trials_from_the_reserve(plane):
+    """The ordinary part of the budget is spent: only an exchange of a route that has changed is tried."""
+    plane.budget = Budget(tokens_per_day=1_000_000, reserve=0.5)
+    costs = SqliteCostTracker(plane.database, plane.budget, lambda: plane.now)
+    costs.settle(NOTHING, "default", {"replay": Spend(500_000, 0.0)})
+    plane.queue.put([plane.capture(1)])
+    asyncio.run(plane.work())
+    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 1
+    plane.needs = Needs({"general.casing": Need(1_000, 30, evidence=0.7)})  # comes that far by chance
+    plane.queue.put([plane.capture(3)])
+    asyncio.run(plane.work())
+    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 2
+    plane.needs = Needs(urgent=True)
+    plane.queue.put([plane.capture(2)])
+    asyncio.run(plane.work())
+    assert len(plane.verdicts()) == 5
+    assert costs.today().tokens > 500_000
+
+
+def test_what_is_let_go_as_the_day_goes_is_not_spent_on_resends_alone(plane):
+    """An exchange is begun when there is room for all of its trials, and then it is finished."""
+    plane.queue.put([plane.capture(1)])
+    asyncio.run(plane.work())
+    whole = SqliteCostTracker(plane.database, Budget(), lambda: plane.now).today().tokens
+    # Of 20 exchanges a day a quarter is free at once, at their cost; estimates are several times as much.
+    plane.budget = Budget(tokens_per_day=20 * whole, spread=True)
+    for number in range(40):
+        plane.now = 86_400.0 + 1_000 * number
+        plane.queue.put([plane.capture(100 + number)])
+        asyncio.run(plane.work())
+    made = Counter(verdict.exchange_id for verdict in plane.verdicts())
+    assert set(made.values()) == {5}
+    assert 3 < len(made) < 20
+    assert plane.tally.value("trials_skipped", reason="budget_pace") == 40 - (len(made) - 1)
 
 
 @pytest.mark.parametrize(("changes", "where", "reason"), cases(__file__)["never tried"])
@@ -256,11 +411,11 @@ def test_the_budget_is_not_passed_by_calls_in_flight(plane):
     exchange = plane.capture(1)
     usage = json.loads(exchange.response_body)["usage"]["total_tokens"]
     most = 3 * usage + 1536  # of a request that states no limit
-    plane.budget = Budget(tokens_per_day=most * 3 // 2)
+    plane.budget = Budget(tokens_per_day=6 * most)  # of ten trials
     plane.queue.put([exchange, plane.capture(2)])
     asyncio.run(plane.work())
     spent = SqliteCostTracker(plane.database, plane.budget, lambda: plane.now).today().tokens
-    assert 0 < spent <= most * 3 // 2
+    assert 0 < spent <= 6 * most
     assert plane.verdicts()
 
 

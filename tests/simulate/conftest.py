@@ -33,12 +33,12 @@ def simulated_url():
 @pytest.fixture
 def simulated_sdk(simulated_url):
     """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{simulated_url}/v1", api_key="any", max_retries=0, timeout=60) as sdk:
+    with openai.OpenAI(base_url=f"{simulated_url}/v1", api_key="any", max_retries=0, timeout=240) as sdk:
         yield sdk
 
 
 @pytest.fixture
 def simulated_http(simulated_url):
     """A plain client."""
-    with httpx2.Client(base_url=simulated_url, timeout=60) as plain:
+    with httpx2.Client(base_url=simulated_url, timeout=240) as plain:
         yield plain

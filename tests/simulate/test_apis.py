@@ -47,14 +47,14 @@ def base():
 @pytest.fixture
 def client(base):
     """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=60) as sdk:
+    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=240) as sdk:
         yield sdk
 
 
 @pytest.fixture
 def http(base):
     """A plain client with the key in Anthropic's header."""
-    with httpx2.Client(base_url=base, timeout=10, headers={"x-api-key": "right"}) as plain:
+    with httpx2.Client(base_url=base, timeout=240, headers={"x-api-key": "right"}) as plain:
         yield plain
 
 

@@ -46,14 +46,14 @@ def url(recorded_file):
 @pytest.fixture
 def sdk(url):
     """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60) as client:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=240) as client:
         yield client
 
 
 @pytest.fixture
 def http(url):
     """A plain client."""
-    with httpx2.Client(base_url=url, timeout=60) as client:
+    with httpx2.Client(base_url=url, timeout=240) as client:
         yield client
 
 

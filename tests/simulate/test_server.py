@@ -267,7 +267,7 @@ def test_model_swap():
         changes = {"fragility": 1, "worse_share": 1.0, "returned_name": "m-2", "system_fingerprint": None}
         reply = http.put("/simulate/models/m", json=changes)
         kept = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0}
-        kept |= {"closing_share": 0.0, "judge_noise": 0.0, "judge_strictness": 0.0}
+        kept |= {"flex_refusals": 0.0, "closing_share": 0.0, "judge_noise": 0.0, "judge_strictness": 0.0}
         expected = {**kept, **changes}
         assert reply.json() == expected == http.get("/simulate/models/m").json()
         answer = sdk.chat.completions.create(model="m", messages=CHAT)
@@ -351,10 +351,10 @@ def test_run_in_a_process():
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     try:
         url = process.stdout.readline().strip()
-        with httpx2.Client(base_url=url, timeout=60) as http:
+        with httpx2.Client(base_url=url, timeout=240) as http:
             assert http.get("/healthz").text == "ok\n"
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+        process.wait(timeout=240)
     finally:
         process.kill()
         process.communicate()
@@ -423,7 +423,7 @@ def test_reset_on_demand(simulated_url):
     """`reset` resets the connection before a byte of the answer."""
     host, port = simulated_url.removeprefix("http://").split(":")
     body = json.dumps({"model": "sound", "messages": CHAT}).encode()
-    with socket.create_connection((host, int(port)), timeout=60) as raw:
+    with socket.create_connection((host, int(port)), timeout=240) as raw:
         raw.sendall(
             b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\nx-simulate-error: reset\r\n"
             b"content-length: %d\r\n\r\n" % len(body) + body

@@ -190,6 +190,74 @@ def test_what_has_been_begun_need_not_fit_in_the_pace(open_tracker) -> None:
     assert costs.reserve(Spend(1, 0.0), "a", paced=False) == "budget"
 
 
+def test_the_reserve_is_for_urgent_calls(open_tracker) -> None:
+    """Of 100, 80 are for everybody and the rest for what is urgent, begun or not; the ceiling is for all."""
+    costs = open_tracker(Budget(tokens_per_day=100, reserve=0.2), lambda: NOON)
+    assert costs.reserve(Spend(80, 0.0), "a") is None
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget_reserve"
+    assert costs.reserve(Spend(1, 0.0), "a", paced=False) == "budget_reserve"
+    assert costs.reserve(Spend(20, 0.0), "b", urgent=True) is None
+    assert costs.reserve(Spend(1, 0.0), "b", urgent=True) == "budget"
+    assert costs.reserve(Spend(1, 0.0), "a", urgent=True, paced=False) == "budget"
+
+
+def test_urgent_calls_have_the_reserve_on_top_of_the_pace(open_tracker) -> None:
+    """At noon 5 of 8 parts of the ordinary 80 are free, 50; what is urgent may take 20 more."""
+    costs = open_tracker(Budget(tokens_per_day=100, spread=True, reserve=0.2), lambda: NOON)
+    assert costs.reserve(Spend(50, 0.0), "a") is None
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget_pace"
+    assert costs.reserve(Spend(20, 0.0), "a", urgent=True) is None
+    assert costs.reserve(Spend(1, 0.0), "a", urgent=True) == "budget_pace"
+
+
+def test_a_late_change_gets_its_trials(open_tracker) -> None:
+    """At 23:50 a route at the limit of its own for ordinary trials still has what is kept for changes."""
+    late = 86_400.0 - 600
+    own = {"a": Budget(usd_per_day=1.0, spread=True, reserve=0.2)}
+    costs = open_tracker(Budget(usd_per_day=10.0, spread=True, reserve=0.2), lambda: late, own)
+    assert costs.reserve(Spend(0, 0.79), "a") is None
+    assert costs.reserve(Spend(0, 0.02), "a") in {"budget_pace", "budget_reserve"}
+    assert costs.reserve(Spend(0, 0.2), "a", urgent=True) is None
+
+
+def test_a_busy_route_leaves_the_others_half_of_what_they_have_not_used(open_tracker) -> None:
+    """Of 120 each of three has 40; of 80 not used by two, the third leaves 30, a quarter of all."""
+    costs = open_tracker(Budget(tokens_per_day=120), lambda: NOON, {}, ("busy", "quiet", "idle"))
+    assert costs.reserve(Spend(90, 0.0), "busy") is None
+    assert costs.reserve(Spend(1, 0.0), "busy") == "budget_share"
+    assert costs.reserve(Spend(1, 0.0), "busy", urgent=True) is None
+    assert costs.reserve(Spend(20, 0.0), "quiet") is None
+    assert costs.reserve(Spend(9, 0.0), "idle") is None
+    assert costs.reserve(Spend(1, 0.0), "idle") == "budget"
+
+
+def test_a_route_within_its_share_is_not_kept_from_it(open_tracker) -> None:
+    """Of 100 each of two has 50; once the other has used 40, only half of its last 10 is left to it."""
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {}, ("a", "b"))
+    costs.settle(Spend(0, 0.0), "b", {"replay": Spend(40, 0.0)})
+    assert costs.reserve(Spend(50, 0.0), "a") is None
+    assert costs.reserve(Spend(5, 0.0), "a") is None
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget_share"
+    assert costs.reserve(Spend(5, 0.0), "b") is None
+
+
+def test_who_has_a_limit_of_its_own_takes_no_part_in_the_shares(open_tracker) -> None:
+    """It may take all that its own limit allows, and what is on no route as well."""
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {"own": Budget(90)}, ("a", "b"))
+    assert costs.reserve(Spend(90, 0.0), "own") is None
+    assert costs.reserve(Spend(10, 0.0), "") is None
+
+
+def test_a_day_that_is_over_is_told(open_tracker) -> None:
+    """What was booked yesterday is yesterday's."""
+    now = [NOON]
+    costs = open_tracker(Budget(), lambda: now[0])
+    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(40, 0.25)})
+    now[0] += 86_400
+    assert costs.by_route_and_kind() == {}
+    assert costs.by_route_and_kind(-1) == {("a", "replay"): Spend(40, 0.25)}
+
+
 def test_dollars_alone_stay_set_aside(open_tracker) -> None:
     """Settling all tokens of a route leaves the dollars that another call set aside."""
     costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON)

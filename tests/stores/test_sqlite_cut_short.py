@@ -67,7 +67,7 @@ class Storing:
 
     def end(self):
         """What it says at its end, what it logged, and how it ended."""
-        said, logged = self._process.communicate(timeout=120)
+        said, logged = self._process.communicate(timeout=240)
         return said.splitlines(), logged, self._process.returncode
 
 

@@ -39,21 +39,21 @@ def test_a_store_that_was_deleted_is_made_again(database, caplog, how):
     def elsewhere():
         for _ in range(2):
             seen.append(len(log.read_after(0, 9)))
-            use.wait(60)
-            used.wait(60)
+            use.wait(240)
+            used.wait(240)
 
     thread = threading.Thread(target=elsewhere)
     thread.start()
-    use.wait(60)
+    use.wait(240)
     if how == "the folder":
         shutil.rmtree(database.path.parent)
     else:
         for path in database.path.parent.iterdir():
             path.unlink()
     fill(log, [2, 3])
-    used.wait(60)
-    use.wait(60)
-    used.wait(60)
+    used.wait(240)
+    use.wait(240)
+    used.wait(240)
     thread.join()
     assert seen == [1, 2]
     assert database.recreated == 1

@@ -20,7 +20,7 @@ from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.runtime import references
-from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
+from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
 from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
@@ -116,7 +116,9 @@ class MonitorRole:
         opened = await asyncio.to_thread(channels, settings, told, words, troubles, announce, time.monotonic)
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
-        pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
+        pipeline = Pipeline(
+            settings, stores.counters, stores.queue, stores.batches, instruments.ledger, health
+        )
         exposition = Exposition(
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
@@ -169,7 +171,11 @@ class MonitorRole:
             _asker=references.asker(settings, stores, instruments, monitor),
             _asking=stores.lease(f"ask {watched}", LEASE_S),
             _needs=await asyncio.to_thread(
-                NeedsPublisher, stores.documents, monitor.reports, settings.alert.min_trials
+                NeedsPublisher,
+                stores.documents,
+                monitor.reports,
+                settings.alert.min_trials,
+                partial(urgent_routes, monitor, settings.changes, time.time),
             ),
             _first_hour=FirstHourLog(partial(first_hour, sources)),
         )

@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
-from evenkeel.shadow.planner import Need, needs_of
+from evenkeel.shadow.planner import Need, Needs, needs_of
 from evenkeel.stores.documents import Collection
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.cells import CellReport
     from evenkeel.stores.documents import Documents
@@ -28,6 +28,13 @@ class _RouteNeeds(NamedTuple):
 
     route: str
     models: dict[str, dict[str, list[float]]]
+    urgent: bool = False
+
+
+def _unpacked(body: str | bytes) -> tuple[dict[str, dict[str, list[float]]], bool]:
+    found = json.loads(body)
+    # A release before wrote the models alone; what it says is replaced within seconds.
+    return (found[0], bool(found[1])) if isinstance(found, list) else ({}, False)
 
 
 _NEEDS: Final = Collection(
@@ -37,8 +44,8 @@ _NEEDS: Final = Collection(
     tag="needs",
     layout="hash",
     name="routes",
-    pack=lambda needs, _seal: json.dumps(needs.models),
-    unpack=lambda body, _seal, name: _RouteNeeds(name[0], json.loads(body)),
+    pack=lambda needs, _seal: json.dumps([needs.models, needs.urgent]),
+    unpack=lambda body, _seal, name: _RouteNeeds(name[0], *_unpacked(body)),
     key_of=lambda needs: (needs.route,),
 )
 
@@ -46,28 +53,38 @@ _NEEDS: Final = Collection(
 class NeedsPublisher:
     """Puts the needs of all cells where the workers find them, by route."""
 
-    def __init__(self, documents: Documents, reports: Callable[[], Sequence[CellReport]], floor: int) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        reports: Callable[[], Sequence[CellReport]],
+        floor: int,
+        urgent: Callable[[], frozenset[str]] = frozenset[str],
+    ) -> None:
         """Prepare; nothing is published yet.
 
         Args:
             documents: where they are put.
             reports: of all cells.
             floor: trials below which nothing is reported.
+            urgent: routes that something points at beside their cells, such as a change shortly before.
         """
         self._documents = documents
         documents.open(_NEEDS)
         self._reports = reports
         self._floor = floor
+        self._urgent = urgent
 
     def publish(self) -> None:
         """Put them there as they are now."""
         routes: dict[str, dict[str, dict[str, list[float]]]] = {}
         for (route, model), needs in needs_of(self._reports(), self._floor).items():
             routes.setdefault(route, {})[model] = {
-                name: [need.trials, need.floor, need.width, need.evidence] for name, need in needs.items()
+                name: [need.trials, need.floor, need.width, need.evidence, need.up, need.suspicion]
+                for name, need in needs.items()
             }
+        urgent = self._urgent()
         for route, models in routes.items():
-            self._documents.put(_NEEDS, _RouteNeeds(route, models))
+            self._documents.put(_NEEDS, _RouteNeeds(route, models, route in urgent))
 
     def run(self, stop: threading.Event) -> None:
         """Publish them every five seconds until `stop` is set. A store in trouble is tried again."""
@@ -84,24 +101,32 @@ class NeedsReader:
         self._documents = documents
         documents.open(_NEEDS)
         self._timer = timer
-        self._heard: dict[str, tuple[float, dict[str, dict[str, Need]]]] = {}
+        self._heard: dict[str, tuple[float, dict[str, Needs]]] = {}
 
-    def __call__(self, route: str, model: str) -> Mapping[str, Need]:
-        """By perturbation; empty for a model that is new on its route."""
+    def __call__(self, route: str, model: str) -> Needs:
+        """Those of a model of a route; none for one that is new, which is urgent if others are known."""
         heard_at, models = self._heard.get(route, (-_EVERY_S, {}))
         now = self._timer()
         if now - heard_at >= _EVERY_S:
             models = self._hear(route, models)
             self._heard[route] = (now, models)
-        return models.get(model, {})
+        return models.get(model) or Needs(urgent=bool(models))
 
-    def _hear(self, route: str, before: dict[str, dict[str, Need]]) -> dict[str, dict[str, Need]]:
+    def _hear(self, route: str, before: dict[str, Needs]) -> dict[str, Needs]:
         try:
             found = self._documents.find(_NEEDS, route)
         except Exception as error:  # noqa: BLE001 - a plan without needs is a good plan
             log.warning("which cells need trials cannot be read (%s)", error)
             return before
+        if found is None:
+            return {}
         return {
-            model: {name: Need(int(row[0]), int(row[1]), row[2], row[3]) for name, row in needs.items()}
-            for model, needs in (found.models if found else {}).items()
+            model: Needs({name: _need(row) for name, row in cells.items()}, found.urgent)
+            for model, cells in found.models.items()
         }
+
+
+def _need(row: Sequence[float]) -> Need:
+    # During an upgrade a release before or after this one may have written it: of fewer or more values.
+    trials, floor, width, evidence, up, suspicion, *_ = (*row, 0.0)
+    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion)

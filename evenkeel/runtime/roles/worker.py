@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.version import VERSION
 from evenkeel.runtime import replays
+from evenkeel.runtime.notes import replay_notes
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.runtime.stamp import stamp_of
 from evenkeel.runtime.timesheet import Deadline
+from evenkeel.shadow.batches import BatchDispatcher, BatchLimits, Parking
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.shadow.rewriter import Rewriter
 
+log = logging.getLogger("evenkeel")
+
+_DISPATCHER_LEASE_S: Final = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerRole:
@@ -34,6 +42,7 @@ class WorkerRole:
     keep_templates: Callable[[threading.Event], None]
     """Body of a thread."""
     _worker: Worker
+    _dispatcher: BatchDispatcher
     _rewriter: Rewriter | None
     _sheet: Timesheet
     _deadline: Deadline
@@ -50,6 +59,8 @@ class WorkerRole:
             instruments: Ask and rate.
             sheet: Watched by the supervisor.
         """
+        for note in replay_notes(settings):
+            log.warning("note: %s", note)
         await asyncio.to_thread(replays.load_languages)
         deadline = Deadline(sheet, settings.shadow.processor_s)
         tally, spans = instruments.tally, instruments.spans
@@ -63,19 +74,24 @@ class WorkerRole:
         )
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
+        target = replays.replay_target(settings)
         trials = TrialMaker(
             stores.verdicts,
             instruments.scorer,
             instruments.replayer,
             instruments.ledger,
             instruments.prices,
-            target=replays.replay_target(settings),
+            target=target,
             tally=tally,
             clock=time.time,
             rewriter=rewriter,
             observer=spans.observer,
             stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
+            answer_factor=settings.shadow.answer_factor,
         )
+        # What was sent is looked after, also where no route is sent in batches any more.
+        parked = await asyncio.to_thread(lambda: stores.batches)
+        parking = Parking(parked, trials, target=target, clock=time.time)
         worker = Worker(
             stores.queue,
             stores.verdicts,
@@ -86,10 +102,26 @@ class WorkerRole:
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
             keep_reference=replays.reference_keeper(settings, stores.references, tally),
+            parking=parking,
             bounded=deadline,
             observer=spans.observer,
         )
-        return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
+        chosen = settings.shadow.batch
+        dispatcher = BatchDispatcher(
+            parked,
+            stores.lease("batches", _DISPATCHER_LEASE_S),
+            routes={route.name for route in settings.routes},
+            target=target,
+            rate=worker.rate,
+            costs=instruments.ledger,
+            prices=instruments.prices,
+            tally=tally,
+            clock=time.time,
+            limits=BatchLimits(chosen.minutes * 60, chosen.requests),
+            hold=lambda: instruments.health.hold,
+            user_agent=f"evenkeel/{VERSION}",
+        )
+        return cls(partial(templates.run, reader), worker, dispatcher, rewriter, sheet, deadline)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. What the worker before could not finish is given up first."""
@@ -97,7 +129,10 @@ class WorkerRole:
         if left.over:
             await self._worker.take_up(*left)
         self._sheet.clear()
-        await attend(self._worker.run(stop), self._deadline.tick())
+        await attend(self._both(stop), self._deadline.tick())
+
+    async def _both(self, stop: asyncio.Event) -> None:
+        await asyncio.gather(self._worker.run(stop), self._dispatcher.run(stop))
 
     async def close(self) -> None:
         """Close the rewriter's connections."""

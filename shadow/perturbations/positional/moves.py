@@ -237,15 +237,16 @@ class Mixed:
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
+    parts: Final = _KINDS
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with several changes of position, as `Perturbation.apply`.
 
         Not applicable: "too_few_changes" where fewer than two kinds have anything to act on.
         """
-        wanted = rng.randint(_FEWEST, len(_KINDS))
+        wanted = rng.randint(_FEWEST, len(self.parts))
         changed, done = view, 0
-        for kind in rng.sample(_KINDS, len(_KINDS)):
+        for kind in rng.sample(self.parts, len(self.parts)):
             if done == wanted:
                 break
             outcome = kind.apply(changed, severity, rng)

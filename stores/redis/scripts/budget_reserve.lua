@@ -1,8 +1,11 @@
 -- KEYS 1 booked today, 2 set aside, 3 workers by time, 4 this call; then what is booked on later days,
 --      which counts too: the clock was set back
--- ARGV 1 worker, 2 route, 3 tokens, 4 dollars, 5 when a worker is dead, 6 how long a call is remembered;
---      7 to 14 of all routes, and of this one: tokens, dollars at most, and at most by now ('' = any);
---      15 when what a dead worker set aside counts no more, 16 how long a day is kept
+-- ARGV 1 worker, 2 route, 3 tokens, 4 dollars, 5 when a worker is dead, 6 how long a call is remembered,
+--      7 when what a dead worker set aside counts no more, 8 how long a day is kept,
+--      9 and 10 what a route beyond its share leaves to others: of what they have not used, of all at most;
+--      11 how many limits; of each: 1 of all routes or 2 of this one, what it refuses with, tokens, dollars
+--      ('' = any); then, if this route has to leave something to others: tokens, dollars that are free, and
+--      the other routes
 local before = redis.call('GET', KEYS[4])
 if before then return before end
 local now = tonumber(redis.call('TIME')[1])
@@ -17,21 +20,24 @@ for i = 5, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 1 then latest = KEYS[i] end
 end
 local tokens, usd = {ARGV[3] + 0, ARGV[3] + 0}, {ARGV[4] + 0, ARGV[4] + 0}
+local of = {}
 local aside = redis.call('HGETALL', KEYS[2])
 for i = 1, #aside, 2 do
   local worker, route = string.match(aside[i], '^(%S+) (.*)$')
   local held_tokens, held_usd = string.match(aside[i + 1], '^(%S+) (%S+)$')
   if not dead[worker] then
     tokens[1], usd[1] = tokens[1] + held_tokens, usd[1] + held_usd
+    local one = of[route] or {0, 0}
+    of[route] = {one[1] + held_tokens, one[2] + held_usd}
     if route == ARGV[2] then tokens[2], usd[2] = tokens[2] + held_tokens, usd[2] + held_usd end
   else
     redis.call('HDEL', KEYS[2], aside[i])
-    if dead[worker] >= now - tonumber(ARGV[15]) then
+    if dead[worker] >= now - tonumber(ARGV[7]) then
       for _, name in ipairs({'', ' of ' .. route, ' on lost', ' on lost of ' .. route}) do
         redis.call('HINCRBY', latest, 'tokens' .. name, held_tokens)
         redis.call('HINCRBYFLOAT', latest, 'usd' .. name, held_usd)
       end
-      redis.call('EXPIRE', latest, ARGV[16])
+      redis.call('EXPIRE', latest, ARGV[8])
     end
   end
 end
@@ -42,15 +48,35 @@ for i = 1, #KEYS do
     usd[1], usd[2] = usd[1] + (found[3] or 0), usd[2] + (found[4] or 0)
   end
 end
-local function passed(i, at)
-  return (ARGV[at] ~= '' and tokens[i] > tonumber(ARGV[at]))
-      or (ARGV[at + 1] ~= '' and usd[i] > tonumber(ARGV[at + 1]))
-end
 local answer = ''
-for i = 1, 2 do
-  local at = 7 + (i - 1) * 4
-  if answer == '' and passed(i, at) then answer = 'budget' end
-  if answer == '' and passed(i, at + 2) then answer = 'budget_pace' end
+local at = 12
+for _ = 1, tonumber(ARGV[11]) do
+  local whose = tonumber(ARGV[at])
+  if answer == '' and ((ARGV[at + 2] ~= '' and tokens[whose] > tonumber(ARGV[at + 2]))
+      or (ARGV[at + 3] ~= '' and usd[whose] > tonumber(ARGV[at + 3]))) then
+    answer = ARGV[at + 1]
+  end
+  at = at + 4
+end
+local others = #ARGV - at - 1
+local function beyond(place, taken, name)
+  local most = tonumber(ARGV[at + place - 1])
+  local part = most and most / (others + 1)
+  if not most or taken[2] <= part then return false end
+  local unused = 0
+  for i = at + 2, #ARGV do
+    local used = of[ARGV[i]] and of[ARGV[i]][place] or 0
+    for day = 1, #KEYS do
+      if day == 1 or day > 4 then
+        used = used + (redis.call('HGET', KEYS[day], name .. ' of ' .. ARGV[i]) or 0)
+      end
+    end
+    unused = unused + math.max(0, part - used)
+  end
+  return taken[1] > most - math.min(tonumber(ARGV[9]) * unused, tonumber(ARGV[10]) * most)
+end
+if answer == '' and others > 0 and (beyond(1, tokens, 'tokens') or beyond(2, usd, 'usd')) then
+  answer = 'budget_share'
 end
 if answer == '' then
   local field = ARGV[1] .. ' ' .. ARGV[2]

@@ -88,6 +88,40 @@ def test_each_script_is_one_of_its_shell(tmp_path, shell, check):
         subprocess.run([shell, check, path], check=True)
 
 
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_completes_without_a_framework(environment, tmp_path):
+    """The line in the documentation is all that a new `.zshrc` needs."""
+    script = 'eval "$(evenkeel completion zsh)"; print $_comps[evenkeel]'
+    done = subprocess.run(
+        ["zsh", "-fc", script],
+        env={**environment, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("_evenkeel_completion\n", "")
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("evenkeel inc", {"incidents"}),
+        ("evenkeel incidents list --st", {"--state"}),
+        ("evenkeel incidents list --state ", {"open", "acknowledged", "resolved"}),
+    ],
+)
+def test_fish_completes_commands_options_and_choices(environment, tmp_path, line, offered):
+    """From the folder in which the documentation puts the script."""
+    folder = tmp_path / ".config" / "fish" / "completions"
+    folder.mkdir(parents=True)
+    (folder / "evenkeel.fish").write_text(CliRunner().invoke(main, ["completion", "fish"]).stdout)
+    done = subprocess.run(
+        ["fish", "-c", f"complete -C '{line}'"],
+        env={**environment, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {found.partition("\t")[0] for found in done.stdout.splitlines()} == offered
+
+
 def test_completing_a_command_loads_none(environment):
     """The first word is answered from the list of commands, so a key press takes no seconds."""
     asked = {"_EVENKEEL_COMPLETE": "bash_complete", "COMP_WORDS": "evenkeel ", "COMP_CWORD": "1"}

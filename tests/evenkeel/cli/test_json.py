@@ -130,7 +130,16 @@ def test_settings_are_checked_with_a_document(run):
     found = json.loads(done.stdout)
     assert (done.exit_code, found["ok"], done.stderr) == (1, False, "")
     assert "cannot be reached" in found["problems"][0]
-    assert found.keys() == {"ok", "problems", "notes", "keys", "limits", "reference_prompts", "checks"}
+    assert found.keys() == {
+        "ok",
+        "problems",
+        "notes",
+        "keys",
+        "limits",
+        "reference_prompts",
+        "forecast",
+        "checks",
+    }
     del run
 
 

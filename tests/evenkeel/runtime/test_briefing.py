@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+
 from evenkeel.monitor.detect import Measure
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.supervisor import Briefing
@@ -18,3 +23,11 @@ def test_a_process_knows_which_limits_were_set():
     limits = monitor_settings(told.settings).limits_of("default")
     assert (limits[Measure.QUALITY].value, limits[Measure.QUALITY].source) == (0.2, "settings")
     assert (limits[Measure.CONTENT].value, limits[Measure.CONTENT].source) == (0.1, "default")
+
+
+@pytest.mark.parametrize("begun", [b"", b'{"role": "worker", "sou'])
+def test_a_process_whose_supervisor_is_gone_before_it_was_told_ends_quietly(begun):
+    """A supervisor that is killed while it starts its processes leaves no traceback of theirs."""
+    command = [sys.executable, "-m", "evenkeel", "child", "worker"]
+    done = subprocess.run(command, input=begun, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import gc
 import resource
-import sys
 
 import pytest
 
-from evenkeel.runtime.data_plane import connection_limit, connections_within, raised_limit, redacting
+from evenkeel.runtime.data_plane import connection_limit, connections_within, raised_limit
 from evenkeel.runtime.process import stay_responsive
-from evenkeel.settings.storage import Redaction
-from evenkeel.stores.counters import Tally
 
 
 @pytest.mark.parametrize(
@@ -58,22 +55,3 @@ def test_what_was_loaded_is_not_collected_again() -> None:
         assert id(made) in seen
     finally:
         gc.unfreeze()
-
-
-class Nowhere:
-    """Takes every exchange and keeps none."""
-
-    def put(self, exchanges):
-        return len(exchanges)
-
-
-def test_a_data_plane_that_redacts_takes_short_turns():
-    """Its threads change places after half a millisecond; one that does not redact is left as it is."""
-    before = sys.getswitchinterval()
-    try:
-        redacting(Redaction(), Nowhere(), Tally())
-        assert sys.getswitchinterval() == before
-        redacting(Redaction(kinds=["email"]), Nowhere(), Tally())
-        assert sys.getswitchinterval() == pytest.approx(0.0005)
-    finally:
-        sys.setswitchinterval(before)

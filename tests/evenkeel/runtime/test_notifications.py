@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.exchange import Lag
+from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
 from evenkeel.monitor.notify import Message, Writer
 from evenkeel.runtime.choices import addresses, check
@@ -167,3 +171,30 @@ def test_whether_the_judge_can_be_used_is_a_gauge():
     breaker.record(ok=False)
     assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}
     assert JudgeHealth(None, Breaker(), "KEY").snapshot() == {"gauges": []}
+
+
+def test_each_trouble_of_a_judge_is_logged_once_until_it_works_again(monkeypatch, caplog):
+    """A detail that changes, such as the seconds left of a pause, is no news; the probe has the latest."""
+    monkeypatch.setattr("evenkeel.runtime.instruments._CHECK_AGAIN_S", 0)
+    monkeypatch.setattr("evenkeel.runtime.instruments._WATCH_S", 0)
+    faults = ("rate_limited", "60 s"), ("rate_limited", "45 s"), ("timeout", "15 s"), ("rate_limited", "30 s")
+    found = [*(Failure("j", 1, *fault) for fault in faults), None, Failure("j", 1, *faults[0]), None]
+    judge, stop, shown = Part(), asyncio.Event(), []
+    judge.pause_left_s = 6.0  # so that it is asked again though it works
+    health = JudgeHealth(judge, Breaker(), "KEY")
+
+    async def check():
+        shown.append(health.problem)
+        if len(found) == 1:
+            stop.set()
+        return found.pop(0)
+
+    judge.check = check
+    with caplog.at_level("INFO", logger="evenkeel.judge"):
+        asyncio.run(health.run(stop, announced=True))
+    said = [re.search(r"\(.*: .* s\)|works again", message)[0] for message in caplog.messages]
+    first = "(rate_limited: 60 s)"
+    assert said == [first, "(timeout: 15 s)", "works again", first]
+    assert [problem and re.search(r"\d+ s", problem)[0] for problem in shown] == [
+        *(None, "60 s", "45 s", "15 s", "30 s", None, "60 s")
+    ]

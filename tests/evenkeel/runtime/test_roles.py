@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 
 import pytest
@@ -14,7 +15,7 @@ from evenkeel.runtime.roles.monitor import NotifyingStore
 from evenkeel.runtime.roles.needs import NeedsPublisher, NeedsReader
 from evenkeel.runtime.templates import Templates
 from evenkeel.shadow.original import Reader
-from evenkeel.shadow.planner import Need
+from evenkeel.shadow.planner import Need, Needs
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
@@ -39,12 +40,24 @@ def test_workers_hear_which_cells_need_trials(store):
     reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
     documents = RedisDocuments(store)
     publisher, heard = NeedsPublisher(documents, lambda: reports, 30), NeedsReader(documents, lambda: now[0])
-    assert heard("shop", "m") == {}
+    assert heard("shop", "m").cells == {}
     publisher.publish()
-    assert heard("shop", "m") == {}
+    assert heard("shop", "m").cells == {}
     now[0] = 5.0
-    assert heard("shop", "m") == {"general.casing": Need(12, 30)}
-    assert heard("shop", "other") == heard("other", "m") == {}
+    assert heard("shop", "m") == ({"general.casing": Need(12, 30)}, False)
+    assert heard("shop", "other") == Needs(urgent=True)  # a new model where others are known
+    assert heard("other", "m") == Needs()
+
+
+@pytest.mark.parametrize("row", [[12, 30, 0.5, 0.25, 1], [12, 30, 0.5, 0.25, 1, 0.0, "of a release to come"]])
+def test_needs_that_another_release_published_are_read(store, caplog, row):
+    """During an upgrade monitors and workers differ: what a row lacks is nothing, and more is ignored."""
+    documents = RedisDocuments(store)
+    heard = NeedsReader(documents, lambda: 0.0)
+    body = json.dumps([{"m": {"general.casing": row}}, True, "more"])
+    store.client.hset(store.key("needs", "routes"), "shop", body)
+    assert heard("shop", "m") == ({"general.casing": Need(12, 30, 0.5, 0.25, up=True)}, True)
+    assert caplog.messages == []
 
 
 def test_needs_go_on_as_they_were_while_redis_is_gone(store):
@@ -58,7 +71,8 @@ def test_needs_go_on_as_they_were_while_redis_is_gone(store):
     store.client.delete(store.key("needs", "routes"))
     store.client.set(store.key("needs", "routes"), "1")  # asking it for a field is an error of the server
     now[0] = 5.0
-    assert heard("shop", "m") == before == {"general.casing": Need(12, 30)}
+    assert heard("shop", "m") == before
+    assert before.cells == {"general.casing": Need(12, 30)}
 
 
 def _templates(store, holder):

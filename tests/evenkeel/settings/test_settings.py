@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, calibration_to_yaml
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.llm.price import Prices
@@ -86,16 +87,28 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
         (
             "routes: [{upstream: 'http://a', sampling_rate: 2}]",
-            r"sampling_rate: .*less than or equal to 1.*it is 2",
+            r"sampling_rate: .*must be at most 1; it is a share: 10 % is 0\.1 \(it is 2",
         ),
         ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
-        ("routes: []", r"routes: List should have at least 1"),
+        ("routes: []", r"routes: has too few entries: at least 1"),
+        ("routes: [{upstream: 'http://a', name: Support Team}]", r"name: must be 1 to 63 lower-case letters"),
+        (
+            "routes: [{upstream: 'http://a', sampling_rate: 10%}]",
+            r"must be a number; it is a share: 10 % is 0",
+        ),
+        ("routes: [{name: a}]", r"routes\[0\]\.upstream: is missing$"),
+        ("prices: {m: {input: 1}}", r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?"),
+        ("route: [{upstream: 'http://a'}] # routes:", r"route: unknown setting; did you mean 'routes'\?"),
+        ("routes:", r"routes: must be a list \(it is empty\)"),
         ("listen: {port: 70000}", r"listen\.port: .*it is 70000"),
         ("alert: {webhook: x}", r"alert\.webhook: is not an http"),
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
-        ("scoring: {embeddings: maybe}", r"scoring\.embeddings\.enabled: .*boolean.*it is 'maybe'"),
+        (
+            "scoring: {embeddings: maybe}",
+            r"scoring\.embeddings\.enabled: must be true or false \(it is 'maybe'",
+        ),
         ("scoring: {embeddings: {modle: m}}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
         (
             "scoring: {embeddings: {base_url: 'http://a/v1'}}",
@@ -378,3 +391,132 @@ def test_a_monitor_that_watches_other_routes_has_another_checkpoint():
     other = load(None, {"monitor": {"name": "a", "routes": ["y", "x"]}}, UPSTREAM)
     assert checkpoint_name(one) == "a"
     assert checkpoint_name(other) == "a/x/y"
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        (
+            "{upstream: 'https://api.anthropic.com', replay_tier: flex}",
+            "replay_tier flex: api.anthropic.com has no flex tier; use batch",
+        ),
+        (
+            "{upstream: 'http://10.0.0.7:8000/v1', replay_tier: batch}",
+            (
+                "replay_tier batch: nobody knows whether 10.0.0.7 has a batch tier; if it has OpenAI's or "
+                "Anthropic's, say so with tier_api"
+            ),
+        ),
+        (
+            "{upstream: 'https://team.openai.azure.com/openai/v1', replay_tier: batch}",
+            "replay_tier batch: team.openai.azure.com has no batches that evenkeel can use; use flex",
+        ),
+    ],
+)
+def test_a_tier_that_the_endpoint_lacks_is_refused(write, route, said):
+    """With the route, what is wrong and what to do."""
+    with pytest.raises(SettingsError) as caught:
+        load(write(f"routes: [{route}]"), {}, {})
+    assert said in str(caught.value)
+    assert "routes[0]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "said", "flex"),
+    [
+        ("https://api.anthropic.com", "the price of 2.5 calls in a batch, of 3 at once", False),
+        ("https://api.openai.com/v1", "the price of 2.5 calls in a batch, of 3 at once", True),
+    ],
+)
+def test_what_batches_cost_is_said_in_advance(write, upstream, said, flex):
+    """Two rewordings: a control at once, and three calls at half; flex would be half of three."""
+    route = f"{{upstream: '{upstream}', replay_tier: batch, plan: uniform, trials_per_exchange: 2}}"
+    [note] = [one for one in notes(load(write(f"routes: [{route}]"), {}, {})) if "batch" in one]
+    assert said in note
+    assert ("replay_tier: flex costs 1.5" in note) == flex
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("routes: [{upstream: 'http://a', settled_rate: .nan}]", "settled_rate: must be a finite number"),
+        (
+            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: .inf}",
+            "must be a finite number (it is inf)",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: 1.0e+308}",
+            "budget.usd_per_day: must be at most 1000000 (",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nprices: {m: {input_usd: 1.0e+300, output_usd: 1}}",
+            "prices.m.input_usd: must be at most 1000000 (",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nshadow: {batch: {megabytes: .inf}}",
+            "shadow.batch.megabytes: must be a finite number",
+        ),
+        (
+            "routes: [{upstream: 'http://a', plan: 50%}]",
+            "plan: must be 'adaptive' or 'uniform' (it is '50%')",
+        ),
+    ],
+)
+def test_numbers_without_an_end_are_refused(write, text, said):
+    """Sums of money that are infinite stay so, and a share of nothing is no number."""
+    with pytest.raises(SettingsError) as caught:
+        load(write(text), {}, {})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("route", "more", "said"),
+    [
+        ("", "", []),
+        ("sampling_rate: 0", "", ["routes.default: sampling_rate is 0, so requests are forwarded"]),
+        ("perturbations: []", "", ["routes.default: perturbations is empty, so no rewording is tried"]),
+        (
+            "trials_per_exchange: 0",
+            "",
+            ["routes.default: trials_per_exchange is 0, so no rewording is tried"],
+        ),
+        ("plan: uniform, settled_rate: 0.5", "", ["routes.default: settled_rate has no effect"]),
+        ("", "budget: {reserve: 1}", ["budget.reserve: 1 keeps the whole budget for changes"]),
+        ("", "budget: {tokens_per_day: 0}", ["budget: a limit is 0, so nothing is replayed"]),
+    ],
+)
+def test_what_the_settings_leave_undone_is_said(write, route, more, said):
+    """They are valid, and the pages would stay empty."""
+    settings = load(write(f"routes: [{{upstream: 'http://a', {route}}}]\n{more}"), {}, {})
+    found = notes(settings)
+    assert [note.startswith(start) for note, start in zip(found, said, strict=True)] == [True] * len(said)
+
+
+def test_a_note_on_many_routes_is_one_line(write):
+    """With their names."""
+    routes = ", ".join(
+        f"{{name: r{one}, prefix: /r{one}, upstream: 'http://a', sampling_rate: 0}}" for one in range(3)
+    )
+    [note] = notes(load(write(f"routes: [{routes}]"), {}, {}))
+    assert note.startswith("routes.r0, r1, r2: sampling_rate is 0")
+
+
+def test_nothing_waits_in_batches_where_no_rewording_is_tried(write):
+    """So nothing is said of their price."""
+    route = "{upstream: 'https://api.openai.com/v1', replay_tier: batch, perturbations: []}"
+    assert not any("batch" in one for one in notes(load(write(f"routes: [{route}]"), {}, {})))
+
+
+def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one(write):
+    """Of a fallback nobody says which tiers it has."""
+    settings = load(
+        write(
+            "routes: [{upstream: 'http://a', fallbacks: ['http://b'], replay_tier: flex, tier_api: openai}]"
+        ),
+        {},
+        {},
+    )
+    target = replays.replay_target(settings)
+    exchange = Exchange("1", "default", 0.0, 0.1, "POST", "/v1/chat/completions", 200, (), b"", (), b"")
+    assert target(exchange).flex
+    assert not target(replace(exchange, upstream=1)).flex

@@ -63,7 +63,7 @@ def replayed(**options):
         async def at_once(_seconds):
             return None
 
-        replayer = Replayer(concurrency=1, timeout_s=5, sleep=at_once)
+        replayer = Replayer(concurrency=1, timeout_s=240, sleep=at_once)
         async with scripted([error(429), said("hi")]) as upstream:
             await replayer.send(Target(f"{upstream.url}/chat/completions"), b"{}", **options)
             await replayer.close()
@@ -150,7 +150,7 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
             with observer.exchange(EXCHANGE, 1):
                 await judge.ask(QUESTION)
 
-        run([canned], one, observer=observer, timeout_s=0.3 if canned.delay_s else 5.0)
+        run([canned], one, observer=observer, timeout_s=0.3 if canned.delay_s else 240.0)
 
     _, spans = observed(scene)
     span = spans["chat scripted"]

@@ -106,7 +106,7 @@ def work(tmp_path, upstream):
             return Endpoint(base_url=f"{upstream}/v1", model=model, api_key=KEY, observer=spans.observer)
 
         async def working():
-            replayer = Replayer(concurrency=4, timeout_s=5)
+            replayer = Replayer(concurrency=4, timeout_s=240)
             judge = rewriter = None
             if judged:
                 judge = Judge(endpoint(JUDGE_MODEL))

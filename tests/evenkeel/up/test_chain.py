@@ -89,6 +89,7 @@ def chain(start, tmp_path):
             "routes": [route],
             "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "concurrency": 16},
             "shadow": {"concurrency": 16},
+            "references": {"calls_per_day": 0},  # or the repaired model is a silent change, with an incident
             "alert": {
                 "mean_trials_between_false_alarms": 200,
                 "min_trials": 10,
@@ -125,7 +126,7 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     chain.send_until(lambda: chain.running.metric("evenkeel_incident_open") >= 1)
     wait_for(lambda: {one["receiver"] for one in chain.told(INCIDENT, "firing")} >= {"on-call", "team-chat"})
     message = chain.told(INCIDENT, "firing")[0]
-    assert message["groupLabels"] == {"job": "evenkeel", "route": "default", "slot": "1"}
+    assert message["groupLabels"] == {"job": "evenkeel", "case": "default/1"}
     (alert,) = message["alerts"]
     assert (alert["labels"]["change"], alert["labels"]["severity"]) == ("model", "critical")
     assert alert["annotations"]["summary"] == (

@@ -19,6 +19,9 @@ from evenkeel.simulate import (
 
 pytestmark = pytest.mark.system
 
+PROMPTS = range(12)
+"""Twice as many pairs: half of them differ, by chance, so none does once in sixteen million times."""
+
 
 def test_the_metric_reads_it(upstream):
     """Three words of four in common on both sides: 3 / 4."""
@@ -56,7 +59,7 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, u
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
-        running.ask(range(6))
+        running.ask(PROMPTS)
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         assert running.metric("evenkeel_embeddings_failures_total") == 0
@@ -77,7 +80,7 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstre
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
-        running.ask(range(6))
+        running.ask(PROMPTS)
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         failures = running.metric("evenkeel_embeddings_failures_total")

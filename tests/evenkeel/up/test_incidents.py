@@ -123,6 +123,20 @@ class Deployment:
             and alert["labels"]["route"] in routes
         }
 
+    def groups(self, *routes):
+        """What Alertmanager has sent about incidents of these routes: by receiver and case, their routes."""
+        found = {}
+        for post in list(self.posts):
+            named = {
+                alert["labels"]["route"]
+                for alert in post.get("alerts", ())
+                if alert["labels"]["alertname"] == "EvenkeelIncident"
+            }
+            if named & set(routes):
+                key = post["receiver"], post["groupLabels"]["case"]
+                found[key] = found.get(key, set()) | named
+        return found
+
     def over(self, *routes):
         """Whether nothing fires any more, and everybody who heard of it heard that."""
         return (
@@ -158,7 +172,7 @@ def deployment(start, tmp_path):
             "alert": {
                 "mean_trials_between_false_alarms": 200,
                 "min_trials": 10,
-                "notify_window_s": 3,
+                "notify_window_s": 8,  # longer than a busy machine stands still
                 "webhook": f"{url_of_receiver}hook",
                 "webhook_secret_env": "HOOK_SECRET",
             },
@@ -244,6 +258,12 @@ def test_eight_routes_two_changes_and_a_retired_model_at_once(deployment):
     assert len(shared["incidents"]) == len(EIGHT)
     wait_for(lambda: deployment.notified("firing", *OTHERS) == set(OTHERS))
     assert deployment.firing(*OTHERS) == {(route, "1") for route in OTHERS}
+    (together,) = {case for (_, case), routes in deployment.groups(*EIGHT).items() if routes}
+    assert deployment.groups(*OTHERS) == {
+        (receiver, case): routes
+        for receiver in ("on-call", "team-chat")
+        for case, routes in ((together, set(EIGHT)), ("mail/1", {"mail"}), ("legacy/1", {"legacy"}))
+    }
 
     deployment.score(42, "shared-1", *EIGHT, prompt="v1")
     deployment.score(42, "post-1", "mail", prompt="v1")

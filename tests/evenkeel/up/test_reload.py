@@ -31,7 +31,7 @@ class Load:
         self.failures = []
 
     def _send(self, number):
-        with httpx2.Client(base_url=self._url, timeout=120) as client:
+        with httpx2.Client(base_url=self._url, timeout=240) as client:
             while not self._stop.wait(0.05):
                 number += 2
                 question = {"model": "simulated-1", "messages": make_prompt("case_summary", number % 40)}

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from testing.relaying import START_S
 from tests.evenkeel.scripted_chat import ScriptedChat
 from tests.services import receiver, wait_for
 
@@ -94,7 +95,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
                 [sys.executable, "-m", "evenkeel", *command],
                 check=True,
                 capture_output=True,
-                timeout=60,
+                timeout=START_S,
             ).stdout.decode()
             assert "## A change that nobody announced" in shown
             assert "## Example 1: desk" in shown

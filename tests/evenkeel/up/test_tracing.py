@@ -12,7 +12,7 @@ from tests.services import wait_for
 pytestmark = pytest.mark.system
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-_SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200"}
+_SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200", "OTEL_BLRP_SCHEDULE_DELAY": "200"}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_relay_and_worker_tell_one_story(traced):
             running.settle()
             roots = collector.wait_for("evenkeel.shadow", 2)
             forwarded = collector.wait_for("POST /v1/chat/completions", 2)
-            assert running.metric("evenkeel_spans_exported_total") >= 4
+            wait_for(lambda: running.metric("evenkeel_spans_exported_total") >= 4)
             assert running.metric("evenkeel_spans_dropped_total") == 0
             verdict = running.get("/api/verdicts")["verdicts"][0]["id"]
             page = running.page(f"/verdicts/{verdict}")
@@ -57,6 +57,33 @@ def test_relay_and_worker_tell_one_story(traced):
     replays = [span for span in collector.spans() if said(span).get("evenkeel.purpose") == "replay"]
     assert len(replays) >= 4
     assert "Summarise" not in str(collector.spans())
+
+
+def test_evaluations_arrive_as_events_of_the_log(traced):
+    """By OTLP over HTTP, in the trace of their trial, with what they are about; without prompts."""
+    with collecting() as collector, traced(collector.url, "{traces: true, evaluations: true}") as running:
+        running.ask(range(2))
+        running.settle()
+        wait_for(lambda: running.metric("evenkeel_evaluations_exported_total") >= 4)
+        assert running.metric("evenkeel_evaluations_dropped_total") == 0
+        verdicts = {one["id"] for one in running.get("/api/verdicts")["verdicts"]}
+    events = collector.events()
+    assert len(events) >= 4
+    assert {event.event_name for event in events} == {"gen_ai.evaluation.result"}
+    spans = {(span.trace_id, span.span_id) for span in collector.spans()}
+    assert {(event.trace_id, event.span_id) for event in events} <= spans
+    ratings = [said(one) for one in events if said(one)["gen_ai.evaluation.name"] == "similarity"]
+    assert {one["evenkeel.verdict.id"] for one in ratings} <= verdicts
+    for one in ratings:
+        assert one["evenkeel.route"] == "default"
+        assert one["gen_ai.response.id"]
+        assert one["evenkeel.reference.response.id"]
+        assert one["gen_ai.evaluation.score.label"] == "unsure" or one["gen_ai.evaluation.score.value"] in {
+            1,
+            2,
+            3,
+        }
+    assert "Summarise" not in str(events)
 
 
 @pytest.mark.parametrize("fault", ["no listener", "silent"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import json
 import os
@@ -27,6 +28,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from testing.relaying import START_S
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 from tests.services import wait_for
 
@@ -45,7 +47,7 @@ def ask(client, seed, **options):
 
 def send(url, seeds, workers=4):
     """Requests on parallel connections; returns how many failed."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=120)
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=240)
 
     def one(seed):
         try:
@@ -120,18 +122,18 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
             os.kill(killed, signal.SIGKILL)
             assert sending.result() == 0
         wait_for(lambda: running.child("worker") != killed)
-        wait_for(lambda: running.settle() is None)
-        path = running.log.parent / "data" / "evenkeel.db"
-        with sqlite3.connect(path) as database:
+        # Counted by the data plane, which lives on; what the worker counted may be lost.
+        running.becomes(60, "evenkeel_exchanges_queued_total")
+        wait_for(running.is_idle)
+        with contextlib.closing(sqlite3.connect(running.data / "evenkeel.db")) as database:
             bodies = [json.loads(body) for (body,) in database.execute("SELECT body FROM verdicts")]
             dead = database.execute("SELECT count(*) FROM dead_exchanges").fetchone()
-        database.close()
         trials = collections.Counter(body["exchange_id"] for body in bodies)
         assert dead == (0,)
         assert len(trials) == 60
         assert set(trials.values()) == {3}
         assert len({body["id"] for body in bodies}) == len(bodies) == 180
-        assert sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 180
+        wait_for(lambda: sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 180)
 
 
 def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
@@ -166,11 +168,19 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         wait_for(lambda: "cannot be used" in running.log.read_text())
         running.ask(range(6))
         wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
-        probe = httpx2.get(f"{running.admin}/readyz", timeout=60)
-        assert probe.status_code == 503
-        assert problem in probe.json()["missing"]["judge"]
-        (line,) = [line for line in running.log.read_text().splitlines() if "cannot be used" in line]
-        assert problem in line
+
+        def probed():
+            """By the monitor, which asks the judge itself; a busy machine may see it time out at first."""
+            probe = httpx2.get(f"{running.admin}/readyz", timeout=240)
+            return probe.status_code == 503 and problem in probe.json()["missing"].get("judge", "")
+
+        wait_for(probed)
+
+        def said():
+            lines = running.log.read_text().splitlines()
+            return [line for line in lines if f"cannot be used ({problem}:" in line]
+
+        (line,) = wait_for(said)
         assert advice in line
         assert "wr0ng" not in running.log.read_text()
 
@@ -204,7 +214,7 @@ def run(*arguments, **options):
         [os.sys.executable, "-m", "evenkeel", *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=START_S,
         check=False,
         **options,
     )
@@ -240,12 +250,12 @@ def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream, mo
 def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
     """Evenkeel starts all the same: the upstream may come later."""
     with start("--upstream", "http://127.0.0.1:9/v1") as running:
-        answer = httpx2.get(f"{running.url}/v1/models", timeout=60)
+        answer = httpx2.get(f"{running.url}/v1/models", timeout=240)
         assert answer.status_code == 502
         said = answer.json()["error"]["message"]
         assert "route 'default'" in said
         assert "127.0.0.1:9" not in said
-        assert "cannot be reached" in running.log.read_text()
+        wait_for(lambda: "cannot be reached" in running.log.read_text())
     done = run("check-config", "--upstream", "http://127.0.0.1:9/v1")
     assert done.returncode == 1
     assert "cannot be reached" in done.stderr
@@ -266,9 +276,9 @@ def test_children_end_when_the_supervisor_is_killed(start, upstream):
     def gone(pid):
         try:
             os.kill(pid, 0)
-        except ProcessLookupError:
+            return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] == "Z"
+        except (ProcessLookupError, FileNotFoundError):
             return True
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] == "Z"
 
     with start("--upstream", upstream, exit_code=-signal.SIGKILL) as running:
         pids = [running.child("proxy"), running.child("worker")]

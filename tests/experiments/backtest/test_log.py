@@ -178,3 +178,15 @@ def test_labels_follow_their_trial_and_say_how_it_was_drawn():
     assert (control.proven, trial.baseline_proven, other.baseline_proven) == (3, 3, None)
     assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
     assert (label.drawn, chosen.drawn, chosen.label_share) == (True, False, 0.0)
+
+
+def test_weights_and_splits_are_read_and_a_control_has_no_path():
+    """A control in the line weighs what its exchange does; weights are powers of two."""
+    line = TRIAL | {"exchange_weight": 0.25, "path_weight": 0.125, "split_of": "g", "baseline_rating": 3}
+    control, trial = read(line)
+    assert (trial.exchange_weight, trial.path_weight, trial.split_of) == (0.25, 0.125, "g")
+    assert (control.exchange_weight, control.path_weight, control.split_of) == (0.25, 1.0, "")
+    with pytest.raises(LogError, match=r'line 1: "path_weight": 0\.3 is none of 1, 1/2, 1/4 … 1/128'):
+        read(TRIAL | {"path_weight": 0.3})
+    with pytest.raises(LogError, match="exchange_weight"):
+        read(TRIAL | {"exchange_weight": 0})

@@ -148,7 +148,7 @@ def test_a_killed_run_goes_on_without_repeating_a_score_and_leaves_no_process(tm
         assert len(workers) >= 2
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait(60)
+        process.wait(240)
     deadline = time.monotonic() + 240
     while any(alive(pid) for pid in workers):
         assert time.monotonic() < deadline

@@ -313,7 +313,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_pat
         )  # fmt: skip
         assert any("of 60 goldens" in line for line in iter(process.stderr.readline, ""))
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=240)
         assert process.returncode == 2
         assert "stopped before the verdict; run it again to continue" in said
         simulation.change("in-use", {"latency_s": 0.0})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from evenkeel.experiments.goldens.files import (
     default_id,
     golden_lines,
     load_goldens,
+    read_approved,
     read_goldens,
     request_text,
     write_goldens,
+    written_answer,
 )
 from evenkeel.stores.goldens import Golden, GoldenError
 
@@ -233,6 +236,15 @@ def test_what_is_written_is_read_back_the_same(made):
     lines = list(golden_lines(made))
     assert read_goldens(lines, "f") == tuple(made)
     assert read_goldens("\n".join(lines).splitlines(), "f") == tuple(made)
+
+
+def test_what_is_true_of_one_call_is_no_part_of_a_golden():
+    """Tokens from a cache, thoughts and probabilities change neither a golden's id nor its line."""
+    plain = Answer("Nine.", prompt_tokens=9)
+    passing = replace(plain, cached_tokens=4, reasoning_tokens=2, mean_logprob=-0.5)
+    assert default_id(None, passing) == default_id(None, plain)
+    assert written_answer(passing) == written_answer(plain) == {"text": "Nine.", "prompt_tokens": 9}
+    assert read_approved(written_answer(passing)) == plain
 
 
 def test_a_file_is_written_whole_where_its_link_points_and_keeps_its_mode(tmp_path):

@@ -88,7 +88,7 @@ def bench(tmp_path, upstream):
             )
 
             async def ask():
-                replayer = Replayer(concurrency=4, timeout_s=20)
+                replayer = Replayer(concurrency=4, timeout_s=240)
                 asking = GoldenReplayer(
                     golden_routes(settings),
                     goldens,

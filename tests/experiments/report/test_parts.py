@@ -17,8 +17,10 @@ from evenkeel.experiments.report.counts import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.findings import alerts_of
 from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
 from evenkeel.experiments.report.sentences import tone
+from evenkeel.experiments.report.sides import Sides as Sought
 from evenkeel.experiments.report.sides import Stretch
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
+from evenkeel.monitor.changes import RouteWatch
 from evenkeel.monitor.changes.comparison import Difference, Sides
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.traits import compared
@@ -270,3 +272,33 @@ def test_a_side_counts_what_the_changes_own_tally_counted():
     for row in rows[2:]:
         trimmed.add(row)
     assert not trimmed.whole
+
+
+def test_both_sides_of_a_change_after_one_that_was_reversed_are_found_in_the_log():
+    """m1, m2, back to m1 and then m3, each with another beside it: the log gives what the tallies counted."""
+    watch = RouteWatch("support")
+    rows = []
+    for number in range(700):
+        model = "m1" if number < 200 or 300 <= number < 500 else "m2" if number < 300 else "m3"
+        for kind in (BASELINE, "general.spelling"):
+            said = {
+                "exchange_id": str(number),
+                "scored_at": NOON + number,
+                "model": "x" if number % 5 == 0 else model,
+                "perturbation": kind,
+                "rating": 2 if kind != BASELINE and number % 3 else 3,
+            }
+            rows.append(LoggedVerdict(len(rows) + 1, replace(TEMPLATE, **said)))
+    for row in rows:
+        for mark in watch.observe(row.verdict, outcome_of(row.verdict), row.offset):
+            watch.mark(mark)
+    records = watch.records()
+    assert [record.end is None for record in records] == [False, True]
+    for record in records:
+        sought = Sought(record, records)
+        for row in rows:
+            sought.add(row)
+        assert sought.whole
+        for side, tally in ((sought.before, record.before), (sought.after, record.after)):
+            (found,) = (one for key, one in side.folder.cells.items() if key.perturbation != BASELINE)
+            assert found.rated == tally.counts("general.spelling").rated

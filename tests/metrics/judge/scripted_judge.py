@@ -36,10 +36,10 @@ def rated(rating: int, explanation: str = "because") -> Canned:
 GOOD = rated(3, "the same")
 
 
-def judge_at(url: str, *, cache: Any = None, repairs: int = 0, **settings: Any) -> Judge:
+def judge_at(url: str, *, cache: Any = None, repairs: int = 0, flex: bool = False, **settings: Any) -> Judge:
     """A judge behind an address."""
     endpoint = Endpoint(base_url=url, **({"model": "scripted", "api_key": KEY} | settings))
-    return Judge(endpoint, cache=cache, repairs=repairs)
+    return Judge(endpoint, cache=cache, repairs=repairs, flex=flex)
 
 
 @asynccontextmanager

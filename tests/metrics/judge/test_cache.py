@@ -54,7 +54,7 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
         return first, second, calls, len(scripted.asked), rater.prompt_version
 
     first, second, calls, all_calls, prompt_version = run(
-        [GOOD], scene, cache=MemoryCache(), price=lambda _m, i, o: i + o
+        [GOOD], scene, cache=MemoryCache(), price=lambda _m, i, o, *_: i + o
     )
     assert (calls, all_calls) == (1, 2)
     assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
@@ -25,10 +27,34 @@ if TYPE_CHECKING:
 
 def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
     """Rating, reason, 100 and 20 tokens, and their price at 1 and 2 dollars a thousand."""
-    replies, _ = ask([GOOD], price=lambda model, i, o: (i + 2 * o) / 1000 if model == "scripted" else -1)
+    replies, _ = ask([GOOD], price=lambda model, i, o, *_: (i + 2 * o) / 1000 if model == "scripted" else -1)
     assert replies[0].outcome == Ruling(3, "the same")
     assert (replies[0].prompt_tokens, replies[0].completion_tokens) == (100, 20)
     assert replies[0].cost_usd == pytest.approx(0.14)
+
+
+def test_a_ruling_costs_less_for_what_came_from_a_cache() -> None:
+    """100 and 20 tokens at 1 and 2 dollars a thousand, and half a dollar a thousand less for 60 of them."""
+    usage = GOOD.body["usage"] | {"prompt_tokens_details": {"cached_tokens": 60}}
+    replies, _ = ask(
+        [replace(GOOD, body=GOOD.body | {"usage": usage})],
+        price=lambda _, i, o, _tier="", cached=0: (i + 2 * o - cached / 2) / 1000,
+    )
+    assert replies[0].cost_usd == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize("flex", [True, False])
+@pytest.mark.parametrize("waits", [True, False])
+def test_what_can_wait_is_asked_in_the_flex_tier_if_settings_say_so(*, flex: bool, waits: bool) -> None:
+    """Whoever scores says whether it can wait; the trivial question of checks never does."""
+
+    async def scene(judge: Judge, server: Scripted) -> list[Any]:
+        SCORING_WAITS.set(waits)
+        await judge.ask(QUESTION)
+        await judge.check()
+        return [request.get("service_tier") for request in server.asked]
+
+    assert run([GOOD], scene, flex=flex) == ["flex" if flex and waits else None, None]
 
 
 def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
@@ -45,7 +71,7 @@ def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
 
 def test_tokens_of_an_unreadable_reply_are_counted() -> None:
     """A reply without a rating has been paid for all the same."""
-    replies, _ = ask([said("no rating")], price=lambda _model, i, o: float(i + o))
+    replies, _ = ask([said("no rating")], price=lambda _model, i, o, *_: float(i + o))
     assert (replies[0].prompt_tokens, replies[0].completion_tokens, replies[0].cost_usd) == (100, 20, 120.0)
 
 
@@ -101,7 +127,9 @@ def test_the_judge_scores_both_stages() -> None:
         return await judge_scorer(judge).score(APART), len(scripted.asked)
 
     judgement, calls = run(
-        by_prompt('{"rating": 1, "explanation": "differ"}', quality), scene, price=lambda _m, i, o: i + o
+        by_prompt('{"rating": 1, "explanation": "differ"}', quality),
+        scene,
+        price=lambda _m, i, o, *_: i + o,
     )
     assert (judgement.scorer, judgement.rating, judgement.explanation) == ("judge", 1, "differ")
     assert [(s.metric, s.reference, s.candidate) for s in judgement.quality] == [

@@ -23,7 +23,7 @@ def offline(**settings: Any) -> Judge:
     return judge_at("http://127.0.0.1:9/v1", **settings)
 
 
-def price(_: str, prompt_tokens: int, completion_tokens: int) -> float:
+def price(_: str, prompt_tokens: int, completion_tokens: int, *_more: object) -> float:
     return prompt_tokens + 10 * completion_tokens
 
 

@@ -37,7 +37,7 @@ def rate(*canned: Canned, votes: int = 3, **options: Any) -> tuple[Rating, int]:
     async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, int]:
         return await JudgeRater(judge, votes=votes, **options).rate(PAIR), len(scripted.asked)
 
-    result: tuple[Rating, int] = run(by_seed(*canned), scene, price=lambda _m, i, o: i + o)
+    result: tuple[Rating, int] = run(by_seed(*canned), scene, price=lambda _m, i, o, *_: i + o)
     return result
 
 

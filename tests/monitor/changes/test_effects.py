@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
@@ -75,7 +76,9 @@ def test_robustness_that_falls_under_a_high_noise_floor_is_more_fragile():
     assert (cell.robustness.before.value, cell.robustness.after.value) == (0.9, 0.54)
     assert not cell.content_delta.moved
     assert (found.effect, found.severity) == ("fragile", "warning")
-    assert finding_lines(found) == ["More fragile: general.casing: robustness is 54%, 90% before."]
+    assert finding_lines(found) == [
+        f"More fragile: {rewordings.label('general.casing')}: robustness is 54%, 90% before."
+    ]
     assert "got worse" not in markdown(found)
 
 
@@ -145,3 +148,9 @@ def test_a_judge_below_the_tolerance_is_a_weaker_candidate():
     ]
     assert found.cause is Cause.MODEL
     assert found.candidates[1].why.endswith("below what counts as a change.")
+
+
+def test_points_above_noise_are_points_and_no_share():
+    """Three in ten shift before and since, at first as often as the resends, then without them."""
+    lines = finding_lines(report(tally(shifted=0.3, resends=0.3), tally(shifted=0.3)))
+    assert f"More fragile: {rewordings.label('general.casing')}: 30 points above noise, 0 before." in lines

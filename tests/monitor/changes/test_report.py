@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Candidate, Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
@@ -107,16 +108,17 @@ def test_a_report_says_cause_effect_and_evidence():
     """A swapped model of which half of the answers got worse; the Markdown holds the same facts."""
     (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
     assert (report.cause, report.effect) == (Cause.MODEL, "worse")
+    casing = label("general.casing")
     assert finding_lines(report)[:2] == [
         "More fragile: Over all rewordings answers shift in 50% of the trials, 5% before.",
-        "Worse: general.casing: answers are worse than the original's in 50% of the trials, 5% before.",
+        f"Worse: {casing}: answers are worse than the original's in 50% of the trials, 5% before.",
     ]
     assert candidate_lines(report) == ["Another model: Returned model: “a” → “b”."]
     text = markdown(report)
     assert "# Change on chat: another model" in text
     assert "- Effect: **answers got worse**" in text
     assert "| returned model | a | b |" in text
-    assert "| general.casing | 5% [" in text
+    assert f"| {casing} | 5% [" in text
     assert text.endswith("|\n")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.changes.stay import End
 from evenkeel.monitor.estimate import outcome_of
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -244,3 +245,123 @@ def test_traffic_that_moves_on_the_same_model_is_still_noticed():
     fed(watch, log)
     found = fed(watch, exchanges(1500, 1600, prompt_language="de"), len(log))
     assert {mark.kind for _, mark in found} == {kinds.TRAFFIC}
+
+
+WORSE = {"rating": 2, "baseline_rating": 3}
+
+
+def swapped(first, last, model, **changes):
+    """Exchanges of a model, whose trials shift under m2."""
+    broken = WORSE if model == "m2" else {}
+    return [
+        verdict(number, kind, model=model, **(broken if kind != BASELINE else {}), **changes)
+        for number in range(first, last)
+        for kind in (BASELINE, "general.casing")
+    ]
+
+
+def test_a_change_that_was_reversed_keeps_what_was_measured_while_it_was_in_effect():
+    """As many trials of m2 as it answered, none of m1 after the rollback, which was with exchange 300."""
+    watch = RouteWatch("chat")
+    fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2") + swapped(300, 900, "m1"))
+    (record,) = watch.records()
+    after = record.after.counts("general.casing")
+    assert (after.trials, after.shifted, record.after.exchanges) == (93, 93, 92)
+    assert record.end == End("reversed", 300.0, 2 * 339 + 1, "m1", 92)
+    again = RouteWatch.from_json("chat", json.loads(json.dumps(watch.to_json())))
+    assert again.to_json() == watch.to_json()
+    assert again.records()[0].end == record.end
+
+
+def test_the_change_after_one_that_was_reversed_is_compared_with_what_was_before_both():
+    """m1 before and after its rollback, and nothing of m2, is held against m3."""
+    watch = RouteWatch("chat")
+    fed(
+        watch,
+        swapped(0, 200, "m1") + swapped(200, 300, "m2") + swapped(300, 500, "m1") + swapped(500, 600, "m3"),
+    )
+    reversed_, latest = watch.records()
+    counts = latest.before.counts("general.casing")
+    assert counts.shifted == 0
+    assert counts.trials > reversed_.before.counts("general.casing").trials == 149
+    assert latest.end is None
+
+
+def test_a_change_that_gives_way_to_a_known_value_was_replaced():
+    """From m2 to m0, which had answered before m1 did: known, so no change of its own."""
+    watch = RouteWatch("chat")
+    played = (
+        swapped(0, 100, "m0") + swapped(100, 300, "m1") + swapped(300, 400, "m2") + swapped(400, 500, "m0")
+    )
+    fed(watch, played)
+    first, second = watch.records()
+    assert (first.end.how, first.end.by, second.end.how, second.end.by) == (
+        "replaced",
+        "m2",
+        "replaced",
+        "m0",
+    )
+    counts = second.after.counts("general.casing")
+    assert (counts.trials, counts.shifted) == (101, 93), "a few of m0 pass for traffic beside m2"
+
+
+def test_a_model_beside_the_one_that_changed_is_on_both_sides():
+    """Every fifth exchange is of x, before and after: it is neither a reversal nor left out."""
+    watch = RouteWatch("chat")
+    fed(
+        watch,
+        [
+            one
+            for number in range(500)
+            for one in swapped(number, number + 1, "x" if number % 5 == 4 else "m1" if number < 250 else "m2")
+        ],
+    )
+    (record,) = watch.records()
+    assert record.end is None
+    counts = record.after.counts("general.casing")
+    assert counts.shifted / counts.trials == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_change_that_is_tried_once_more_goes_on():
+    """Twenty exchanges more of m2 than without, and it counts as there again."""
+    watch = RouteWatch("chat")
+    fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2") + swapped(300, 400, "m1"))
+    fed(watch, swapped(400, 420, "m2"))
+    (record,) = watch.records()
+    assert record.end is None
+    fed(watch, swapped(420, 430, "m2"))
+    (record,) = watch.records()
+    assert record.after.counts("general.casing").trials == 93 + 11
+
+
+def test_a_parameter_that_is_set_back_reverses_its_change():
+    """From a temperature of 0.2 to 0.9 and back."""
+    watch = RouteWatch("chat")
+    for first, last, asked in (
+        (0, 100, "temperature=0.2"),
+        (100, 200, "temperature=0.9"),
+        (200, 300, "temperature=0.2"),
+    ):
+        fed(watch, exchanges(first, last, parameters=asked))
+    (record,) = watch.records()
+    assert (record.end.how, record.end.at, record.end.by) == ("reversed", 200.0, "temperature 0.2")
+
+
+@pytest.mark.parametrize("tried", [30, 60, 90])
+def test_a_value_that_had_gone_before_has_not_made_room_for_the_new_one(tried):
+    """After m1 → m2, m1 is still among the latest 120: it is m2 that m3 comes for."""
+    watch = RouteWatch("chat")
+    last = 80 + tried
+    found = fed(watch, swapped(0, 80, "m1") + swapped(80, last, "m2") + swapped(last, last + 30, "m3"))
+    assert [(mark.before, mark.after) for _, mark in found] == [("m1", "m2"), ("m2", "m3")]
+
+
+@pytest.mark.parametrize(("waited_s", "counts"), [(0.0, True), (5.0, True), (300.0, False)])
+def test_a_trial_that_waited_while_the_route_changed_says_nothing_of_what_came_after(waited_s, counts):
+    """It was planned before the change: its model's cell has it, the traffic behind the change has not."""
+    watch = RouteWatch("chat")
+    fed(watch, exchanges(0, 100) + exchanges(100, 200, model="m2"))
+    assert len(watch.marks) == 1
+    before = json.dumps(watch.to_json())
+    fed(watch, [verdict(200, "general.casing", waited_s=waited_s)], offset=400)
+    assert (json.dumps(watch.to_json()) != before) is counts

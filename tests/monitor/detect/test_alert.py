@@ -46,6 +46,19 @@ def test_a_large_change_is_found_in_few_trials():
     assert 40 < sum(delays) / len(delays) < 100
 
 
+def test_the_run_is_explained_by_weight():
+    """Twenty moves of weight ¼ for each that held at weight 1 are twenty-one trials, of which 5/6 moved."""
+    alert, change = Alert(RULES), None
+    while change is None:
+        for weight, moved in [(0.25, 1)] * 20 + [(1.0, 0)]:
+            change = change or alert.observe({CONTENT: moved}, weight=weight)
+    whole, moved = divmod(change.run_trials, 21)
+    weights = (whole * 5 + moved * 0.25, whole)
+    assert change.run_mean == pytest.approx(weights[0] / sum(weights))
+    again = Alert.from_json(json.loads(json.dumps(alert.to_json())), RULES)
+    assert again.to_json() == alert.to_json()
+
+
 def test_an_alert_is_raised_held_resolved_and_raised_again():
     """Evidence of an excess raises it, evidence of none resolves it, and then all starts anew."""
     alert = Alert(RULES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from itertools import cycle
+from math import log
 
 import pytest
 from hypothesis import given, settings
@@ -93,6 +94,47 @@ def test_a_shift_within_the_tolerance_is_held_below_the_level_however_sure_it_is
     assert not raised(map(alert.observe, hits * 360))
     assert alert.evidence > 10_000
     assert not alert.up
+
+
+def test_suspicion_is_the_likelihood_ratio_of_a_risen_rate():
+    """At 20 % twice the odds are a third: a hit is 5/3 times as likely, a miss 5/6 times; never below 0."""
+    alert = DriftAlert(RULES, Baseline(0.2, 10**9))
+    for hit, suspicion in (
+        (0, 0),
+        (1, log(5 / 3)),
+        (1, 2 * log(5 / 3)),
+        (0, 2 * log(5 / 3) + log(5 / 6)),
+        (1, 3 * log(5 / 3) + log(5 / 6)),
+    ):
+        alert.observe(hit)
+        assert alert.suspicion == pytest.approx(suspicion)
+    for _ in range(20):
+        alert.observe(0)
+    assert alert.suspicion == 0
+
+
+def test_suspicion_comes_no_more_often_the_longer_all_is_well():
+    """Unlike evidence: past log 16 after one trial in twenty, of the first 2,000 and of the last."""
+    first, last = [], []
+    for seed in range(6):
+        alert, chance = DriftAlert(RULES), flips(0.08, f"well {seed}")
+        passed = []
+        for _ in range(10_000):
+            alert.observe(next(chance))
+            passed.append(alert.suspicion > log(16))
+        first.append(sum(passed[:2000]) / 2000)
+        last.append(sum(passed[-2000:]) / 2000)
+    assert sum(first) / 6 < 0.06
+    assert sum(last) / 6 < 0.06
+
+
+def test_suspicion_ends_where_a_shift_is_proven_to_be_within_the_tolerance():
+    """From 20 % to 24 %: once the evidence is held, nothing more is to be learned."""
+    alert = DriftAlert(RULES, Baseline(0.2, 100_000))
+    hits = [int(trial % 4 == 0 and trial < 24) for trial in range(25)]
+    for hit in hits * 360:
+        alert.observe(hit)
+    assert alert.suspicion == 0
 
 
 def test_a_baseline_follows_its_trials():

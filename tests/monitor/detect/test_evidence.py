@@ -27,6 +27,14 @@ def test_evidence_agrees_with_a_hand_worked_example():
     assert detector.evidence_log10 == pytest.approx(log10(3.375))
 
 
+def test_a_weight_makes_bets_smaller():
+    """With one bet of a half, a win of weight ½ makes 1.25 and a loss of weight ¼ 0.875."""
+    detector = EDetector(Bets(0.0, -1.0, 1.0, (0.5,)))
+    assert detector.update(1, 0.5) == 1.25  # (0 + 1) · 1.25
+    assert detector.update(-1, 0.25) == 1.96875  # (1.25 + 1) · 0.875
+    assert detector.update(1) == 4.453125  # (1.96875 + 1) · 1.5
+
+
 def test_a_score_is_bet_on_by_how_far_it_is_from_the_line():
     """A stake of 2 on a mean below 0.8 makes 1 + 2 · 0.3 of a score of 0.5, and 1 − 2 · 0.1 of one of 0.9."""
     detector = EDetector(Bets(0.8, 0.0, 1.0, (-2.0,)))

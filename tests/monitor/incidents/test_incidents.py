@@ -10,7 +10,7 @@ from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import incidents_of
-from evenkeel.monitor.notify.notices import over_line
+from evenkeel.monitor.notify.notices import Writer, headline, over_line
 from evenkeel.stores.verdict_log import logged
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -74,6 +74,27 @@ def test_the_alerts_after_a_swap_are_one_incident(log):
     assert [(mark.kind, mark.before, mark.after) for mark in incident.stated] == [("model", "m1", "m2")]
     assert incident.id == incident.change != ""
     assert all(part.raised.value == pytest.approx(1.0) for part in incident.up)
+
+
+@pytest.mark.parametrize(("before", "from_the_start"), [(0, True), (9, True), (10, False), (60, False)])
+def test_answers_that_were_never_seen_otherwise_did_not_become_so(log, before, from_the_start):
+    """With fewer than ten trials before it nobody knows; a message says no more than that."""
+    log.answers(before, "m1")
+    log.answers(40, "m1", broken=KINDS)
+    (incident,) = log.incidents()
+    assert incident.from_the_start == incident.to_json()["from_the_start"] == from_the_start
+    assert ("have been fragile since measuring began" in headline(incident)) == from_the_start
+    assert ("became fragile at" in headline(incident)) != from_the_start
+    facts = " ".join(Writer().facts(incident))
+    assert ("How they were before that is not known." in facts) == from_the_start
+
+
+def test_a_model_that_is_fragile_from_its_first_answer_became_so_with_its_swap(log):
+    """The model before it shows how answers were."""
+    swapped(log)
+    (incident,) = log.incidents()
+    assert not incident.from_the_start
+    assert headline(incident).endswith(", after m1 → m2.")
 
 
 def test_a_swap_that_is_reversed_ends_it(log):
@@ -149,6 +170,19 @@ def test_a_change_after_a_reversed_one_is_an_incident_of_its_own(log):
     assert (newest.state, newest.stated, reversed_.state) == ("open", (), "resolved")
 
 
+def test_a_swap_does_not_explain_what_the_old_model_did_minutes_before(log):
+    """The alert of the old model stays an incident of its own, and the swap is one that is said."""
+    log.answers(60, "m1")
+    log.answers(18, "m1", broken=KINDS[:1])
+    (before,) = log.incidents()
+    log.answers(60, "m2", broken=KINDS)
+    newest, first = log.incidents()
+    assert (first.id, first.stated, first.ending) == (before.id, (), "")
+    assert [mark.after for mark in newest.stated] == ["m2"]
+    assert {part.raised.model for part in newest.up} == {"m2"}
+    assert newest.stated[0].at - first.opened_at < 600
+
+
 def test_eight_routes_are_eight_incidents(log):
     """An incident is of a route."""
     for number in range(8):
@@ -166,6 +200,85 @@ def test_two_changes_within_a_minute_are_one_incident(log):
     log.answers(60, "m2", broken=KINDS, prompt_version="p2")
     (incident,) = log.incidents()
     assert {mark.kind for mark in incident.stated} == {"model", "prompt_version"}
+
+
+def test_a_fix_that_does_not_help_is_part_of_the_incident(log):
+    """m3, which comes for the fragile m2, is fragile too: one incident, over once m1 is back."""
+    swapped(log)
+    log.answers(90, "m2", broken=KINDS)
+    log.answers(20, "m3")
+    (incident,) = log.incidents()
+    assert ([mark.after for mark in incident.later], incident.in_vain) == (["m3"], ())
+    log.answers(60, "m3", broken=KINDS)
+    (incident,) = log.incidents()
+    assert incident.in_vain == incident.later
+    assert [mark.after for mark in incident.stated] == ["m2"]
+    assert {part.raised.model for part in incident.up} == {"m2", "m3"}
+    assert incident.to_json()["later"][0]["before"] == "m2"
+    log.answers(40, "m1")
+    (incident,) = log.incidents()
+    assert (incident.state, incident.ending, incident.up) == ("resolved", "reversed", [])
+    assert "Changed again at" in " ".join(Writer().notice(incident, "resolved", 2).facts)
+
+
+def test_a_fix_within_sixty_exchanges_is_told_as_well(log):
+    """The two swaps are one change, whose second part came after the alert."""
+    log.answers(60, "m1")
+    log.answers(40, "m2", broken=KINDS)
+    log.answers(60, "m3", broken=KINDS)
+    (incident,) = log.incidents()
+    assert [mark.after for mark in incident.stated] == ["m2"]
+    assert [mark.after for mark in incident.later] == ["m3"]
+    log.answers(40, "m1")
+    assert log.incidents()[0].ending == "reversed"
+
+
+def test_a_fix_that_helps_ends_it(log):
+    """m2 has not answered any of 200 exchanges, and m3 is well."""
+    swapped(log)
+    log.answers(90, "m2", broken=KINDS)
+    log.answers(201, "m3")
+    (incident,) = log.incidents()
+    assert (incident.ending, [mark.after for mark in incident.later], incident.in_vain) == (
+        "retired",
+        ["m3"],
+        (),
+    )
+
+
+def test_a_prompt_that_is_edited_meanwhile_is_part_of_the_incident(log):
+    """It is told with the incident; the model that is rolled back ends it, whatever the prompt."""
+    log.answers(60, "m1", prompt_version="p1")
+    log.answers(90, "m2", broken=KINDS[:1], prompt_version="p1")
+    log.answers(60, "m2", broken=KINDS, prompt_version="p2")
+    (incident,) = log.incidents()
+    assert [(mark.before, mark.after) for mark in incident.later] == [("p1", "p2")]
+    assert [mark.kind for mark in incident.stated] == ["model"]
+    assert len(incident.up) == 2
+    log.answers(40, "m1", prompt_version="p2")
+    assert [one.ending for one in log.incidents()] == ["reversed"]
+
+
+def test_what_breaks_with_a_later_change_outlives_the_rollback_of_the_first(log):
+    """m1 is fragile under the new prompt too: an incident of the prompt's own."""
+    log.answers(60, "m1", prompt_version="p1")
+    log.answers(90, "m2", broken=KINDS, prompt_version="p1")
+    log.answers(90, "m2", broken=KINDS, prompt_version="p2")
+    log.answers(100, "m1", broken=KINDS, prompt_version="p2")
+    newest, first = log.incidents()
+    assert (first.ending, newest.state) == ("reversed", "open")
+    assert [(mark.before, mark.after) for mark in newest.stated] == [("p1", "p2")]
+
+
+def test_a_change_after_an_incident_is_over_is_none_of_its_own(log):
+    """Accepted, so nobody is at work any more: what breaks with m3 is another incident."""
+    swapped(log)
+    log.decide("accepted")
+    log.answers(90, "m2", broken=KINDS)
+    log.answers(60, "m3", broken=KINDS)
+    newest, first = log.incidents()
+    assert (first.later, first.ending, newest.state) == ((), "accepted", "open")
+    assert [mark.after for mark in newest.stated] == ["m3"]
 
 
 def test_a_cause_that_is_noticed_after_the_alert_is_that_of_the_incident():

@@ -38,6 +38,7 @@ SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=500, 
 KINDS = ("general.spelling", "general.casing", "general.tone", "format.yaml")
 NOON = 1_795_435_200.0
 """23 November 2026, 12:00 UTC."""
+GROUPS = ("together.4_general", "together.3_positional")
 STEP_S = 2.0
 WORSE = (QualityScore("faithfulness", 1, 3, 1),)
 CONTACTS = {
@@ -103,7 +104,19 @@ class Play:
             self.at += 1
             self.notifier.deliver()
 
-    def answers(self, count, model, broken=(), routes=("support",), *, rating=1, noise=0, worse=(), **said):
+    def answers(
+        self,
+        count,
+        model,
+        broken=(),
+        routes=("support",),
+        *,
+        kinds=KINDS,
+        rating=1,
+        noise=0,
+        worse=(),
+        **said,
+    ):
         """So many exchanges of each route; `noise` in ten shift under the resend as well."""
         for number in range(count):
             noisy = 7 * number % 10 < noise
@@ -111,7 +124,7 @@ class Play:
                 own = {"model": model, "route": route, "exchange_id": f"{route}-{self.place}", **said}
                 resend = 2 if noisy else 3
                 self.add(replace(VERDICT, perturbation=BASELINE, rating=resend, baseline_rating=None, **own))
-                for kind in KINDS:
+                for kind in kinds:
                     moved = rating if kind in broken else resend
                     own["quality"] = WORSE if kind in worse else ()
                     own["baseline_worse"] = False
@@ -129,6 +142,14 @@ def swap_and_rollback(play):
     play.answers(60, "helpdesk-1")
     play.answers(30, "helpdesk-2", KINDS)
     play.answers(45, "helpdesk-1")
+
+
+def several_together(play):
+    """Rewordings are tried together; after a swap the group changes first, then one of its rewordings."""
+    play.answers(60, "helpdesk-1", kinds=(*GROUPS, *KINDS))
+    play.answers(30, "helpdesk-2", GROUPS[:1], kinds=GROUPS)
+    play.answers(60, "helpdesk-2", (GROUPS[0], KINDS[0]), kinds=(*GROUPS, *KINDS))
+    play.answers(45, "helpdesk-1", kinds=GROUPS)
 
 
 def swap_accepted(play):
@@ -173,6 +194,23 @@ def retired_model(play):
     play.answers(210, "helpdesk-3")
 
 
+def fix_in_vain(play):
+    """A third model does not repair what the second broke; then the first is back."""
+    play.answers(60, "helpdesk-1")
+    play.answers(80, "helpdesk-2", KINDS)
+    play.decide("acknowledged")
+    play.answers(60, "helpdesk-3", KINDS)
+    play.answers(45, "helpdesk-1")
+
+
+def edited_meanwhile(play):
+    """The prompt is edited while an incident of the model is open, and the model is rolled back."""
+    play.answers(60, "helpdesk-1", prompt_version="v12")
+    play.answers(80, "helpdesk-2", KINDS[:1], prompt_version="v12")
+    play.answers(60, "helpdesk-2", KINDS[:1], prompt_version="v13")
+    play.answers(45, "helpdesk-1", prompt_version="v13")
+
+
 def false_alarm(play):
     """Somebody finds that nothing is wrong; one more rewording alerts later."""
     play.answers(60, "helpdesk-1")
@@ -191,6 +229,12 @@ def fragile_without_a_change(play):
     """Answers become fragile with no change that anybody knows of, and recover by themselves."""
     play.answers(60, "helpdesk-1")
     play.answers(40, "helpdesk-1", KINDS[:3])
+    play.answers(400, "helpdesk-1")
+
+
+def fragile_from_the_start(play):
+    """Answers are fragile from the first trial, so that nobody knows that they ever were not, and recover."""
+    play.answers(40, "helpdesk-1", KINDS[:2])
     play.answers(400, "helpdesk-1")
 
 
@@ -230,14 +274,18 @@ def channels_down(play):
 
 SCENARIOS = (
     swap_and_rollback,
+    several_together,
     swap_accepted,
     graver_while_acknowledged,
     two_changes,
     eight_routes,
     retired_model,
+    fix_in_vain,
+    edited_meanwhile,
     false_alarm,
     drift,
     fragile_without_a_change,
+    fragile_from_the_start,
     silent_change,
     judge_down,
     channels_down,
@@ -248,7 +296,7 @@ def played(scenario):
     """The services after a scenario."""
     play = Play()
     scenario(play)
-    play.wait(60)
+    play.wait(240)
     return play
 
 

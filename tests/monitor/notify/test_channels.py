@@ -259,6 +259,28 @@ def test_a_cause_that_is_noticed_later_is_shown():
     assert desk.store.waiting == []
 
 
+def test_alerts_that_follow_the_first_message_are_shown_without_another():
+    """One of two rewordings becomes two of two where a message can be changed; not once it is over."""
+    desk = Desk()
+    desk.after(30, SPELLING)
+    assert desk.after(30, TONE) == []
+    assert desk.sink.shown == ["open"]
+    assert desk.after(30, decided("closed", 1500.0, "false_alarm")) == [("resolved", 2)]
+    assert desk.after(30, replace(TONE, id="late", perturbation="general.casing")) == []
+    assert desk.sink.shown == ["open"]
+
+
+def test_the_first_message_waits_for_alerts_that_come_one_after_another():
+    """Every five seconds one: until there was none for ten seconds, or a minute is over."""
+    for last_s, sent_s in ((0, 30), (25, 35), (70, 60)):
+        desk, waited_s = Desk(), 0
+        while not desk.sink.sent:
+            news = [replace(SPELLING, id=f"e{waited_s}", perturbation=f"p{waited_s}")]
+            desk.after(1, *(news if waited_s % 5 == 0 and waited_s <= last_s else ()))
+            waited_s += 1
+        assert waited_s == sent_s
+
+
 def test_one_message_that_is_refused_does_not_hold_up_the_others():
     """The service takes every other incident; the refused one is tried again behind them."""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.monitor.notify.messages import FOLDER, SCENARIOS, files
+from evenkeel.monitor.notify import Contact
+from tests.monitor.notify.messages import FOLDER, SCENARIOS, Play, files
+from tests.monitor.notify.scene import SPELLING
 from tests.monitor.notify.services import Services
 
 
@@ -47,4 +51,29 @@ def test_the_first_message_says_what_somebody_needs_at_night(written, scenario):
     for word in ("Severity: ", " UTC", "Owner: @support-ml", "Roll back: ", "Runbook: ", "/incidents/", "%"):
         assert word in first or (word == "%" and "points above noise" in first), word
     changed = "after helpdesk-1 → helpdesk-2" in first
-    assert changed or "No change of model, prompt, parameters or judge was noticed" in first
+    always = "since measuring began" in first
+    assert changed or always or "No change of model, prompt, parameters or judge was noticed" in first
+
+
+def test_one_cause_on_two_hundred_routes_is_a_message_that_every_service_takes(monkeypatch):
+    """Each with an owner of its own: twelve are named, and the list of incidents has all."""
+    routes = [f"customer-support-team-{number}" for number in range(200)]
+    contacts = {
+        route: Contact(f"@{route}", f"https://wiki.example/{route}", f"undo {route}") for route in routes
+    }
+    monkeypatch.setattr("tests.monitor.notify.messages.CONTACTS", contacts)
+    play = Play()
+    play.store.add(
+        *(
+            replace(SPELLING, id=f"e-{one}", route=one, incident=f"i-{one}", change=f"i-{one}")
+            for one in routes
+        )
+    )
+    play.wait(240)
+    assert play.services.problems == []
+    for channel in play.services.seen:
+        assert play.services.counted(channel) == 1
+    [(_, said)] = play.services.seen["slack"]
+    assert "customer-support-team-108 and 188 more" in said
+    assert "@customer-support-team-108 (customer-support-team-108); 188 more" in said
+    assert "<https://keel.example/incidents|Open all>" in said

@@ -83,7 +83,7 @@ def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
 
 
 def test_an_estimate_since_the_change_is_said_with_its_interval():
-    """Of the worst rewording; how many were tried."""
+    """Of the worst rewording; how many were tried, "so far" until the others are known to hold."""
     since = WindowEstimates(60, None, None, Estimate(0.42, 0.29, 0.57, 60))
     cell = CellReport(
         CellKey("support", "helpdesk-2", "general.spelling"),
@@ -91,14 +91,29 @@ def test_an_estimate_since_the_change_is_said_with_its_interval():
         trials=90,
         windows={"since_change": since},
     )
-    others = [replace(cell, key=replace(cell.key, perturbation=f"other.{n}")) for n in range(3)]
+    names = ("general.tone", "general.casing", "format.yaml")
+    others = [replace(cell, key=replace(cell.key, perturbation=name), windows={}) for name in names]
     (incident,) = incidents_of([SPELLING, TONE])
-    assert Writer(reports=lambda: [cell, *others]).facts(incident) == (
-        (
-            f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
-            "2 of 4 rewordings."
-        ),
+    said = f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
+    assert Writer(reports=lambda: [cell, *others]).facts(incident) == (f"{said}2 of 4 rewordings so far.",)
+    within = {"since_change": WindowEstimates(900, None, None, Estimate(0.02, -0.05, 0.09, 900))}
+    hold = [replace(one, windows=within, threshold=0.1) for one in others]
+    assert Writer(reports=lambda: [cell, *hold]).facts(incident) == (f"{said}2 of 4 rewordings.",)
+
+
+def test_a_group_is_said_only_until_a_rewording_is_found():
+    """A group of rewordings moves with any of them: it is named as one, and not counted beside them."""
+    group = replace(SPELLING, id="g1", perturbation="together.4_general", value=0.7, limit=0.34)
+    names = ("together.4_general", "together.3_positional", "general.spelling", "general.tone")
+    cells = [CellReport(CellKey("support", "helpdesk-2", name), scorer="judge", trials=90) for name in names]
+    writer = Writer(reports=lambda: cells)
+    (alone,) = incidents_of([group])
+    said = (
+        "70 points above noise (limit 34, 4 general rewordings together), 1 of 2 groups of rewordings so far."
     )
+    assert writer.facts(alone) == (said,)
+    (found,) = incidents_of([group, SPELLING])
+    assert writer.facts(found) == ("42 points above noise (limit 10), 1 of 2 rewordings so far.",)
 
 
 def test_where_no_change_was_noticed_that_is_said():

@@ -89,7 +89,7 @@ def test_spending_is_booked_for_the_route(tmp_path) -> None:
     async def act(scene: Scene) -> Any:
         return await scene.rewriter.rewrite(TASK, RouteBudget(costs, "support", "rewriter"))
 
-    outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, completion: prompt * 1e-6)
+    outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, *_more: prompt * 1e-6)
     assert outcome == GOOD
     assert costs.today("support").tokens == 660
     assert costs.today("support").usd == pytest.approx(600e-6)

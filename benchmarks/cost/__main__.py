@@ -1,0 +1,169 @@
+"""Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
+
+Run from the root of the repository: python -m benchmarks.cost [--recorded] [--plays 2] [--few] [--masking 1]
+[--alarms 1] [--jobs 1] [--write]
+
+A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
+exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
+from the worker's own stages and the alerts from the monitor's own fold: only the answers are drawn. Every
+play takes both plans through the same exchanges, about a minute of one core; every figure follows from
+the seeds, 1 to the number of plays.
+
+With --recorded the answers are those that real models gave (../shared/data beside the repository; see
+`benchmarks.cost.recorded`), and seeds begin at 15: others were looked at while the planner was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from benchmarks.cost import checks, recorded, tables
+from benchmarks.cost.bill import Tariff
+from benchmarks.cost.compare import Alarms, Masking, Outcome, Sizes, alarms, masking, outcomes
+from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
+from benchmarks.cost.play import SIMULATED
+from benchmarks.kit import DOCS, filled
+from benchmarks.upgrades.recordings import NoDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.cost.play import World
+
+_Result = TypeVar("_Result")
+PAGE: Final = DOCS / "research" / "cost.md"
+PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
+_FEW: Final = Sizes(450, 150)
+_MOST_MASKED: Final = 45_000
+_LONG: Final = 15_000
+"""Exchanges of a route without any change in which false alarms are counted."""
+_ALARMS_FROM: Final = 100
+"""Their seeds begin after this one."""
+_FIRST_RECORDED: Final = 15
+
+
+def main() -> None:
+    """Print the tables."""
+    options = _options()
+    checks.verify()
+    sizes = _FEW if options.few else Sizes(options.quiet, options.most)
+    first, world = 1, SIMULATED
+    if options.recorded:
+        _check_recorded()
+        first, world = _FIRST_RECORDED, recorded.WORLD
+    plans = [
+        UNIFORM,
+        *([UNIFORM_3] if options.three else []),
+        ADAPTIVE._replace(settled_rate=options.settled_rate),
+    ]
+    tariffs = [Tariff.of(*pair) for pair in PAIRS]
+    found: dict[str, list[Outcome]] = {plan.name: [] for plan in plans}
+    for some in _map(
+        options.jobs,
+        partial(_played, sizes, world),
+        [(plan, seed) for seed in _seeds(options.plays, first) for plan in plans],
+    ):
+        found[some[0].plan] += some
+    compared = list(found.values())
+    measured = (
+        [
+            tables.shares(compared, tariffs),
+            tables.changes(compared, tariffs[0]),
+            tables.alerts(compared),
+            tables.quiet(compared, tariffs[0]),
+        ]
+        if options.plays
+        else []
+    )
+    if options.alarms:
+        tasks = [(plan, _ALARMS_FROM + seed) for seed in _seeds(options.alarms) for plan in plans]
+        stills = _map(options.jobs, partial(_still, sizes), tasks)
+        measured.append(tables.still(list(stills)))
+    if options.masking:
+        masks = _map(
+            options.jobs, partial(_masked, sizes), [(plans[-1], seed) for seed in _seeds(options.masking)]
+        )
+        measured.append(tables.masked(list(masks)))
+    if options.recorded:
+        measured = [recorded.routes(), *map(recorded.named, measured)]
+    for table in measured:
+        print(f"## {table.name}\n\n{table.markdown()}", flush=True)
+    if options.write:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), measured, keep=True), encoding="utf-8")
+        print(f"written to {PAGE}", file=sys.stderr)
+
+
+def _seeds(count: int, first: int = 1) -> range:
+    return range(first, first + count)
+
+
+def _check_recorded() -> None:
+    try:
+        checks.verify_recorded()
+    except (NoDataError, FileNotFoundError) as error:
+        sys.exit(f"benchmarks.cost: {error}; nothing measured")
+
+
+def _map(
+    jobs: int, function: Callable[[tuple[Plan, int]], _Result], tasks: list[tuple[Plan, int]]
+) -> Iterator[_Result]:
+    """The results in order, each as soon as it is there."""
+    if jobs == 1:
+        yield from map(function, tasks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(function, tasks)
+
+
+def _played(sizes: Sizes, world: World, task: tuple[Plan, int]) -> list[Outcome]:
+    started = time.monotonic()
+    some = list(outcomes(*task, sizes, world))
+    print(f"{task[0].name}, seed {task[1]}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    return some
+
+
+def _still(sizes: Sizes, task: tuple[Plan, int]) -> Alarms:
+    return alarms(*task, sizes, _LONG if sizes is not _FEW else sizes.most)
+
+
+def _masked(sizes: Sizes, task: tuple[Plan, int]) -> Masking:
+    plan, seed = task
+    return masking(plan, UNIFORM, seed, sizes, _MOST_MASKED if sizes is not _FEW else sizes.most)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.cost",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--recorded", action="store_true", help="answers that real models gave")
+    parser.add_argument("--plays", type=int, default=2, help="of every change, each with a seed of its own")
+    parser.add_argument("--quiet", type=int, default=1_500, help="exchanges of a route before the change")
+    parser.add_argument("--most", type=int, default=2_500, help="exchanges of a route after it, at most")
+    parser.add_argument("--few", action="store_true", help="short phases: does it run? (a minute)")
+    parser.add_argument("--three", action="store_true", help="also the uniform plan with three rewordings")
+    parser.add_argument(
+        "--settled-rate", type=float, default=ADAPTIVE.settled_rate, help="of the adaptive plan"
+    )
+    parser.add_argument(
+        "--masking", type=int, default=0, help="plays of a pair that cancels, two minutes each"
+    )
+    parser.add_argument(
+        "--alarms", type=int, default=0, help="long plays of each plan without a change, two minutes each"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
+    options = parser.parse_args()
+    if options.recorded and (options.masking or options.alarms):
+        parser.error("--recorded has neither --masking nor --alarms")
+    return options
+
+
+if __name__ == "__main__":
+    main()

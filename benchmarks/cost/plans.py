@@ -1,0 +1,279 @@
+"""The plans that are compared, carried out by the worker's own stages: only answers are drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import copy
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+
+from benchmarks.cost.world import KINDS, MODEL
+from evenkeel.core.verdict import BASELINE, SAME_CONTENT, QualityScore, Verdict
+from evenkeel.shadow.groups import roots_of
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.planner import Needs, RoutePlan, needs_of
+from evenkeel.shadow.stages import TrialStages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    from benchmarks.cost.world import Exchange
+    from evenkeel.core.cells import CellReport
+    from evenkeel.shadow.perturbations import Perturbation
+    from evenkeel.shadow.planner import Trial
+    from evenkeel.shadow.stages import Planned
+
+_Result = TypeVar("_Result")
+FLOOR: Final = 30
+"""`alert.min_trials`, as it is by default."""
+_KINDS: Final = by_name(KINDS)
+_SEVERITIES: Final = (0.07, 0.13)
+_GROUPS: Final[Mapping[str, frozenset[str]]] = {
+    root.perturbation.name: frozenset(kind.name for kind in root.kinds) for root in roots_of(_KINDS)
+}
+GROUPED: Final = frozenset().union(*(kinds for kinds in _GROUPS.values() if len(kinds) > 1))
+"""The rewordings of groups."""
+
+
+class Plan(NamedTuple):
+    """How exchanges are tried."""
+
+    name: str
+    trials: int
+    """Rewordings of an exchange, of the adaptive plan while it is learning."""
+    settled_rate: float | None = None
+    """None = the uniform plan."""
+
+    @property
+    def route(self) -> RoutePlan:
+        """The plan of each route, as settings make it."""
+        return RoutePlan(_KINDS, _SEVERITIES, self.trials, settled_rate=self.settled_rate)
+
+
+UNIFORM: Final = Plan("uniform, 2 trials", 2)
+UNIFORM_3: Final = Plan("uniform, 3 trials", 3)
+ADAPTIVE: Final = Plan("adaptive", 2, 1 / 20)
+
+
+def kinds_of(perturbation: Perturbation) -> frozenset[str]:
+    """The rewordings that a trial applies; none for the identical resend."""
+    if perturbation.name == BASELINE:
+        return frozenset()
+    parts: Sequence[Perturbation] = getattr(perturbation, "kinds", (perturbation,))
+    return frozenset(part.name for part in parts)
+
+
+def affected_cells(kinds: frozenset[str]) -> frozenset[str]:
+    """The cells of some rewordings, and those of the groups that hold any of them."""
+    groups = (name for name, members in _GROUPS.items() if not members.isdisjoint(kinds))
+    return frozenset((*kinds, *groups))
+
+
+class Made(NamedTuple):
+    """A trial that was made."""
+
+    verdict: Verdict
+    can_wait: bool
+    stage: int
+    """Trials of one stage of an exchange are judged together."""
+    judged: bool
+    """Whether a judge is asked about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    language: str
+    prompt_chars: int
+
+
+class _Original(NamedTuple):
+    """What the stages look at of an original."""
+
+    exchange: Exchange
+    route: RoutePlan
+    prompt_version: str
+    traits: _Traits
+    model: str = MODEL
+    view: None = None
+
+
+class _Nothing:
+    """A log without verdicts: no exchange is delivered twice."""
+
+    def of_exchange(self, _exchange_id: str) -> list[Verdict]:
+        return []
+
+
+class _Maker:
+    """Makes trials by drawing what their answers are like."""
+
+    def __init__(
+        self, answer: Callable[[Exchange, Trial, Verdict | None], Made], pay: Callable[[int, bool], bool]
+    ) -> None:
+        self.made: list[Made] = []
+        self._answer = answer
+        self._pay = pay
+        self._stage = 0
+
+    def outcome(self, _original: _Original, _trial: Trial) -> None:
+        """Every rewording applies."""
+
+    async def make(
+        self, original: _Original, planned: Sequence[Planned], control: Verdict | None, **_: Any
+    ) -> list[Verdict]:
+        if not self._pay(len(planned), any(one.trial.perturbation.name == BASELINE for one in planned)):
+            return []
+        self._stage += 1
+        verdicts = []
+        for trial in (one.trial for one in planned):
+            made = self._answer(original.exchange, trial, control)._replace(stage=self._stage)
+            control = control or made.verdict
+            self.made.append(made)
+            verdicts.append(made.verdict)
+        return verdicts
+
+
+class _InlineLoop(asyncio.SelectorEventLoop):
+    """Runs what belongs into a thread at once: one exchange after the other, and nothing waits."""
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # noqa: ARG002 - no threads
+        done = self.create_future()
+        done.set_result(func(*args))
+        return done
+
+
+@cache
+def _loop() -> _InlineLoop:
+    """The one of this process."""
+    loop = _InlineLoop()
+    atexit.register(loop.close)
+    return loop
+
+
+def inline(waiting: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of something that would use threads, found here."""
+    return _loop().run_until_complete(waiting)
+
+
+class _Planned(Protocol):
+    """What is carried out."""
+
+    @property
+    def route(self) -> RoutePlan:
+        """The plan of its route."""
+
+
+class Worker:
+    """Carries out a plan."""
+
+    def __init__(
+        self,
+        plan: _Planned,
+        answer: Callable[[Exchange, Trial, Verdict | None], Made],
+        pay: Callable[[int, bool], bool] = lambda _count, _begins: True,
+    ) -> None:
+        """Begin, knowing nothing.
+
+        Args:
+            plan: Is carried out.
+            answer: Makes a trial.
+            pay: Whether so many trials may be made, and whether an exchange begins with them.
+        """
+        self._plan = plan
+        self._answer = answer
+        self._pay = pay
+        self._route = plan.route
+        self._maker = _Maker(answer, pay)
+        self.needs: Mapping[tuple[str, str], Mapping[str, Any]] = {}
+        self._stages = TrialStages(cast("Any", _Nothing()), cast("Any", self._maker), self._needs_of)
+
+    def _needs_of(self, route: str, model: str) -> Needs:
+        return Needs(self.needs.get((route, model), {}))
+
+    def copy(self, pay: Callable[[int, bool], bool] | None = None) -> Worker:
+        """Another that knows the same, and pays in another way if one is given."""
+        other = Worker(self._plan, self._answer, pay or self._pay)
+        other.needs = self.needs
+        # What the worker keeps in memory: how often answers moved.
+        other._stages._seen = copy.deepcopy(self._stages._seen)  # noqa: SLF001
+        return other
+
+    def publish(self, reports: Iterable[CellReport]) -> None:
+        """Take what the monitor knows now."""
+        self.needs = needs_of(reports, FLOOR)
+
+    def make(self, exchange: Exchange) -> list[Made]:
+        """Make the trials of an exchange, in their order."""
+        version = exchange.version
+        original = _Original(exchange, self._route, version.name, _Traits("en", version.chars))
+        self._maker.made = []
+        inline(self._stages.make(cast("Any", original)))
+        return self._maker.made
+
+
+_PROVEN: Final = 0.35
+"""Share of the answers whose content did not move that are proven equal without a judge."""
+_PARTLY: Final = 0.7
+"""Share of those that moved in which only specifics differ."""
+_WORSE: Final = 0.5
+"""Share of those that moved whose quality got worse; that of the others is the same."""
+
+
+def drawn_answer(exchange: Exchange, trial: Trial, control: Verdict | None) -> Made:
+    """An answer and its verdict as chance has them, the same for the same trial of the same exchange."""
+    kinds, name = kinds_of(trial.perturbation), trial.perturbation.name
+    chance = Random(f"{exchange.seed}/{exchange.number}/{name}/answer")
+    moved = exchange.moved(kinds, name)
+    judged = moved or chance.random() >= _PROVEN
+    mean, deviation = (0.55, 0.12) if moved else (0.92, 0.05)
+    verdict = verdict_of(
+        exchange,
+        trial,
+        control,
+        rating=3 if not moved else 2 if chance.random() < _PARTLY else 1,
+        similarity=round(min(1.0, max(0.0, chance.gauss(mean, deviation))), 3),
+        worse=moved and chance.random() < _WORSE,
+    )
+    return Made(verdict, trial.can_wait, 0, judged)
+
+
+_START: Final = 1_700_000_000.0
+_EVERY_S: Final = 20.0
+"""Between two sampled exchanges of the deployment."""
+
+
+def verdict_of(
+    exchange: Exchange, trial: Trial, control: Verdict | None, *, rating: int, similarity: float, worse: bool
+) -> Verdict:
+    """The verdict of a trial, as the worker logs it."""
+    score = QualityScore("faithfulness", 1, 3.0, 2.0 if worse else 3.0)
+    return Verdict(
+        id=trial.id,
+        exchange_id=exchange.id,
+        scored_at=_START + _EVERY_S * exchange.number,
+        route=exchange.route,
+        model=MODEL,
+        perturbation=trial.perturbation.name,
+        perturbation_version=trial.perturbation.version,
+        severity=trial.severity,
+        seed=trial.seed,
+        scorer="judge",
+        rating=rating,
+        baseline_rating=control.rating if control else None,
+        quality=(score,) if rating < SAME_CONTENT else (),
+        similarity=similarity,
+        baseline_similarity=control.similarity if control else None,
+        baseline_worse=control.worse if control else None,
+        rated_by="similarity@2",
+        judge_model="judge",
+        prompt_version=exchange.version.name,
+        prompt_chars=exchange.version.chars,
+        prompt_language="en",
+        cluster=exchange.cluster,
+        exchange_weight=trial.exchange_weight,
+        path_weight=trial.path_weight,
+        split_of=trial.split_of,
+    )

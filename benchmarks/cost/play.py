@@ -1,0 +1,136 @@
+"""One play: a deployment of three routes under one plan, its monitor, and what it spends until it alerts."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import reduce
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from benchmarks.cost.bill import LENGTHS, Bill, Length
+from benchmarks.cost.plans import Worker, affected_cells, drawn_answer
+from benchmarks.cost.world import QUIET, ROUTES, exchange
+from evenkeel.monitor.fold.settings import MonitorSettings
+from evenkeel.monitor.fold.state import MonitorState
+from evenkeel.stores.verdict_log import LoggedVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.cost.plans import Made, Plan
+    from benchmarks.cost.world import Exchange, Fall
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.planner import Trial
+
+_PUBLISHED: Final = 60
+"""Exchanges between two looks of the planner at what the monitor knows."""
+
+
+def _stated(one: Exchange) -> Length:
+    return LENGTHS[one.route]
+
+
+class World(NamedTuple):
+    """Where exchanges and their answers come from."""
+
+    exchange: Callable[..., Exchange] = exchange
+    """As `benchmarks.cost.world.exchange`."""
+    answer: Callable[[Exchange, Trial, Verdict | None], Made] = drawn_answer
+    length: Callable[[Exchange], Length] = _stated
+    fragile: frozenset[tuple[str, str]] = frozenset()
+    """Routes and cells that are right to alert while nothing has changed."""
+
+
+SIMULATED: Final = World()
+
+
+class Raised(NamedTuple):
+    """An alert that was raised."""
+
+    number: int
+    """Of the exchange."""
+    route: str
+    cell: str
+    what: str
+
+
+class Play:
+    """A deployment that goes on exchange by exchange."""
+
+    def __init__(self, plan: Plan, seed: int, world: World = SIMULATED, level: float = 10_000) -> None:
+        self.seed = seed
+        self.number = 0
+        self.bills = {route: Bill() for route in ROUTES}
+        self.raised: list[Raised] = []
+        self.trials: dict[tuple[str, str], int] = {}
+        """By route and cell: trials that its alert sees."""
+        self._plan = plan
+        self._world = world
+        self._worker = Worker(plan, world.answer)
+        self._state = MonitorState(
+            MonitorSettings(mean_trials_between_false_alarms=level, trend_interval_s=inf)
+        )
+        self._offset = 0
+
+    def copy(self) -> Play:
+        """Another that has seen the same and goes on by itself."""
+        other = Play(self._plan, self.seed, self._world)
+        other.number, other._offset, other.raised = self.number, self._offset, list(self.raised)
+        other.trials = dict(self.trials)
+        other.bills = {route: replace(bill) for route, bill in self.bills.items()}
+        other._state, other._worker = copy.deepcopy(self._state), self._worker.copy()
+        return other
+
+    def bill(self, *but: str) -> Bill:
+        """What was spent on all routes but these."""
+        return reduce(Bill.plus, (bill for route, bill in self.bills.items() if route not in but))
+
+    def run(
+        self,
+        exchanges: int,
+        fall: Fall = QUIET,
+        fallen: str = "",
+        *,
+        groups: bool = True,
+    ) -> Raised | None:
+        """Go on for so many exchanges.
+
+        Args:
+            exchanges: At most.
+            fall: What has changed.
+            fallen: The route on which it has. If there is one, only its exchanges are played, for nothing
+                that happens on a route matters on another one, and only until the first alert of a cell
+                that the change concerns.
+            groups: Whether cells of groups count for that.
+
+        Returns: that alert, if there was one.
+        """
+        cells = affected_cells(fall.affected) if groups else fall.affected
+        found = {(fallen, cell) for cell in cells} - self._world.fragile
+        for _ in range(exchanges):
+            seen = len(self.raised)
+            if not fallen or ROUTES[self.number % len(ROUTES)] == fallen:
+                self._play(fall, fallen)
+            self.number += 1
+            if self.number % _PUBLISHED == 0:
+                self._worker.publish(self._state.reports())
+            for raised in self.raised[seen:]:
+                if (raised.route, raised.cell) in found:
+                    return raised
+        return None
+
+    def _play(self, fall: Fall, fallen: str) -> None:
+        one = self._world.exchange(self.seed, self.number, fall, fallen=fallen)
+        made = self._worker.make(one)
+        self.bills[one.route].book(self._world.length(one), made)
+        for trial in made:
+            self._offset += 1
+            key = one.route, trial.verdict.perturbation
+            self.trials[key] = self.trials.get(key, 0) + (not trial.verdict.split_of)
+            applied = self._state.apply(LoggedVerdict(self._offset, trial.verdict))
+            self.raised += [
+                Raised(self.number, event.route, event.perturbation, event.what)
+                for event in applied.events
+                if event.kind == "raised" and event.what in {"excess", "drift"}
+            ]

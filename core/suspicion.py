@@ -1,0 +1,26 @@
+"""Suspicion: how much likelier the latest trials are if answers move more often than they did."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Final
+
+MOST_SUSPICION: Final = 10.0
+"""Suspicion does not grow beyond this, so that it also ends."""
+
+
+def risen_log_ratio(usual: float, rise: float, *, hit: bool) -> float:
+    """Logarithm of how many times likelier a trial is under a risen rate than under the usual one.
+
+    The risen rate has twice the odds, or is `rise` higher if that is more and the usual rate below even: at
+    high rates a fixed rise is so small against chance that what is found is mostly chance.
+
+    Args:
+        usual: Above 0 and below 1.
+        rise: Above 0, below one half.
+        hit: Whether the answer moved.
+    """
+    risen = 2 * usual / (1 + usual)
+    if usual < 0.5:  # noqa: PLR2004 - even
+        risen = max(risen, usual + rise)
+    return log(risen / usual if hit else (1 - risen) / (1 - usual))

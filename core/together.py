@@ -1,0 +1,75 @@
+"""Names of several rewordings at once: "together.3_general" is three of the category `general`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenkeel.core.rewordings import Category, Rewording, publish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_T = TypeVar("_T")
+_NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
+"""A count and a category; then which of the category's groups it is."""
+
+
+def _kind(name: str) -> str:
+    """“3 general”; “2 general (part 2)”."""
+    found = _NAMED.fullmatch(name)
+    if found is None:
+        return name.replace("_", " ")
+    several, part = found.groups()
+    said = several.replace("_", " ")
+    return f"{said} (part {part})" if part else said
+
+
+TOGETHER: Final = Category(
+    "together",
+    "Several rewordings in one replay, to save calls. Where the answer changes, each is tried by itself.",
+    order=70,
+    phrase="{kind} rewordings together",
+    kind=_kind,
+    graded=True,
+)
+
+
+_DIGITS: Final = 2
+"""Of a count: a name comes from a log, where anything may stand."""
+
+
+def together_name(category: str, count: int, part: str = "") -> str:
+    """The name of a group of rewordings.
+
+    Args:
+        category: That all of them belong to.
+        count: How many they are, two or more.
+        part: Tells groups of one category apart.
+    """
+    name = f"{TOGETHER.name}.{count}_{category}"
+    return f"{name}_{part}" if part else name
+
+
+def together_count(perturbation: str) -> int:
+    """How many rewordings a perturbation is, 1 unless it is a group."""
+    group, _, kinds = perturbation.partition(".")
+    count = kinds.partition("_")[0]
+    known = group == TOGETHER.name and count.isdecimal() and len(count) <= _DIGITS
+    return max(1, int(count)) if known else 1
+
+
+def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
+    """What is about rewordings by themselves; what is about groups if nothing else is there.
+
+    A group moves with any of its rewordings, so beside them it says nothing more.
+
+    Args:
+        found: What is looked through.
+        perturbation: The perturbation that each is about.
+    """
+    everything = list(found)
+    return [one for one in everything if together_count(perturbation(one)) == 1] or everything
+
+
+publish([(TOGETHER.name, Rewording(TOGETHER))])

@@ -1,0 +1,130 @@
+"""What is asked of a chat model, what comes back, and which of its optional parameters a server takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from evenkeel.llm.price import bound_of, tokens_at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.core.tiers import Tier
+    from evenkeel.llm.faults import Fault
+    from evenkeel.llm.observer import Message, Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What is asked of a chat model."""
+
+    purpose: Purpose
+    messages: Sequence[Message]
+    prompt: str = ""
+    """Name and version of our own wording, for the observer."""
+    temperature: float = 0.0
+    seed: int = 7
+    """Any fixed number: it only asks the server to answer the same request the same way."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply; None asks for plain text."""
+    limit_tokens: int | None = None
+    """The longest reply asked for; None leaves it to the endpoint."""
+    answers: int = 1
+    """How many answers the reply holds, each as long as a reply usually is at most."""
+    flex: bool = False
+    """Whether it can wait until the server has room, for less, where the server has such a tier."""
+
+    @property
+    def tokens_at_most(self) -> int:
+        """Estimate of the prompt's tokens that few texts exceed, for the pace of calls."""
+        return tokens_at_most(one.content for one in self.messages)
+
+    @property
+    def bound(self) -> int:
+        """The most tokens that the prompt can have: one for each byte, in any script."""
+        schema = bound_of((json.dumps(self.schema),)) if self.schema else 0
+        return bound_of(one.content for one in self.messages) + schema
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A server's reply to a chat request."""
+
+    text: str | Fault
+    """A `Fault` "bad_schema", "refused" or "truncated" if there is none; its tokens count all the same."""
+    prompt_tokens: int | None
+    """As the server reports them; None if it does not, or reports something else."""
+    completion_tokens: int | None
+    cached_tokens: int = 0
+    """Those of the prompt that came from the server's cache."""
+    tier: Tier = "standard"
+    """In which it was answered, as the server says."""
+
+
+Output = Literal["json_schema", "json_object", "plain"]
+Limit = Literal["max_tokens", "max_completion_tokens", "none"]
+_NEXT_OUTPUT: Final[dict[Output, Output]] = {"json_schema": "json_object", "json_object": "plain"}
+_NEXT_LIMIT: Final[dict[Limit, Limit]] = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "none",
+}
+_ABOUT_TIER: Final = ("service_tier", "flex")
+_ABOUT_LIMIT: Final = ("max_tokens", "max_completion_tokens", "in the completion", "context length")
+_ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "structured output", "schema")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The optional parameters that a server has not rejected so far."""
+
+    output: Output = "json_schema"
+    limit: Limit = "max_tokens"
+    """The older name first: every server knows it, and those that want the other one say so."""
+    temperature: bool = True
+    seed: bool = True
+    flex: bool = True
+
+    def parameters(self, request: ChatRequest) -> dict[str, Any]:
+        """The optional part of the request's body."""
+        body: dict[str, Any] = {}
+        if request.schema is not None and self.output == "json_schema":
+            schema = {"name": "ruling", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif request.schema is not None and self.output == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if request.limit_tokens is not None and self.limit != "none":
+            body[self.limit] = request.limit_tokens
+        if self.temperature:
+            body["temperature"] = request.temperature
+        if self.seed:
+            body["seed"] = request.seed
+        if self.flex and request.flex:
+            body["service_tier"] = "flex"
+        return body
+
+    def after(self, complaint: str, request: ChatRequest) -> Accepted | None:
+        """What to try after a rejection with this message; None if nothing is left to leave out.
+
+        A parameter that the message names goes first. A message that names none is taken to be about the
+        output format, the commonest cause, then about the limit, and then about the rest.
+        """
+        said = complaint.lower()
+        plainer = less_limited = None
+        if request.schema is not None and self.output in _NEXT_OUTPUT:
+            plainer = replace(self, output=_NEXT_OUTPUT[self.output])
+        if request.limit_tokens is not None and self.limit in _NEXT_LIMIT:
+            less_limited = replace(self, limit=_NEXT_LIMIT[self.limit])
+        at_once = replace(self, flex=False) if self.flex and request.flex else None
+        return (
+            (at_once if any(word in said for word in _ABOUT_TIER) else None)
+            or (less_limited if any(word in said for word in _ABOUT_LIMIT) else None)
+            or (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
+            or (replace(self, temperature=False) if self.temperature and "temperature" in said else None)
+            or (replace(self, seed=False) if self.seed and "seed" in said else None)
+            or plainer
+            or less_limited
+            or at_once
+            or (replace(self, temperature=False, seed=False) if self.temperature or self.seed else None)
+        )

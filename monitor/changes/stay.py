@@ -1,0 +1,165 @@
+"""How long what a change brought stays in the traffic, and whether it was reversed or replaced.
+
+Only values that every exchange states can be seen to go: names of models, prompt versions, parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.traits import UNKNOWN, UNSET, parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.cells import ChangeMark
+    from evenkeel.core.verdict import Verdict
+
+QUIET: Final = 40
+"""Exchanges with the new value that would have come since the last one, after which it is gone."""
+_BESIDE: Final = 8
+"""The same for exchanges with a third value: up to here they are taken to come beside the new one."""
+_RETURNED: Final = 20
+"""More exchanges with the new value than without after which one that was gone is there again."""
+_FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
+
+How = Literal["reversed", "replaced"]
+
+
+class Turn(NamedTuple):
+    """One trait of the exchanges that a change gave another value."""
+
+    kind: str
+    name: str
+    """Of the parameter; "" of other kinds."""
+    before: str
+    after: tuple[str, ...]
+    """The new values; several if it changed more than once."""
+
+    def value(self, verdict: Verdict) -> str:
+        """What the exchange has of the trait, as a mark says it; `UNKNOWN` if that is not known."""
+        if self.kind == kinds.MODEL:
+            return verdict.model
+        if self.kind == kinds.REQUESTED_MODEL:
+            return verdict.requested_model or UNKNOWN
+        if self.kind == kinds.PROMPT:
+            return verdict.prompt_version or UNKNOWN
+        if not verdict.parameters:
+            return UNKNOWN
+        return f"{self.name} {parameters_of(verdict.parameters).get(self.name, UNSET)}"
+
+
+def turns_of(marks: Sequence[ChangeMark]) -> tuple[Turn, ...]:
+    """What of a change traffic can be seen to go back from."""
+    found: dict[tuple[str, str], Turn] = {}
+    for mark in marks:
+        if mark.kind in _FOLLOWED:
+            name = mark.after.partition(" ")[0] if mark.kind == kinds.PARAMETERS else ""
+            known = found.get((mark.kind, name))
+            before, after = (known.before, known.after) if known else (mark.before, ())
+            found[mark.kind, name] = Turn(mark.kind, name, before, (*after, mark.after))
+    return tuple(found.values())
+
+
+def is_new(turns: Sequence[Turn], verdict: Verdict) -> bool:
+    """Whether an exchange has any new value of a change."""
+    return any(turn.value(verdict) in turn.after for turn in turns)
+
+
+def is_old(turns: Sequence[Turn], verdict: Verdict) -> bool:
+    """Whether an exchange has all values of before a change."""
+    return all(turn.value(verdict) == turn.before for turn in turns)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a change brought is no longer there."""
+
+    how: How
+    at: float
+    """Unix time in seconds of the first exchange without it."""
+    offset: int
+    """Place in the log of the exchange that decided it."""
+    by: str
+    """What came in its place; "" if that is not known."""
+    exchanges: int
+    """That had it."""
+
+
+@dataclass(slots=True)
+class Stay:
+    """Follows what a change brought, in a few numbers."""
+
+    new: int = 0
+    """Exchanges with a new value."""
+    seen: int = 0
+    """Exchanges up to the last of them."""
+    quiet: int = 0
+    """Exchanges since."""
+    back: int = 0
+    """Those of them that had all values of before."""
+    quiet_at: float = 0.0
+    """Unix time in seconds of the first of them."""
+    again: int = 0
+    """How many more exchanges had a new value than not, once it was gone."""
+    end: End | None = None
+
+    @property
+    def _missed(self) -> float:
+        """Exchanges with a new value that would have come meanwhile, by their share until then."""
+        return self.quiet * (1 + self.new) / (1 + self.seen)
+
+    def observe(self, turns: Sequence[Turn], verdict: Verdict, offset: int) -> bool:
+        """Take the next exchange; whether what the change brought is gone, or there again, with it.
+
+        Args:
+            turns: What the change brought; nothing of it is ever gone if it is empty.
+            verdict: Of the exchange's resend.
+            offset: Its place in the log.
+        """
+        if not turns:
+            return False
+        new = is_new(turns, verdict)
+        if self.end is not None:
+            self.again = max(0, self.again + (1 if new else -1))
+            if self.again < _RETURNED:
+                return False
+            self.new += self.again
+            self.seen += self.again
+            self.end, self.quiet, self.back, self.again = None, 0, 0, 0
+            return True
+        if new:
+            self.new += 1
+            self.seen += self.quiet + 1
+            self.quiet = self.back = 0
+            return False
+        self.quiet_at = self.quiet_at if self.quiet else verdict.scored_at
+        self.quiet += 1
+        self.back += is_old(turns, verdict)
+        if self._missed < QUIET:
+            return False
+        how: How = "reversed" if 2 * self.back >= self.quiet else "replaced"
+        self.end = End(how, self.quiet_at, offset, turns[0].value(verdict), self.new)
+        return True
+
+    def covers(self, turns: Sequence[Turn], verdict: Verdict) -> bool:
+        """Whether a trial tells of the time after the change: not if its exchange has what was before.
+
+        Exchanges with a third value count beside the new one, as they did before the change.
+        """
+        if not turns:
+            return True
+        if self.end is not None:
+            return False
+        return is_new(turns, verdict) or (self._missed <= _BESIDE and not is_old(turns, verdict))
+
+    def to_json(self) -> dict[str, Any]:
+        """The stay as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Stay:
+        """Read what `to_json` wrote."""
+        return cls(**{**raw, "end": None if raw["end"] is None else End(**raw["end"])})

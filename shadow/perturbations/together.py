@@ -1,0 +1,89 @@
+"""Several rewordings of one category at once: a plan looks closer only where their answers move."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Rewording
+from evenkeel.core.together import TOGETHER, together_name
+from evenkeel.shadow.perturbations.gate import attempt
+from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable, seed_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
+    from evenkeel.shadow.prompt import PromptView
+
+MOST: Final = 3
+"""Rewordings in a group. Each moves answers of its own, from which a fall of one has to stand out: in groups
+of five it took twice as many requests to find (`benchmarks/cost`)."""
+_FEWEST: Final = 2
+_SEED_BITS: Final = 53
+
+
+def combinable(kind: Perturbation) -> bool:
+    """Whether a rewording can be tried together with others of its category.
+
+    It works by rule, asks nothing of the answer, and is no combination itself.
+    """
+    return not kind.requires and kind.wanted == AS_BEFORE and not hasattr(kind, "parts")
+
+
+class Together:
+    """Applies the rewordings that apply to a prompt, one after another; two at least.
+
+    Unlike a compound, which people choose for what it is like in life, it leaves out what does not apply.
+    """
+
+    wanted: Final = AS_BEFORE
+    requires: Final[frozenset[Requirement]] = NOTHING
+
+    def __init__(self, kinds: Sequence[Perturbation], part: str = "") -> None:
+        """Put them together.
+
+        Args:
+            kinds: Two or three combinable ones of one category, in the order in which they are applied.
+            part: Tells groups of one category apart.
+
+        Raises: ValueError if they are fewer or more, or cannot be combined.
+        """
+        if not _FEWEST <= len(kinds) <= MOST or not all(map(combinable, kinds)):
+            raise ValueError(f"{', '.join(kind.name for kind in kinds)} cannot be tried together")
+        category = kinds[0].rewording.category
+        self.kinds: Final = tuple(kinds)
+        self.part: Final = part
+        self.name: Final = together_name(category.name, len(kinds), part)
+        self.rewording: Final = Rewording(replace(TOGETHER, on_template=category.on_template))
+        self.version: Final = sum(kind.version for kind in kinds)
+        """Rises with each part's."""
+        self.graded: Final = any(kind.graded for kind in kinds)
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """A variant with every rewording that applies, as `Perturbation.apply`.
+
+        Each makes the choices that it makes alone under its `seed_of`. Not applicable: "too_few" if fewer
+        than two apply; "undone" if they undo each other.
+        """
+        changed, applied, seed = view, 0, rng.getrandbits(_SEED_BITS)
+        for kind in self.kinds:
+            chosen = random.Random(_part_seed(kind, seed))
+            found = attempt(kind, changed, severity if kind.graded else 1.0, chosen)
+            if not isinstance(found, (NotApplicable, Draft)):
+                changed, applied = found, applied + 1
+        if applied < _FEWEST:
+            return NotApplicable("too_few", f"{applied} of {len(self.kinds)} rewordings apply")
+        if changed.text == view.text:
+            return NotApplicable("undone", "the rewordings undo each other")
+        return changed
+
+    def seed_of(self, kind: Perturbation, seed: int) -> int:
+        """The seed under which a rewording makes the choices alone that it makes here under `seed`."""
+        return _part_seed(kind, random.Random(seed).getrandbits(_SEED_BITS))
+
+
+def _part_seed(kind: Perturbation, seed: int) -> int:
+    return seed_for(f"{seed:x}", kind.name, 0.0, kind.version)

@@ -1,0 +1,174 @@
+"""Trials that are drawn with unequal chances: what each counts for, and what does not look at it at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+
+import pytest
+
+from evenkeel.core.cells import CellKey, RollupKey
+from evenkeel.core.together import together_name
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes.traits import evenly_drawn
+from evenkeel.monitor.detect import Limit, Measure
+from evenkeel.monitor.estimate import weighted_mean
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.fold.clusters import Clusters
+from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_verdicts import VERDICT
+
+SETTINGS = MonitorSettings(min_trials=1)
+GROUP = together_name("general", 5)
+SPELLING = CellKey("chat", "m", "general.spelling")
+SPLIT = {"path_weight": 0.125, "split_of": "group"}
+MOVED = {"rating": 1}
+
+
+def folded(verdicts, settings=SETTINGS):
+    """The state after some verdicts."""
+    state = MonitorState(settings)
+    for offset, one in enumerate(verdicts, 1):
+        state.apply(LoggedVerdict(offset, replace(one, id=f"v{offset}")))
+    return state
+
+
+def exchange(number, *trials, **common):
+    """A resend that held, and trials as changes of the usual one."""
+    common = {"exchange_id": f"x{number}", "scored_at": float(number)} | common
+    resend = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, **common)
+    paths = {name: 1.0 if name == "path_weight" else "" for name in SPLIT}
+    return [replace(resend, **paths), *(replace(VERDICT, **(common | one)) for one in trials)]
+
+
+def report(state, key=SPELLING):
+    return next(one for one in state.reports() if one.key == key)
+
+
+def test_a_cell_weighs_its_trials_in_every_figure_and_window():
+    """Two drawn that held count whole; of eight whose group moved, four moved: ½ of 3 is 1/6."""
+    log = [one for number in range(2) for one in exchange(number, {})]
+    log += exchange(2, {"path_weight": 0.125, **MOVED})
+    for number in range(3, 10):
+        log += exchange(number, {**SPLIT, **(MOVED if number < 6 else {})})
+    state = folded(log)
+    found = report(state)
+    histogram = {(0.0, 1.0): 2, (1.0, 0.125): 4, (0.0, 0.125): 4}
+    expected = weighted_mean(histogram, alpha=SETTINGS.alpha)
+    assert expected.value == pytest.approx(1 / 6)
+    assert found.content_delta == found.windows["500"].content_delta == expected
+    assert found.excess.value == pytest.approx(1 / 6)
+    assert (found.trials, found.effective, found.content_delta.n) == (10, 10, 10)
+    assert found.ratings == {0: 0, 1: 4, 2: 0, 3: 6}, "counts are of trials, whatever they weigh"
+    again = MonitorState.from_bytes(state.to_bytes(), SETTINGS)
+    assert report(again) == found
+    assert again.to_bytes() == state.to_bytes()
+
+
+def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
+    """One exchange of weight 1 that moved and four of weight ¼ that held: one half."""
+    log = exchange(0, MOVED)
+    for number in range(1, 5):
+        log += exchange(number, {}, exchange_weight=0.25)
+    state = folded(log)
+    assert report(state).content_delta.value == 0.5
+    (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
+    content = whole.windows["all"].content_delta
+    assert content == whole.windows["500"].content_delta
+    assert content == weighted_mean({(1.0, 1.0): 1, (0.0, 0.25): 4}, alpha=SETTINGS.alpha)
+    assert whole.windows["all"].noise_floor.n == 5
+    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).rollups() == state.rollups()
+
+
+def test_detectors_and_roll_ups_look_at_drawn_trials_only():
+    """Of eight split trials that all moved, the alert, drift, clients, roll-ups and changes see nothing."""
+    log = [one for number in range(8) for one in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
+    state, none = folded(log), folded(exchange(0, {}))
+    found = report(state)
+    assert (found.evidence_log10, found.clients, found.alert) == (report(none).evidence_log10, {}, False)
+    assert found.drift is None
+    (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
+    assert (whole.trials, whole.windows["all"].content_delta) == (0, None)
+    assert not evenly_drawn(log[1])
+
+
+def test_an_alert_bets_by_the_weight_of_the_exchange():
+    """Ten moves of weight ½ are less evidence than ten of weight 1; a drawn trial's path does not matter."""
+
+    def evidence(**members):
+        log = [one for number in range(10) for one in exchange(number, {**MOVED, **members})]
+        return report(folded(log)).evidence_log10
+
+    assert 0 < evidence(exchange_weight=0.5) < evidence() == evidence(path_weight=0.125)
+
+
+def test_a_group_has_a_cell_and_a_category_of_its_own():
+    """It is in no roll-up of rewordings; the half that was tried after it moved is nowhere."""
+    group, half = {"perturbation": GROUP, **MOVED}, {"perturbation": "together.2_general", **SPLIT, **MOVED}
+    state = folded(exchange(0, group, half, {}))
+    assert [one.key.perturbation for one in state.reports()] == [BASELINE, "general.spelling", GROUP]
+    found = {one.key: one.windows["all"] for one in state.rollups()}
+    assert RollupKey("category", "chat", "m", "together") in found
+    assert found[RollupKey("category", "chat", "m", "together")].content_delta.value == 1.0
+    assert found[RollupKey("all")].content_delta.value == 0.0
+    alone = folded(exchange(0, group))
+    (whole,) = (one for one in alone.rollups() if one.key == RollupKey("all"))
+    assert whole.windows["all"].exchanges == 0
+    assert whole.windows["all"].noise_floor.n == 1
+
+
+def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
+    """Of .1 for each of five: 1 − .9⁵ = .40951; of likeness .05: 1 − .95⁵; never where no bet could win."""
+    limits = SETTINGS.limits_of("chat", 5)
+    assert limits[Measure.CONTENT].value == limits[Measure.QUALITY].value == pytest.approx(0.40951)
+    assert limits[Measure.SIMILARITY].value == pytest.approx(1 - 0.95**5)
+    assert limits[Measure.INVALID].source == "default for 5 together"
+    assert SETTINGS.limits_of("chat")[Measure.CONTENT] == Limit(0.1, "default")
+    high = {"": {Measure.CONTENT: Limit(0.999, "settings"), Measure.QUALITY: Limit(-0.5, "settings")}}
+    found = replace(SETTINGS, limits=high).limits_of("chat", 8)
+    assert (found[Measure.CONTENT].value, found[Measure.QUALITY].value) == (0.999, -0.5)
+    state = folded(exchange(0, {"perturbation": GROUP}))
+    cell = report(state, CellKey("chat", "m", GROUP))
+    assert cell.threshold == cell.limits["content"].value == pytest.approx(0.40951)
+
+
+def test_of_a_cluster_only_the_first_exchange_is_looked_into():
+    """There all count by their path; later a drawn trial counts whole, once, and a split one does not."""
+    clusters = Clusters()
+    drawn = replace(VERDICT, cluster="c", exchange_weight=0.5, path_weight=0.125)
+    split = replace(drawn, split_of="group")
+    assert clusters.weight(split, leads=True) == 0.0625
+    assert clusters.weight(split, leads=False) is None
+    assert clusters.weight(drawn, leads=False) == 0.5, "the split one before it hindered nothing"
+    assert clusters.weight(drawn, leads=False) is None
+    assert clusters.weight(split, leads=True) is None, "a drawn one of the cluster was counted"
+    assert clusters.weight(replace(split, cluster=""), leads=False) == 0.0625, "it is like no other"
+
+
+def test_changes_look_at_an_even_draw():
+    """Of 2,000 exchanges of weight ¼ about a quarter, by their ids; of weight 1 all."""
+    light = [replace(VERDICT, exchange_id=f"x{number}", exchange_weight=0.25) for number in range(2000)]
+    assert sum(map(evenly_drawn, light)) == pytest.approx(500, abs=60)
+    assert evenly_drawn(replace(light[0], exchange_weight=1.0))
+    kept = [one.exchange_id for one in light if evenly_drawn(one)]
+    assert kept == [one.exchange_id for one in light if evenly_drawn(replace(one, perturbation=BASELINE))]
+
+
+@pytest.mark.parametrize(
+    "name", ["together.0_x", "together.²_x", "together." + "9" * 5000, "together._", "together."]
+)
+def test_names_of_groups_from_a_hostile_log_stop_nothing(name):
+    """What names no count is one rewording."""
+    cell = report(folded(exchange(0, {"perturbation": name, **MOVED})), CellKey("chat", "m", name))
+    assert (cell.trials, cell.threshold) == (1, 0.1)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, 2.0, float("nan"), float("inf"), 1e-300])
+def test_weights_from_a_hostile_log_stop_nothing(weight):
+    """They count as the nearest weight there is: no estimate or gauge is not a number."""
+    log = [one for number in range(40) for one in exchange(number, {**MOVED, "path_weight": weight})]
+    odd = [one for number in range(40) for one in exchange(number, MOVED, exchange_weight=weight)]
+    state = folded(log + odd)
+    assert 0 <= report(state).content_delta.lower <= report(state).content_delta.value == 1
+    assert isfinite(report(state).evidence_log10)
+    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).reports() == state.reports()

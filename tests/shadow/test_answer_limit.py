@@ -1,0 +1,236 @@
+"""Answers to replays are limited by the original's length, and none is compared that this limit has cut."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx2
+import pytest
+
+from evenkeel.core.budget import Budget
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+
+JSON = (("content-type", "application/json"),)
+ASKED = "Please tell me when the ferry to the island leaves on Sunday, and from where."
+SAID = "It leaves at nine. " * 25
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+USUAL = 2 * 120 + 256
+"""Twice the 120 tokens of the original's answer (475 characters, an estimate of 119), and 256."""
+
+
+def request_of(api, members):
+    turn = [{"role": "user", "content": ASKED}]
+    return {"model": "m", ("input" if api == "responses" else "messages"): turn} | members
+
+
+def answer_of(api, text=SAID, tokens=120, *, cut=False, **usage):
+    """A response of an API; `usage` is added to, or replaces, what it says about tokens."""
+    if api == "messages":
+        body = {"type": "message", "stop_reason": "max_tokens" if cut else "end_turn"}
+        body |= {"content": [{"type": "text", "text": text}]}
+    elif api == "responses":
+        content = [{"type": "output_text", "text": text}]
+        body = {"status": "incomplete" if cut else "completed"}
+        body |= {"output": [{"type": "message", "role": "assistant", "content": content}]}
+    else:
+        choice = {"message": {"role": "assistant", "content": text}}
+        body = {"choices": [choice | {"finish_reason": "length" if cut else "stop"}]}
+    names = ("prompt_tokens", "completion_tokens") if api == "chat" else ("input_tokens", "output_tokens")
+    return body | {"model": "m", "usage": dict(zip(names, (30, tokens), strict=True)) | usage}
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body that has not been read."""
+
+    def __init__(self, body):
+        self.body = body
+
+    async def __aiter__(self):
+        yield self.body
+
+
+class Scene:
+    """A worker before an upstream whose full answers to replays have so many tokens."""
+
+    def __init__(self, tmp_path, api="chat", *, kinds=("general.whitespace",), full=120, factor=2.0):
+        self.api = api
+        self.kinds = by_name(list(kinds))
+        self.full = full
+        self.factor = factor
+        self.folder = tmp_path
+        self.bodies = []
+        self.sent = []
+        self.tally = Tally()
+
+    def upstream(self, request):
+        body = json.loads(request.content)
+        self.bodies.append(body)
+        self.sent.append(json.loads(request.content, object_pairs_hook=list))
+        most = min((body[name] for name in LIMITS if body.get(name)), default=10**6)
+        given = min(self.full, most)
+        text = SAID * (self.full // 120)
+        said = text if given == self.full else text[: len(text) * given // self.full]
+        answer = json.dumps(answer_of(self.api, said, given, cut=given < self.full))
+        return httpx2.Response(200, headers=dict(JSON), stream=Pieces(answer.encode()))
+
+    def limits(self):
+        """The limits that each replay stated."""
+        return [{name: body[name] for name in LIMITS if name in body} for body in self.bodies]
+
+    def play(self, members, answer):
+        """The verdicts of one exchange."""
+        path = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}[self.api]
+        exchange = Exchange(
+            *("0" * 16, "default", 1000.0, 0.1, "POST", f"/v1/{path}", 200),
+            *(JSON, json.dumps(request_of(self.api, members)).encode(), JSON, json.dumps(answer).encode()),
+        )
+        return asyncio.run(self._worked(exchange))
+
+    async def _worked(self, exchange):
+        database = Database(self.folder / "evenkeel.db")
+        queue, log = SqliteExchangeQueue(database, lambda: 1000.0), SqliteVerdictLog(database)
+        costs = SqliteCostTracker(database, Budget(), lambda: 1000.0)
+        replayer = Replayer(concurrency=8, timeout_s=5)
+        replayer._clients[None] = httpx2.AsyncClient(transport=httpx2.MockTransport(self.upstream))
+        trials = TrialMaker(
+            *(log, heuristic_scorer(), replayer, costs, Prices()),
+            target=lambda one: Target("http://up" + one.path, route="default"),
+            tally=self.tally,
+            clock=lambda: 1000.0,
+            answer_factor=self.factor,
+        )
+        queue.put([exchange])
+        reader = Reader({"default": RoutePlan(self.kinds, (0.3,), len(self.kinds), "short_qa")})
+        await Worker(queue, log, reader, trials, tally=self.tally).drain()
+        await replayer.close()
+        verdicts = log.of_exchange(exchange.id)
+        database.close()
+        return verdicts
+
+
+@pytest.mark.parametrize(
+    ("api", "members", "sent"),
+    [
+        ("chat", {"max_tokens": 4000}, {"max_tokens": USUAL}),
+        ("chat", {"max_completion_tokens": 4000}, {"max_completion_tokens": USUAL}),
+        ("chat", {"max_tokens": 200}, {"max_tokens": 200}),
+        ("chat", {}, {"max_tokens": USUAL}),
+        ("chat", {"max_tokens": None, "max_completion_tokens": 1e6}, {"max_completion_tokens": USUAL}),
+        ("responses", {"max_output_tokens": 4000}, {"max_output_tokens": USUAL}),
+        ("responses", {}, {"max_output_tokens": USUAL}),
+        ("messages", {"max_tokens": 4000}, {"max_tokens": USUAL}),
+        # thoughts would be cut, and a least length may not be above the longest
+        ("chat", {"max_tokens": 4000, "reasoning_effort": "low"}, {"max_tokens": 4000}),
+        ("chat", {"max_tokens": 4000, "min_tokens": 1000}, {"max_tokens": 4000}),
+        ("messages", {"max_tokens": 4000, "thinking": {"type": "enabled"}}, {"max_tokens": 4000}),
+    ],
+)
+def test_an_answer_may_be_twice_as_long_as_the_original_s(tmp_path, api, members, sent):
+    """Under the API's own name, and never beyond what the client allows; the control likewise."""
+    scene = Scene(tmp_path, api)
+    verdicts = scene.play(members, answer_of(api))
+    found = [{name: most for name, most in one.items() if most is not None} for one in scene.limits()]
+    assert found == [sent] * 2
+    assert [one.rating for one in verdicts] == [3, 3]
+
+
+@pytest.mark.parametrize("nothing", [None, 0, -1, True, "4000", [], {}])
+@pytest.mark.parametrize(
+    ("api", "name", "other"),
+    [
+        ("chat", "max_tokens", {}),
+        ("chat", "max_tokens", {"reasoning_effort": "low"}),
+        ("chat", "max_completion_tokens", {}),
+        ("responses", "max_output_tokens", {}),
+        ("messages", "max_tokens", {}),
+    ],
+)
+def test_our_limit_replaces_a_member_that_limits_nothing(tmp_path, api, name, other, nothing):
+    """Servers differ in which of two members of one name they read, and some refuse the request."""
+    scene = Scene(tmp_path, api)
+    scene.play({name: nothing, **other}, answer_of(api))
+    assert len(scene.sent) == 2
+    for pairs in scene.sent:
+        assert len(dict(pairs)) == len(pairs)
+        assert [type(value) for key, value in pairs if key in LIMITS] == [int]
+
+
+def test_completions_without_a_limit_get_none():
+    """They have one by default, and another would change the answer."""
+    view = PromptView.parse(b'{"model": "m", "prompt": "Hi", "max_tokens": null}', api="completions")
+    assert view.for_replay(most_tokens=USUAL) == view.body()
+
+
+@pytest.mark.parametrize("stated", [1e6, 1e300, 10**40])
+def test_a_limit_that_is_no_usual_number_is_one_all_the_same(tmp_path, stated):
+    """JSON has one kind of numbers, and no largest one."""
+    scene = Scene(tmp_path)
+    scene.play({"max_tokens": stated}, answer_of("chat"))
+    assert scene.limits() == [{"max_tokens": USUAL}] * 2
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"completion_tokens_details": {"reasoning_tokens": 64}},
+        {"total_tokens": 2000},  # of which 1,850 are said nowhere else
+        {"completion_tokens": 900},  # more tokens than the answer has bytes
+        {"completion_tokens": None},
+    ],
+)
+def test_an_answer_that_was_thought_about_sets_no_limit(tmp_path, usage):
+    """Thoughts vary much more than answers do; without usage nobody knows of them."""
+    scene = Scene(tmp_path)
+    scene.play({"max_tokens": 4000}, answer_of("chat", **usage))
+    assert scene.limits() == [{"max_tokens": 4000}] * 2
+
+
+@pytest.mark.parametrize(
+    ("members", "again"), [({"max_tokens": 4000}, 4000), ({}, 4 * USUAL)], ids=["stated", "not stated"]
+)
+def test_an_answer_that_our_limit_cut_is_asked_for_again(tmp_path, members, again):
+    """As long as the client allows, or four times as long; the whole one is compared, both are paid for."""
+    scene = Scene(tmp_path, full=1200)
+    verdicts = scene.play(members, answer_of("chat"))
+    assert [one["max_tokens"] for one in scene.limits()] == [USUAL, again, USUAL, again]
+    assert scene.tally.value("replays_cut", route="default") == 2
+    assert [one.answer_chars for one in verdicts] == [len(SAID)] * 2
+    assert [one.tokens for one in verdicts] == [30 + USUAL + 30 + 1200] * 2
+
+
+def test_an_answer_that_the_client_s_limit_cut_is_compared_as_it_is(tmp_path):
+    """It is what the user would have got."""
+    scene = Scene(tmp_path, full=600)
+    verdicts = scene.play({"max_tokens": 100}, answer_of("chat", SAID[:400], 100, cut=True))
+    assert [one["max_tokens"] for one in scene.limits()] == [100, 100]
+    assert scene.tally.value("replays_cut", route="default") == 0
+    assert all(one.failure is None for one in verdicts)
+
+
+def test_an_answer_in_another_format_may_be_as_long_as_the_client_allows(tmp_path):
+    """The same content takes more tokens as XML; the control has its limit."""
+    scene = Scene(tmp_path, kinds=("format.xml",))
+    scene.play({"max_tokens": 4000}, answer_of("chat"))
+    assert [one["max_tokens"] for one in scene.limits()] == [USUAL, 4000]
+
+
+def test_the_factor_is_a_setting(tmp_path):
+    """Ten times as long, if somebody wants it so."""
+    scene = Scene(tmp_path, factor=10.0)
+    scene.play({"max_tokens": 4000}, answer_of("chat"))
+    assert scene.limits() == [{"max_tokens": 1456}] * 2

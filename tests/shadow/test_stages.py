@@ -1,0 +1,204 @@
+"""The trials of an exchange in stages, with a scripted maker of trials: what is tried, at which weight."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from types import SimpleNamespace
+
+import pytest
+
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.perturbations.together import Together
+from evenkeel.shadow.planner import Need, Needs, RoutePlan
+from evenkeel.shadow.stages import TrialStages
+
+KINDS = by_name([f"general.{one}" for one in ("casing", "spelling", "tone")])
+NAMES = [kind.name for kind in KINDS]
+GROUP = "together.3_general"
+MASKING = {"general.casing", "general.spelling"}
+"""Each moves a third of the answers alone; together they cancel."""
+NOISE = 0.03
+
+
+class ScriptedTrials:
+    """Moves answers as an exchange's draws say; all of it is written down."""
+
+    def __init__(self, *, refuses=(), not_applicable=()):
+        self.made = []
+        self.skipped = []
+        self._refuses = refuses
+        self._not_applicable = not_applicable
+
+    def outcome(self, original, trial):
+        found = trial.perturbation.name in self._not_applicable
+        return NotApplicable("no_input") if found else original.view
+
+    def skip(self, trial, route, reason):
+        self.skipped.append((trial.perturbation.name, reason))
+
+    async def make(self, original, planned, control, *, free=None, further=0):
+        made = []
+        for one in planned:
+            without = control is None and one.trial.perturbation.name != BASELINE and made[0] is None
+            made.append(None if without else self.verdict(original, one.trial))
+        return made
+
+    def verdict(self, original, trial):
+        if trial.perturbation.name in self._refuses:
+            return None
+        verdict = Verdict(
+            *(trial.id, original.exchange.id, 0.0, "default", "m", trial.perturbation.name, 1),
+            *(trial.severity, trial.seed, "metrics", 1 if moved(original.exchange.id, trial) else 3, 3),
+            exchange_weight=trial.exchange_weight,
+            path_weight=trial.path_weight,
+            split_of=trial.split_of,
+        )
+        self.made.append(verdict)
+        return verdict
+
+
+def moved(exchange_id, trial):
+    """Whether the answer to a variant moves; the same exchange has the same draws for every trial."""
+    name = trial.perturbation.name
+    if name == BASELINE:
+        return False
+    if random.Random(f"{exchange_id}/{trial.id}/noise").random() < NOISE:
+        return True
+    kinds = trial.perturbation.kinds if isinstance(trial.perturbation, Together) else [trial.perturbation]
+    names = {kind.name for kind in kinds}
+    return bool(names & alone(exchange_id) - (MASKING if names >= MASKING else set()))
+
+
+def alone(exchange_id):
+    chance = random.Random(f"{exchange_id}/moves")
+    rates = {name: 1 / 3 if name in MASKING else 0.02 * place for place, name in enumerate(NAMES)}
+    both = chance.random() < rates["general.casing"]
+    found = {name for name in NAMES if name not in MASKING and chance.random() < rates[name]}
+    return found | (MASKING if both else set())
+
+
+def needs(**changed):
+    cells = {name: Need(500, 30, 0.1) for name in (BASELINE, GROUP, *NAMES)}
+    return Needs(cells | changed)
+
+
+def tried(count, trials, known=None, *, rate=0.125, kinds=KINDS):
+    """Try so many exchanges; returns what came of each."""
+    stages = TrialStages(
+        SimpleNamespace(of_exchange=lambda _id: []), trials, lambda _route, _model: known or needs()
+    )
+    route = RoutePlan(tuple(kinds), (0.1,), 2, settled_rate=rate)
+
+    async def all_of_them():
+        return [
+            await stages.make(
+                SimpleNamespace(
+                    exchange=SimpleNamespace(id=f"{number:016x}", route="default"),
+                    route=route,
+                    model="m",
+                    view=object(),
+                    prompt_version=None,
+                    traits=SimpleNamespace(language="en", prompt_chars=100),
+                )
+            )
+            for number in range(count)
+        ]
+
+    return asyncio.run(all_of_them())
+
+
+def test_a_model_that_is_new_gets_the_uniform_plan():
+    """A resend and two rewordings of every exchange."""
+    trials = ScriptedTrials()
+    assert tried(5, trials, Needs()) == [3] * 5
+    assert {verdict.weight for verdict in trials.made} == {1.0}
+
+
+def test_settled_exchanges_are_left_out_and_counted():
+    """An eighth is tried: a resend, the group, and now and then what follows."""
+    came = tried(400, ScriptedTrials())
+    assert set(came) >= {"settled", 2}
+    assert 25 < sum(one != "settled" for one in came) < 80
+
+
+def test_a_spent_budget_is_no_settled_exchange():
+    """Without the resend nothing else is tried."""
+    trials = ScriptedTrials(refuses={BASELINE})
+    assert set(tried(50, trials, rate=1.0)) == {"budget"}
+    assert not trials.made
+
+
+@pytest.mark.parametrize(
+    ("known", "rate"),
+    [
+        (Needs({GROUP: Need(500, 30)}, urgent=True), 0.125),
+        (Needs({GROUP: Need(500, 30), "general.casing": Need(500, 30, suspicion=6.0)}), 1.0),
+    ],
+)
+def test_estimates_by_weight_are_unbiased(known, rate):
+    """Also of rewordings that mask each other: their group holds, only drawn trials see them.
+
+    The weighted mean of each is its true share within 4.5 standard errors; the plain mean of split ones is
+    far off, because they are tried where the group moved.
+    """
+    trials = ScriptedTrials()
+    count = 5_000
+    tried(count, trials, needs(**known.cells)._replace(urgent=known.urgent), rate=rate)
+    sums = defaultdict(list)
+    for verdict in trials.made:
+        sums[verdict.perturbation].append((verdict.weight, verdict.shifted))
+    for name in NAMES:
+        truth = sum(name in alone(f"{number:016x}") for number in range(count)) / count
+        truth += (1 - truth) * NOISE
+        found = sums[name]
+        total = sum(weight for weight, _ in found)
+        mean = sum(weight * hit for weight, hit in found) / total
+        error = sum((weight * (hit - mean)) ** 2 for weight, hit in found) ** 0.5 / total
+        assert mean == pytest.approx(truth, abs=4.5 * error + 1e-9)
+        assert error < 0.06
+    plain = [hit for weight, hit in sums["general.tone"] if weight < 1]
+    assert sum(plain) / len(plain) > 0.25
+
+
+def test_a_group_that_moved_is_split():
+    """After a change always: all its rewordings are tried, of a group that held only drawn ones."""
+    trials = ScriptedTrials()
+    tried(300, trials, needs()._replace(urgent=True))
+    by_exchange = defaultdict(dict)
+    for verdict in trials.made:
+        by_exchange[verdict.exchange_id][verdict.perturbation] = verdict
+    splits = drawn = 0
+    for made in by_exchange.values():
+        group = made[GROUP]
+        if group.shifted:
+            assert {made[name].path_weight for name in NAMES} == {1 / 4}
+            splits += sum(made[name].split_of == group.id for name in NAMES)
+        else:
+            single = [made[name] for name in NAMES if name in made]
+            assert [(one.path_weight, one.split_of) for one in single] in ([], [(1.0, "")])
+            drawn += len(single)
+    assert splits > 30
+    assert drawn > 30
+
+
+def test_a_root_that_does_not_apply_costs_nothing():
+    """Though it has no baseline yet; an exchange that chance draws still gets its resend."""
+    known = needs(**{GROUP: Need(0, 30)})
+    trials = ScriptedTrials(not_applicable={GROUP})
+    came = tried(400, trials, known)
+    assert 0 < len(trials.made) < 100
+    assert came.count("settled") > 300
+
+
+def test_the_parts_of_a_group_choose_as_they_do_alone():
+    """A split rewording has the seed that it had in the group."""
+    trials = ScriptedTrials()
+    tried(40, trials, needs()._replace(urgent=True))
+    seeds = {(verdict.exchange_id, verdict.perturbation): verdict.seed for verdict in trials.made}
+    for (exchange, name), seed in seeds.items():
+        if name in NAMES:
+            kind = next(kind for kind in KINDS if kind.name == name)
+            assert Together(KINDS).seed_of(kind, seeds[exchange, GROUP]) == seed
