@@ -14,6 +14,7 @@ COVERAGE := 95
 IMAGE := notify
 # Several at a time: tests often wait for a process or a socket, those of services more than others.
 PYTEST = $(BIN)/python -m pytest -q --dist worksteal --randomly-seed=1
+SERVICES = $(PYTEST) -m "service or system" $(if $(STRICT),--strict-services)
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
@@ -53,8 +54,11 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# Whole systems with real clocks, four at a time: what fails in the crowd has to pass by itself, and both are shown.
 services: $(VENV)/.dev ## Run the tests that need services (STRICT=1: nothing may skip)
-	$(PYTEST) -n 4 -m "service or system" $(if $(STRICT),--strict-services) $(ARGS)
+	$(SERVICES) -n 4 $(ARGS) || { [ $$? = 1 ] && \
+		echo "make services: what failed is run once more by itself; please look into it also if it passes" && \
+		$(SERVICES) -n 0 -x --last-failed --last-failed-no-failures=none; }
 
 coverage: $(VENV)/.dev ## Run all tests with all services and hold their coverage against the floor
 	$(PYTEST) -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)

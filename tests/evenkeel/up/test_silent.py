@@ -79,7 +79,9 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             (report,) = found
             assert (report["cause"], report["effect"]) == ("provider", "different")
             assert {"traits", "references"} <= {mark["kind"] for mark in report["marks"]}
-            assert report["silent"]["routes"][0]["references"]["calls"] <= 60
+            answers = report["silent"]["routes"][0]["references"]
+            assert answers["calls"] > 0
+            assert answers["likeness"] < answers["own"]
             assert not report["silent"]["scores"]["judged"]
 
             whole = running.get(f"/api/changes/{report['id']}")
