@@ -284,7 +284,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(evidence, again, frame) if evidence else None),
-            gaps=_gaps(verdict, texts, control),
+            gaps=[*_gaps(verdict, texts, control), *_reuse([verdict, *others])],
             request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
@@ -328,6 +328,17 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     if texts.evidence and _REDACTED.search(texts.evidence.prompt):
         found.append("Values such as e-mail addresses were replaced before anything was stored.")
     return found
+
+
+_NOT_RESENT: Final = (
+    "No control was sent for this exchange: the endpoint had answered all of the latest resends word for "
+    "word as before. Its own answer stands for the control's; some exchanges are still resent."
+)
+
+
+def _reuse(trials: Iterable[Verdict]) -> list[str]:
+    """That the control was not sent, if it was not."""
+    return [_NOT_RESENT] if any(one.reused for one in trials) else []
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:

@@ -244,6 +244,9 @@ class Verdict:
 
     waited_s: float = 0.0
     """Seconds between the planning of the trial and an answer that came through a batch; 0 for all others."""
+    reused: bool = False
+    """Whether no resend was made and the original's answer stands for its own: the endpoint answers identical
+    requests identically, as the latest resends have shown. Such a verdict is no observation."""
 
     @property
     def weight(self) -> float:
@@ -257,6 +260,11 @@ class Verdict:
         if audited is not None:
             return int(audited)
         return self.rating if stage_of(self.details) in ("equality", "heuristic") else None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the answer is the original's, to the letter."""
+        return self.similarity == 1.0 and stage_of(self.details) == "equality"
 
     def repeated(self, detail: str) -> bool | None:
         """Whether a further rating of the pair, kept as this detail, is the one it repeats; None without it.

@@ -66,6 +66,8 @@ class Need:
     suspicion: float = 0.0
     """Logarithm of how many times likelier its latest trials are if something has changed, in
     [0, `MOST_SUSPICION`]."""
+    same_run: int = 0
+    """Its latest trials in a row whose answer was the original's, to the letter."""
 
     @property
     def weight(self) -> float:
@@ -113,6 +115,7 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
             progress,
             up,
             min(MOST_SUSPICION, max(0.0, gathered, report.suspicion)),
+            report.same_run,
         )
         needs.setdefault((key.route, key.model), {})[key.perturbation] = need
     return needs
@@ -135,6 +138,8 @@ class Trial:
     suspected, or after a change."""
     urgent: bool = False
     """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have."""
+    reused: bool = False
+    """As `Verdict.reused`: of an identical resend that is not made."""
     late: Late | None = None
     """What came of its replay, if that was made through a batch."""
 

@@ -26,6 +26,7 @@ from evenkeel.shadow.groups import (
     is_split,
     is_suspected,
     plan_of,
+    reuses_answer,
     roots_of,
 )
 from evenkeel.shadow.perturbations import NotApplicable
@@ -120,7 +121,8 @@ class TrialStages:
                 return "settled"
             # Whatever is tried for a reason of its own is tried in every stratum.
             weight = max((one.trial.exchange_weight for one in first), default=plan.weight)
-            run.resend = replace(run.resend, exchange_weight=weight)
+            reused = run.can_wait and reuses_answer(exchange.id, needs)
+            run.resend = replace(run.resend, exchange_weight=weight, reused=reused)
             await self._make(run, first)
             if run.control is not None:
                 waiting = {one.trial.perturbation.name for one in first} if run.parked else set()
@@ -239,7 +241,7 @@ class TrialStages:
             return False
         if run.control is None:
             await self._together(run, [], further=len(planned) + 1)
-        control = Planned(run.timed(run.resend), run.original.view)
+        control = Planned(run.timed(replace(run.resend, reused=False)), run.original.view)
         run.parked = run.control is not None and await self._parking.park(run.original, [control, *planned])
         return run.parked or run.control is None
 
@@ -253,7 +255,8 @@ class TrialStages:
         for verdict in await self._trials.make(original, planned, run.control, free=free, further=further):
             run.add(verdict)
         run.control = run.verdicts.get(run.resend.id)
-        if is_new and run.control is not None and self._keep_reference is not None and not run.resend.late:
+        resent = is_new and not run.resend.late and not run.resend.reused
+        if resent and run.control is not None and self._keep_reference is not None:
             answer = partial(self._answer, run.control.id)
             await asyncio.to_thread(self._keep_reference, original, run.control, answer)
 

@@ -320,8 +320,7 @@ class TrialMaker:
                 self.skip(trial, route, variant.reason)
                 report.skipped(variant.reason)
                 return None
-            late = trial.late
-            replay = late.outcome if late else await self._replay(original, target, variant, booked)
+            late, replay = trial.late, await self._outcome(original, target, trial, variant, booked)
             stage.resent.set()
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
@@ -348,7 +347,8 @@ class TrialMaker:
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
-        self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
+        said = "reused" if trial.reused else rated
+        self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=said)
         return verdict
 
     def _count_spend(self, spent: Spend, route: str) -> None:
@@ -382,6 +382,14 @@ class TrialMaker:
         return (
             "flex" if wants_flex and (target.url, original.view.model) not in self._inflexible else "standard"
         )
+
+    async def _outcome(
+        self, original: Original, target: Target, trial: Trial, variant: PromptView, booked: _Booking
+    ) -> Replay | Failure:
+        """What comes of a trial's replay, which may be there already."""
+        if trial.reused:
+            return Replay(original.answer, 0.0)
+        return trial.late.outcome if trial.late else await self._replay(original, target, variant, booked)
 
     async def _replay(
         self, original: Original, target: Target, variant: PromptView, booked: _Booking
@@ -522,6 +530,7 @@ class TrialMaker:
             exchange_weight=trial.exchange_weight,
             path_weight=trial.path_weight,
             split_of=trial.split_of,
+            reused=trial.reused,
         )
 
     def _reserved(self, stage: _Stage, trial: Trial, tier: Tier) -> _Booking | Refused | Literal["unpriced"]:
@@ -543,10 +552,13 @@ class TrialMaker:
         late, replaying, scoring = trial.late, quote.estimate, self._scoring(original, stage.free)
         if late is None:
             estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
-            size = stage.size if begins else 1
+            own = 0 if trial.reused else 1
+            size = stage.size - 1 + own if begins else 1
             refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
-            if refused is None and size > 1:
-                self._costs.settle(estimate.times(size - 1), route, {})
+            if refused is None and size > own:
+                self._costs.settle(estimate.times(size - own), route, {})
+            if trial.reused:
+                replaying = scoring = NOTHING
         elif isinstance(late.outcome, Replay):
             # What is paid for is worth rating, whatever the hour.
             replaying = NOTHING

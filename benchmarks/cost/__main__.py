@@ -1,7 +1,7 @@
 """Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
 
-Run from the root of the repository: python -m benchmarks.cost [--recorded] [--plays 2] [--few] [--masking 1]
-[--alarms 1] [--jobs 1] [--write]
+Run from the root of the repository: python -m benchmarks.cost [--recorded | --deterministic reused]
+[--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1] [--write]
 
 A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
 exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
@@ -19,10 +19,11 @@ import argparse
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from benchmarks.cost import checks, recorded, tables
+from benchmarks.cost import checks, deterministic, recorded, tables
 from benchmarks.cost.bill import Tariff
 from benchmarks.cost.compare import Alarms, Masking, Outcome, Sizes, alarms, masking, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
@@ -56,6 +57,8 @@ def main() -> None:
     if options.recorded:
         _check_recorded()
         first, world = _FIRST_RECORDED, recorded.WORLD
+    elif options.deterministic:
+        world = deterministic.WORLDS[options.deterministic]
     plans = [
         UNIFORM,
         *([UNIFORM_3] if options.three else []),
@@ -91,6 +94,9 @@ def main() -> None:
         measured.append(tables.masked(list(masks)))
     if options.recorded:
         measured = [recorded.routes(), *map(recorded.named, measured)]
+    elif options.deterministic:
+        name = f"cost-{options.deterministic}-"
+        measured = [replace(one, name=one.name.replace("cost-", name)) for one in measured]
     for table in measured:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
     if options.write:
@@ -143,6 +149,11 @@ def _options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--recorded", action="store_true", help="answers that real models gave")
+    parser.add_argument(
+        "--deterministic",
+        choices=deterministic.WORLDS,
+        help="drawn answers of an endpoint without noise: whose answers are reused as controls, or are not",
+    )
     parser.add_argument("--plays", type=int, default=2, help="of every change, each with a seed of its own")
     parser.add_argument("--quiet", type=int, default=1_500, help="exchanges of a route before the change")
     parser.add_argument("--most", type=int, default=2_500, help="exchanges of a route after it, at most")
@@ -160,8 +171,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
-    if options.recorded and (options.masking or options.alarms):
-        parser.error("--recorded has neither --masking nor --alarms")
+    of_noise = options.recorded or options.deterministic
+    if of_noise and (options.masking or options.alarms):
+        parser.error("--recorded and --deterministic have neither --masking nor --alarms")
+    if options.recorded and options.deterministic:
+        parser.error("either --recorded or --deterministic")
     return options
 
 

@@ -194,6 +194,8 @@ class Bill:
         self.exchanges += 1
         unchanged = round(length.prompt * _UNCHANGED)
         for place, one in enumerate(trials):
+            if one.verdict.reused:
+                continue
             self.replays += 1
             # The resend is like the original, which was sent shortly before.
             cacheable = (unchanged if place else length.prompt) if unchanged >= _CACHEABLE else 0

@@ -157,6 +157,8 @@ class Folder:
             self.resends[verdict.route] += 1
         if not verdict.split_of or together_count(verdict.perturbation) == 1:
             self._count_cell(verdict, model, outcome)
+        if verdict.reused:
+            return
         if isinstance(outcome, str):
             self.failures[verdict.route][outcome] += 1
             return

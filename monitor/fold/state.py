@@ -208,6 +208,9 @@ class MonitorState:
         if drawn and not isinstance(outcome, str):
             self._rollups.add(exchange, verdict, outcome, now, eras)
         increments = self._corrections.observe(verdict.route, model, verdict, weight)
+        if verdict.reused:
+            cell.add(verdict, outcome, 1.0, now, eras.route)
+            return Applied(events, [])
         if weight is None:
             cell.repeat(verdict)
             return Applied(events, [])

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
-from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, Failure, QualityScore, Verdict
+from evenkeel.core.verdict import (
+    BASELINE,
+    DECIDED_BY,
+    JUDGED_AGAIN,
+    STAGES,
+    Failure,
+    QualityScore,
+    Verdict,
+)
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
@@ -301,3 +309,39 @@ def test_only_what_changed_is_stored_again():
     assert not restored.checkpoint().parts, "what was read needs no storing"
     with pytest.raises(CheckpointError):
         MonitorState.restored(second.head, {**first.parts, "odd": b"{}"}, SETTINGS)
+
+
+SAME = {"rating": 3, "similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
+
+
+def test_resends_that_were_not_made_are_no_observations():
+    """They tell whose answer the exchange has, and nothing of the noise; a run of equal answers goes on."""
+    control = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, prompt_version="v1", **SAME)
+    exchanges = [replace(control, exchange_id=f"e{number}", scored_at=float(number)) for number in range(90)]
+    made = [replace(one, reused=number >= 30) for number, one in enumerate(exchanges)]
+    state = folded(log_of(*made))
+    (report,) = state.reports()
+    assert (report.trials, report.effective, report.reused, report.same_run) == (30, 30, 60, 30)
+    assert (report.noise_floor.n, report.failures) == (30, {})
+    whole = next(one for one in state.rollups() if one.key.level == "all")
+    assert whole.windows["all"].noise_floor.n == 30
+    # A new version is noticed by them as by any other.
+    changed = [
+        replace(one, prompt_version="v2", reused=True, exchange_id=f"n{one.exchange_id}") for one in made
+    ]
+    again = folded(log_of(*made, *changed))
+    (changes,) = again.changes()
+    assert changes.counts == {"prompt_version": 1}
+    assert said(MonitorState.from_bytes(again.to_bytes(), SETTINGS)) == said(again)
+
+
+@pytest.mark.parametrize("otherwise", [{"rating": 2, "similarity": 0.6, "details": {}}, {"similarity": 0.99}])
+def test_an_answer_in_other_words_ends_the_run_of_equal_ones(otherwise):
+    """Also one that means the same, and one to a prompt like another, which is no observation."""
+    control = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, **SAME)
+    verdicts = [replace(control, exchange_id=f"e{number}") for number in range(9)]
+    assert folded(log_of(*verdicts)).reports()[0].same_run == 9
+    verdicts[5] = replace(verdicts[5], **otherwise)
+    assert folded(log_of(*verdicts)).reports()[0].same_run == 3
+    clustered = [replace(one, cluster="c") for one in verdicts]
+    assert folded(log_of(*clustered)).reports()[0].same_run == 0

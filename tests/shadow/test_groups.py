@@ -12,8 +12,10 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.groups import (
     ALERTING,
+    DETERMINISTIC,
     LEARNING,
     MOVED_WEIGHT,
+    RESENT,
     SUSPECTING,
     WATCHING,
     CommonMoves,
@@ -25,6 +27,7 @@ from evenkeel.shadow.groups import (
     is_split,
     is_suspected,
     plan_of,
+    reuses_answer,
     roots_of,
 )
 from evenkeel.shadow.perturbations import BUILTIN, by_name
@@ -237,3 +240,25 @@ def test_weights_are_the_lowest_chance_over_ones_own():
 def test_names_of_groups_tell_their_size():
     """A perturbation by itself is one, whatever is in its name."""
     assert [together_count(kind.name) for kind in BUILTIN] == [1] * len(BUILTIN)
+
+
+def test_a_deterministic_endpoint_is_resent_one_exchange_in_eight():
+    """After 300 resends in a row word for word; before, and of a model that is new, every one."""
+    same = Needs({BASELINE: Need(500, 30, same_run=DETERMINISTIC)})
+    nearly = Needs({BASELINE: Need(500, 30, same_run=DETERMINISTIC - 1)})
+    assert not any(reuses_answer(one, needs) for one in EXCHANGES for needs in (nearly, Needs()))
+    resent = sum(not reuses_answer(one, same) for one in EXCHANGES) / len(EXCHANGES)
+    assert resent == pytest.approx(RESENT, abs=0.01)
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.003, 0.007, 0.015])
+def test_what_is_taken_for_deterministic_hides_less_than_half_a_point_of_noise(noise):
+    """Whatever share of the resends would be answered otherwise: 200,000 exchanges each."""
+    chance, same_run, hidden = random.Random(noise), 0, 0
+    for _ in range(200_000):
+        otherwise = chance.random() < noise
+        if same_run >= DETERMINISTIC and chance.random() >= RESENT:
+            hidden += otherwise
+        else:
+            same_run = 0 if otherwise else same_run + 1
+    assert 0 < hidden / 200_000 < 0.005

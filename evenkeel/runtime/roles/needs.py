@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -78,10 +79,7 @@ class NeedsPublisher:
         """Put them there as they are now."""
         routes: dict[str, dict[str, dict[str, list[float]]]] = {}
         for (route, model), needs in needs_of(self._reports(), self._floor).items():
-            routes.setdefault(route, {})[model] = {
-                name: [need.trials, need.floor, need.width, need.evidence, need.up, need.suspicion]
-                for name, need in needs.items()
-            }
+            routes.setdefault(route, {})[model] = {name: list(astuple(need)) for name, need in needs.items()}
         urgent = self._urgent()
         for route, models in routes.items():
             self._documents.put(_NEEDS, _RouteNeeds(route, models, route in urgent))
@@ -128,5 +126,5 @@ class NeedsReader:
 
 def _need(row: Sequence[float]) -> Need:
     # During an upgrade a release before or after this one may have written it: of fewer or more values.
-    trials, floor, width, evidence, up, suspicion, *_ = (*row, 0.0)
-    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion)
+    trials, floor, width, evidence, up, suspicion, same_run, *_ = (*row, 0.0, 0)
+    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion, int(same_run))
