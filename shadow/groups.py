@@ -134,7 +134,7 @@ def reuses_answer(exchange_id: str, needs: Needs) -> bool:
     """Whether an exchange's own answer stands for that of its identical resend.
 
     So it does where the endpoint is deterministic, which is verified further on exchanges that chance draws.
-    It hides less than half a point of noise: what is answered otherwise once in *k* resends gets to 300 alike
+    It hides less than half a point of noise: what is answered differently once in *k* resends gets to 300 alike
     with (1 − 1/k)^300 and then goes unseen in seven of eight for 8·k exchanges on average.
 
     Args:
