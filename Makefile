@@ -17,6 +17,9 @@ PYTEST = $(BIN)/python -m pytest -q --dist worksteal --randomly-seed=1
 SERVICES = $(PYTEST) -m "service or system" $(if $(STRICT),--strict-services)
 AUDITED ?= $(wildcard requirements/*.txt)
 
+# Whatever the shell says: hundreds of processes would compile a thousand modules each, every time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types services coverage fuzz format lock semantic audit dist docs site house bench-proxy clean
 

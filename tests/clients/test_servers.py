@@ -94,7 +94,7 @@ def asgi(implementation):
 def ancient():
     """The HTTP/1.0 server; yields its port."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ancient) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             yield server.server_port

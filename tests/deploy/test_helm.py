@@ -596,7 +596,7 @@ def test_the_script_of_the_test_pod_says_who_does_not_answer():
             """Say nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         place = f"127.0.0.1:{server.server_address[1]}"
 
         def run(*places):

@@ -121,7 +121,7 @@ def mock_issuer():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     issuer = MockIssuer(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield issuer
