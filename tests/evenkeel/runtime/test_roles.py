@@ -49,7 +49,9 @@ def test_workers_hear_which_cells_need_trials(store):
     assert heard("other", "m") == Needs()
 
 
-@pytest.mark.parametrize("row", [[12, 30, 0.5, 0.25, 1], [12, 30, 0.5, 0.25, 1, 0.0, "of a release to come"]])
+@pytest.mark.parametrize(
+    "row", [[12, 30, 0.5, 0.25, 1], [12, 30, 0.5, 0.25, 1, 0.0, 0, "of a release to come"]]
+)
 def test_needs_that_another_release_published_are_read(store, caplog, row):
     """During an upgrade monitors and workers differ: what a row lacks is nothing, and more is ignored."""
     documents = RedisDocuments(store)

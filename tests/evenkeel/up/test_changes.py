@@ -113,7 +113,8 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         assert report["effect"] == "worse"
         score = {"model": "simulated-2", "metric": "similarity"}
         # Exported a moment after it is in the store.
-        assert wait_for(lambda: running.metric("evenkeel_goldens_score_ratio", **score)) < 1
+        wait_for(lambda: "evenkeel_goldens_score_ratio{" in running.page("/metrics"))
+        assert running.metric("evenkeel_goldens_score_ratio", **score) < 1
         page = running.page(f"/changes/{report['id']}")
         assert "another model" in page
         assert "Coincided with: **another model**" in command("changes", "show", report["id"], *data)
