@@ -279,7 +279,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
         frame = frame_of(sources.log, verdict, [evidence.prompt] if evidence else ())
-        store = sources.labels
+        store = None if verdict.reused else sources.labels
         said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
         return renderer.response(
             "trial.html",

@@ -134,8 +134,7 @@ def reuses_answer(exchange_id: str, needs: Needs) -> bool:
     """Whether an exchange's own answer stands for that of its identical resend.
 
     So it does where the endpoint is deterministic, which is verified further on exchanges that chance draws.
-    It hides less than half a point of noise: what is answered differently once in *k* resends gets to 300 alike
-    with (1 − 1/k)^300 and then goes unseen in seven of eight for 8·k exchanges on average.
+    It hides a third of a point of noise at most (`docs/design/0007-adaptive-plan.md`).
 
     Args:
         exchange_id: Names the exchange.

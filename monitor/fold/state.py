@@ -205,12 +205,12 @@ class MonitorState:
         history = self._follow(logged, outcome, observed=weight is not None)
         events += self._explained(logged) if history.era != before else ()
         eras = Eras(history.era, self._changes)
-        if drawn and not isinstance(outcome, str):
-            self._rollups.add(exchange, verdict, outcome, now, eras)
-        increments = self._corrections.observe(verdict.route, model, verdict, weight)
         if verdict.reused:
             cell.add(verdict, outcome, 1.0, now, eras.route)
             return Applied(events, [])
+        if drawn and not isinstance(outcome, str):
+            self._rollups.add(exchange, verdict, outcome, now, eras)
+        increments = self._corrections.observe(verdict.route, model, verdict, weight)
         if weight is None:
             cell.repeat(verdict)
             return Applied(events, [])
