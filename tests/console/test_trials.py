@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
@@ -102,7 +102,6 @@ choices = st.builds(
 )
 
 
-@settings(max_examples=60)
 @given(chosen=choices, shown=st.integers(1, 40), scanned=st.integers(1, 200), texts=st.integers(1, 200))
 def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, scanned, texts):
     """Newest first, whatever fits a page and however little is read for one."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.llm.chat import ChatRequest, Completion
@@ -57,7 +57,6 @@ def test_a_limit_that_lets_nothing_through_is_refused(per_minute: float) -> None
         RateLimits(requests_per_minute=per_minute)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.integers(1, 300),
     st.lists(st.tuples(st.integers(1, 40), st.floats(0, 30)), min_size=1, max_size=60),

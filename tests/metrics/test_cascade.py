@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
@@ -230,7 +230,6 @@ def test_the_audited_share_is_about_the_share_asked_for():
 TEXT = st.text(st.sampled_from("ab{}:\ud800é "), max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
 @given(TEXT, TEXT, TEXT, st.sampled_from(["audit", "noise"]))
 def test_lots_are_fair_and_repeatable(reference, candidate, context, purpose):
     """In [0, 1), the same each time, another for the other purpose."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
@@ -61,7 +61,6 @@ FILLED = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(FILLED, FILLED)
 def test_slot_metrics_are_bounded_symmetric_and_1_for_equal_answers(left, right) -> None:
     """Which answer is the reference does not matter."""

@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.labels import label
@@ -200,7 +200,6 @@ WANTED = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(ANSWERS, ANSWERS, TEXTS, WANTED)
 def test_no_answer_breaks_a_cheap_metric(
     reference: Answer, candidate: Answer, context: str, wanted: Wanted
@@ -217,7 +216,6 @@ def test_no_answer_breaks_a_cheap_metric(
             assert 0 <= score <= 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(ANSWERS, TEXTS)
 def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: str) -> None:
     """1 wherever there is a number, validity aside: two answers can be broken alike."""

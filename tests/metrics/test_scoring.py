@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
@@ -226,7 +226,6 @@ def test_hostile_texts_take_no_unusual_time(piece: str) -> None:
 _TEXT = st.text(st.sampled_from('ab1 .(){}":,*_\n\u00df\u3042'), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
 @given(_TEXT, _TEXT, _TEXT)
 def test_any_texts_give_a_rating_or_a_reason(reference: str, candidate: str, context: str) -> None:
     """Never an exception; a rating, a similarity, or one reason why not; quality only below 3."""

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
@@ -240,7 +240,6 @@ def test_the_finish_reason_tells_a_cut_of_any_text() -> None:
     assert reason(TruncationAgreement().score(pair("", ""))) == "no_text"
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text('{}[]"\\`<>/ab1 \n', max_size=60))
 def test_no_text_breaks_the_look_at_the_surface(text: str) -> None:
     """Both questions have an answer for any text."""

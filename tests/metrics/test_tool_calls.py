@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
@@ -60,7 +60,6 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(CALLS, CALLS)
 def test_tool_metrics_are_bounded_symmetric_and_1_for_equal_calls(left, right) -> None:
     """Which answer is the reference does not matter."""

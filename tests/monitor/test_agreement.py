@@ -6,7 +6,7 @@ from random import Random
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
@@ -95,7 +95,6 @@ def test_ratings_that_never_meet_have_no_alpha():
     assert outcome.reason == "too_few_ratings"
 
 
-@settings(max_examples=150, deadline=None)
 @given(matrices, st.sampled_from(("ordinal", "interval")))
 def test_agrees_with_the_krippendorff_package(rows, level):
     """The reference implementation at either level, missing values included, to 1e-9."""
@@ -106,7 +105,6 @@ def test_agrees_with_the_krippendorff_package(rows, level):
     assert mine == pytest.approx(theirs, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(matrices, st.randoms(use_true_random=False))
 def test_neither_the_order_of_items_nor_of_raters_matters(rows, rng):
     """Not even by a rounding error."""

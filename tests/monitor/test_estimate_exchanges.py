@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
@@ -104,7 +104,6 @@ def test_unknown_quality_widens_robustness_both_ways():
     assert rollup_estimates(words_of(*[unknown] * 50), alpha=0.05, min_exchanges=1).robustness is None
 
 
-@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.sampled_from([VERDICT, WORSE, SAME, UNSCORED]), min_size=1, max_size=5), min_size=1)
 )

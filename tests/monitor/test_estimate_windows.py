@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.monitor.estimate import OUTCOMES, Counts, Windows
@@ -95,7 +95,6 @@ def test_times_that_are_no_numbers_are_in_no_window_of_time():
     assert sizes(windows, at)["500"] == 4
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.sampled_from("012"), st.floats(-1e12, 1e12), st.integers(0, 3)), min_size=1, max_size=200

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import OTHER_MODEL, CellKey
@@ -248,7 +248,6 @@ def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
     assert all(result.trend[0].point.alert for result in alerted)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10),
     restarts=st.lists(st.sampled_from(["step", "restart"]), max_size=12),

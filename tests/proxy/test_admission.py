@@ -8,7 +8,7 @@ import socket
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits
@@ -173,7 +173,6 @@ class From:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
-@settings(max_examples=50, deadline=None)
 def test_no_order_of_coming_and_going_passes_a_limit(steps):
     """At most five connections and two of an address; who is refused has met a limit; none are left over."""
     admission = Admission(Limits(max_connections=5, max_connections_per_address=2))

@@ -4,7 +4,7 @@ import contextlib
 
 import httptools
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.proxy.errors import Fault
@@ -168,7 +168,6 @@ LINES = st.lists(
     st.booleans(),
     LINES,
 )
-@settings(max_examples=1000)
 def test_ordinary_requests_are_read_in_one_pass_as_in_two(first, host, lines):
     """The short way through the parser says exactly what the long way says, or is not taken."""
     raw = b"\r\n".join([first, *([b"Host: h"] if host else []), *lines]) + b"\r\n\r\nbody"
@@ -183,7 +182,6 @@ def test_ordinary_requests_are_read_in_one_pass_as_in_two(first, host, lines):
     LINES,
     st.sampled_from([b"GET", b"HEAD"]),
 )
-@settings(max_examples=1000)
 def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, usual, lines, method):
     """The same for answers."""
     raw = b"\r\n".join([b"HTTP/" + first, *usual, *lines]) + b"\r\n\r\nbody"

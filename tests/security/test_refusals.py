@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
@@ -263,7 +263,6 @@ def test_one_text_that_an_encoder_refuses_costs_the_others_nothing() -> None:
     assert found[3].reason == "refused"
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["retry-after", "retry-after-ms", "date"]),
@@ -288,7 +287,6 @@ def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str
     assert 0 <= limits.pause_left_s <= 60
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(400, 599), st.lists(st.one_of(st.none(), st.text(max_size=20), st.integers())), st.text())
 def test_no_error_is_too_odd_to_read(status: int, names: list[object], message: str) -> None:
     """Whatever an error says, it is about one request or it is not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.prompt.blocks import TypedText, cut
@@ -21,7 +21,6 @@ _lines = st.sampled_from([*_LINES.replace("\n", "").split("|"), '"""'])
 
 
 @given(st.one_of(st.lists(_lines, max_size=14).map("\n".join), st.text(max_size=200)))
-@settings(max_examples=200)
 def test_blocks_join_to_the_text(text: str) -> None:
     """Whatever the text, its blocks joined are the text, and no block is empty."""
     blocks = cut(text)
@@ -30,7 +29,6 @@ def test_blocks_join_to_the_text(text: str) -> None:
 
 
 @given(st.lists(_lines, max_size=10).map("\n".join))
-@settings(max_examples=100)
 def test_no_block_is_only_blank_beside_others(text: str) -> None:
     """Blank lines stay with a block, so a block that changes places takes its distance along."""
     blocks = cut(text)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Wanted
@@ -325,7 +325,6 @@ _pieces = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=150)
 @given(st.lists(_pieces, min_size=1, max_size=14).map("".join), st.sampled_from(FORMATS))
 def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
     """Whatever an output instruction holds, the prompt stays whole around it and a variant differs."""
@@ -596,7 +595,6 @@ def _value(node):
             return {one.name: _value(one.value) for one in fields}
 
 
-@settings(max_examples=60)
 @given(_nodes)
 def test_rendered_json_and_yaml_are_valid(node):
     """A strict reader finds the very structure, whatever the names and hints."""
@@ -622,7 +620,6 @@ class _Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
-@settings(max_examples=60)
 @given(_nodes)
 def test_rendered_xml_and_html_are_valid(node):
     """A strict reader finds every field as an element, and every element closed."""
@@ -637,7 +634,6 @@ def test_rendered_xml_and_html_are_valid(node):
     assert balance.open == []
 
 
-@settings(max_examples=60)
 @given(_nodes)
 def test_no_rendering_loses_a_name(node):
     """Markdown and prose hold every field's name as it is."""

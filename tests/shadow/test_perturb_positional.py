@@ -8,7 +8,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE
@@ -377,7 +377,6 @@ def prompts(draw):
     return view_of(*slots)
 
 
-@settings(max_examples=150)
 @given(prompts(), st.sampled_from(POSITIONAL), st.integers(0, 99))
 def test_any_prompt_keeps_all_its_words(view, kind, seed):
     """A variant differs, holds every line once, leaves no message empty and glues nothing together."""

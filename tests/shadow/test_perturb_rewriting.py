@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, Wanted
@@ -100,7 +100,6 @@ def test_a_rewriter_that_changes_nothing_gives_no_variant() -> None:
     st.lists(st.sampled_from(["A line. ", "\n\n", "\n", " \n \n", "```\na\n\nb\n```", "\t"]), max_size=40),
     st.integers(5, 60),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
 def test_pieces_join_to_the_text(parts, longest) -> None:
     """Cutting loses nothing and never cuts code; white space is a piece of its own."""
     text = "".join(parts)

@@ -6,7 +6,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.languages import language_of
@@ -110,7 +110,6 @@ _FRAGMENTS = st.sampled_from([
     st.floats(0.05, 1),
     st.integers(0, 5),
 )
-@settings(max_examples=200, deadline=None)
 def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed) -> None:
     """Whatever stands beside code, data, quotations and list marks: they survive, and something changes."""
     with pytest.MonkeyPatch.context() as patch:

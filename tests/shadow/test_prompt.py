@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt, api_of, refusal, refusals
@@ -43,7 +43,6 @@ def parsed_or_none(text: str, api: Api) -> PromptView | None:
         return None
 
 
-@settings(max_examples=200)
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.sampled_from(APIS))
 def test_unedited_body_is_identical_for_any_json(rng: Any, sent: Api, api: Api) -> None:
     """Whatever JSON is sent to whichever API, an unedited view gives the very same bytes, or a reason."""
@@ -62,7 +61,6 @@ def test_any_bytes_are_read_or_refused_with_a_reason(body: bytes, api: Api) -> N
     assert caught.value.reason in {"not_json", "no_messages", "unsupported_shape"}
 
 
-@settings(max_examples=200)
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.data())
 def test_an_edit_replaces_one_literal_and_no_other_byte(rng: Any, api: Api, data: st.DataObject) -> None:
     """An edited text is read back, by any JSON reader too; the bytes around its literal are the old ones."""

@@ -13,7 +13,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenkeel.core.exchange import Exchange
@@ -88,7 +88,6 @@ def replaced(value):
     return {name: replaced(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=80, deadline=None)
 @given(value=JSON, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
 def test_any_json_stays_json_with_every_string_redacted(value, indent, ascii_only):
     """The same as parsing it, changing the strings, and writing it."""
@@ -129,7 +128,6 @@ def chat_events(pieces, end="\n\n"):
     return end.join([*lines, "data: [DONE]", ""])
 
 
-@settings(max_examples=60, deadline=None)
 @given(cuts=st.lists(st.integers(0, 40), max_size=6), end=st.sampled_from(["\n\n", "\r\n\r\n", "\r\r"]))
 def test_a_value_is_found_however_a_stream_cuts_it(cuts, end):
     """The answer reads as if its whole text had been redacted, and every event is still there."""
@@ -313,7 +311,6 @@ def test_no_text_takes_long(piece):
     assert Placeholders(BUILTIN).redact(piece * (400_000 // len(piece)))
 
 
-@settings(max_examples=60, deadline=None)
 @example(["a@b.cd.a@a.eyJ"])  # the second address begins where the first one ended
 @given(
     st.lists(

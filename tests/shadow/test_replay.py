@@ -7,7 +7,7 @@ import gzip
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
@@ -233,7 +233,6 @@ def test_an_unknown_key_is_never_quoted():
 
 
 @given(st.text(max_size=60), st.text(max_size=400), st.text(max_size=30))
-@settings(max_examples=100, deadline=None)
 def test_any_message_gives_one_short_line_without_the_credential(kind, before, behind):
     """Whatever stands around it, at whatever place a long message is cut."""
     secret = "s3cret-of-the-team"

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
@@ -291,7 +291,6 @@ def test_the_page_about_traces_knows_every_name():
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
 def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Whatever the texts are, halves of characters included."""

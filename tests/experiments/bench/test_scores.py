@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
@@ -97,7 +97,6 @@ def test_it_covers_the_truth_as_often_as_it_says():
     assert held / 300 >= 0.92
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=12))
 def test_an_interval_holds_its_share(parts):
     """Whatever the counts, lower ≤ share ≤ upper within [0, 1]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
@@ -78,7 +78,6 @@ def test_the_most_sensitive_metric_speaks_for_its_family_and_ties_go_to_the_chea
         st.lists(st.sampled_from([0.0, 0.2, 0.4, 0.7, 1.1]), min_size=3, max_size=3), min_size=1, max_size=4
     )
 )
-@settings(max_examples=80)
 def test_families_are_handed_out_as_well_as_by_trying_everything(matrix):
     """One round serves the largest number of modes, and among such rounds has the largest sum."""
     names = [f"m{i}" for i in range(len(matrix))]

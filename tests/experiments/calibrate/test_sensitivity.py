@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities
@@ -26,7 +26,6 @@ def test_sensitivity_is_the_mean_of_the_slopes():
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=5), st.floats(-1, 1))
-@settings(max_examples=60)
 def test_sensitivity_does_not_see_a_shift_and_turns_with_the_sign(scores, shift):
     """Adding a constant to every score changes nothing; rising instead of falling changes the sign."""
     severities = [0.1 * (i + 1) for i in range(len(scores))]

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
@@ -120,7 +120,6 @@ def test_a_placement_must_make_sense(wrong):
     st.lists(st.sampled_from([i / 12 for i in range(13)]), min_size=30, max_size=60),
     st.sampled_from([0.05, 0.1, 0.25]),
 )
-@settings(max_examples=60, deadline=None)
 def test_on_its_own_goldens_a_threshold_keeps_the_rate(mild, rate):
     """However tied the scores are, no more are flagged than stated."""
     moderate = [score / 2 for score in mild]

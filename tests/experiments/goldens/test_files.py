@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -229,7 +229,6 @@ goldens = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(goldens, max_size=3, unique_by=lambda golden: (golden.id, golden.version)))
 def test_what_is_written_is_read_back_the_same(made):
     """Whatever text is in it, half a surrogate pair included, and however the lines are split."""

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
@@ -160,7 +160,6 @@ PIECES = [
 hostile = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.one_of(st.text(), hostile), st.one_of(st.text(), hostile))
 def test_whatever_is_judged_stays_in_its_block(reference: str, candidate: str) -> None:
     """Any two texts are found again between the markers; the text around them is always the same."""
@@ -170,7 +169,6 @@ def test_whatever_is_judged_stays_in_its_block(reference: str, candidate: str) -
     assert found.outside == harmless.outside
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(categories=["Cs", "Lu", "Zs"]), max_size=20))
 def test_text_that_cannot_be_sent_is_replaced_in_its_place(candidate: str) -> None:
     """A lone surrogate becomes a question mark; everything else of the text is there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
@@ -59,7 +59,6 @@ def test_a_reply_that_was_longer_is_learned_from() -> None:
     assert run([Canned(body=GOOD.body | {"usage": usage}), GOOD], scene) == [5000, 4950, 4900]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from([SIMILARITY, FAITHFULNESS, PROBE]), st.text(max_size=400), st.text(max_size=400))
 def test_an_estimate_covers_what_four_characters_a_token_come_to(prompt: Prompt, one: str, two: str) -> None:
     """The usual rule of thumb on the filled prompt is never above the estimate made of lengths alone."""

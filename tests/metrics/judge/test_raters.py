@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
@@ -108,7 +108,6 @@ outcomes = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from([1, 3, 5]).flatmap(lambda n: st.lists(outcomes, min_size=n, max_size=n)))
 def test_a_decided_rating_was_given_by_a_vote(cast: list[Ruling | Failure]) -> None:
     """The outcome is one of the ratings, with as many above as below it at most, or it is a failure."""

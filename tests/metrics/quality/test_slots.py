@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
@@ -160,7 +160,6 @@ _ARGUMENTS = st.dictionaries(st.sampled_from("abc"), _VALUE, max_size=3)
 _CALLS = st.lists(st.tuples(st.sampled_from(["f", "g"]), _ARGUMENTS), max_size=3)
 
 
-@settings(max_examples=80, deadline=None)
 @given(_CALLS, _CALLS)
 def test_tool_arguments_are_symmetric_and_bounded(
     left: list[tuple[str, object]], right: list[tuple[str, object]]
@@ -178,7 +177,6 @@ def test_tool_arguments_are_symmetric_and_bounded(
     assert same == 1.0 if left else isinstance(same, Failure)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_texts_give_scores_or_reasons(reference: str, candidate: str, context: str) -> None:
     """Never an exception; values in [0, 1]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import QualityScore, Verdict
@@ -122,7 +122,6 @@ _VERDICTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(_VERDICTS)
 def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts: list[Verdict]) -> None:
     """It is 1 - share of pairs with a shift that changed a metric; each such change has a direction."""

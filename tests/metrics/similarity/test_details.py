@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
@@ -106,7 +106,6 @@ PARTS = ("boxed{", "http://", "www.", "10:30", "mar", "Oct.", "th", "of", "2024"
 PIECES = st.lists(st.sampled_from((*CHARACTERS, *PARTS)), max_size=14).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
 @given(PIECES)
 @example("5TH of May")
 @example("see ~/a or C:\\b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
@@ -29,7 +29,6 @@ def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None
     assert tokens(" \n\t ") == []
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROSE | st.lists(st.sampled_from(ODDITIES), max_size=14).map("".join))
 def test_tokens_are_those_of_the_reference_tokeniser(text: str) -> None:
     """Where no character needs parting, the tokens are nltk's, whatever marks stand next to each other."""
@@ -61,7 +60,6 @@ def test_gleu_of_a_hand_worked_pair() -> None:
     assert score == pytest.approx(11 / 18, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
 @given(PROSE, PROSE)
 def test_bleu_and_gleu_agree_with_nltk(reference: str, candidate: str) -> None:
     """Method-1 smoothing and sentence GLEU, to 1e-9, wherever a side has tokens."""
@@ -79,7 +77,6 @@ def test_bleu_and_gleu_agree_with_nltk(reference: str, candidate: str) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from("abcdef"), min_size=4, max_size=12),
     st.lists(st.sampled_from("abcdxy"), min_size=4, max_size=12),
@@ -110,7 +107,6 @@ def test_empty_sides(metric: Bleu | Gleu) -> None:
     assert metric.score(pair("yes", "yes")) == 1.0
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_properties_of_the_family(left: str, right: str) -> None:
     """Bounded, 1 for equal texts; GLEU, ROUGE-L and edit similarity do not care which side is which."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel, LCSseq
 
@@ -51,7 +51,6 @@ def test_rouge_l_at_its_ends(first: str, second: str, score: float) -> None:
     assert rouge_l(first, second) == score
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.text(st.characters(max_codepoint=127), max_size=80),
     st.text(st.characters(max_codepoint=127), max_size=80),
@@ -214,7 +213,6 @@ def find_word(word: str, others: list[str]) -> str | None:
     return word if word in others else nearest(word, misspellable(others))
 
 
-@settings(max_examples=200, deadline=None)
 @given(WORDS, WORDS)
 def test_words_matched_together_are_those_that_are_found_alone(some: list[str], others: list[str]) -> None:
     """A word counts if its stem is there or it is found within its typos."""

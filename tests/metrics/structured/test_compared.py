@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
@@ -90,7 +90,6 @@ def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
         assert reason(JsonRouge().score(pair(text, JSON))) == why
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.text("ab1:,-#*|`~\n {}[]<>/\"'&", max_size=60),
     st.sampled_from((None, "json", "yaml", "xml", "html", "markdown")),
@@ -106,7 +105,6 @@ def test_no_text_breaks_the_search(text: str, wanted: str | None) -> None:
 # --- assignment and alignment
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_the_assignment_is_as_good_as_the_reference_implementation(rows: int, columns: int, rng) -> None:
     """The sum of likeness is scipy's, every row and column is used once, the shorter side wholly."""
@@ -176,7 +174,6 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(TREES, TREES)
 def test_properties_of_tree_comparison(left: Tree, right: Tree) -> None:
     """Bounded, 1 for equal trees, and every scalar is in exactly one pair, empty ones aside."""

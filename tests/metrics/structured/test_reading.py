@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
@@ -62,7 +62,6 @@ def outcome(read: Callable[[str], object], text: str) -> str:
     return "read"
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4))
 def test_what_libraries_write_is_read_as_it_is(value: dict[str, object]) -> None:
     """The tree of JSON, strictly and within other text, and of block YAML is the tree of the value."""
@@ -163,7 +162,6 @@ def test_unclosed_comments_and_tags_take_linear_time() -> None:
         parse_soup(piece * (500_000 // len(piece)), is_html=True)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.text("{}[]\"':,\\ \nab1“”/*", max_size=60),
     st.text("ab:- \n\t'\"[]{}&*!|>#%@`~?", max_size=50),

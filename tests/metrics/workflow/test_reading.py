@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -72,7 +72,6 @@ texts = st.text(
 
 
 @given(st.lists(texts, max_size=6), st.data())
-@settings(max_examples=60, deadline=None)
 def test_what_is_written_as_node_edge_text_is_read_back(steps, data) -> None:
     """Any texts and any acyclic edges, spaces aside."""
     pairs = [(i, j) for i in range(len(steps)) for j in range(i + 1, len(steps))]
@@ -146,7 +145,6 @@ def test_tool_calls_are_a_sequence_of_names() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=80, deadline=None)
 def test_any_text_is_read_or_refused(text) -> None:
     """Nothing but `WorkflowError` comes out, in any form."""
     for form in (None, "node_edge", "json", "yaml", "mermaid", "list"):
@@ -170,7 +168,6 @@ _json = st.recursive(
 
 
 @given(_json)
-@settings(max_examples=120, deadline=None)
 def test_any_json_is_read_or_refused(value) -> None:
     """Whatever stands under the usual keys."""
     with contextlib.suppress(WorkflowError):

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
@@ -80,7 +80,6 @@ def _orders(given_: Workflow):
 
 
 @given(drawn())
-@settings(max_examples=80, deadline=None)
 def test_chain_length_is_that_of_the_best_of_all_orders(case) -> None:
     """The antichain agrees with listing every topological order of the reference."""
     gold, candidate, alignment = aligned(*case)
@@ -93,7 +92,6 @@ def test_chain_length_is_that_of_the_best_of_all_orders(case) -> None:
 
 
 @given(drawn())
-@settings(max_examples=80, deadline=None)
 def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
     """Against trying all subsets: pruning never gives more, and where one step has to go as much."""
     gold, candidate, alignment = aligned(*case)
@@ -112,7 +110,6 @@ def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
 
 
 @given(st.permutations(range(7)))
-@settings(max_examples=50, deadline=None)
 def test_tau_agrees_with_scipy(order) -> None:
     """And inversions with counting pairs, longest increasing runs with trying all."""
     gold = sequence([f"s{n}" for n in range(7)])
@@ -128,7 +125,6 @@ def test_tau_agrees_with_scipy(order) -> None:
 
 
 @given(drawn(most=9))
-@settings(max_examples=60, deadline=None)
 def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
     """All ratios are in [0, 1]; a workflow agrees with itself in everything."""
     both = aligned(*case)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.metrics.workflow.workflow import MOST_STEPS, Edge, WorkflowError, sequence, workflow
@@ -54,7 +54,6 @@ def test_arranging_keeps_the_graph() -> None:
 
 
 @given(st.integers(0, 8), st.data())
-@settings(max_examples=60, deadline=None)
 def test_every_edge_points_forward_in_the_canonical_order(size, data) -> None:
     """Whatever forward edges a shuffled list has."""
     names = data.draw(st.permutations(range(size)))

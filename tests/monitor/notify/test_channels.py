@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.monitor.notify import Channel, Notifier, Pace, Writer, line
@@ -198,7 +198,6 @@ def test_run_outlives_a_failing_store():
 
 
 @given(st.lists(st.sampled_from(["spelling", "tone", "wait"]), max_size=30), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
 def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
     """However alerts come and go, and however often the service fails."""
     desk = Desk(sink=Sink(failures=failures))

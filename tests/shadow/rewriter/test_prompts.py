@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations.protocol import RewriteTask
@@ -39,7 +39,6 @@ def test_each_tone_of_the_kind_is_described() -> None:
 
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=40), max_size=4), st.text(max_size=100))
-@settings(max_examples=100, deadline=None)
 def test_no_text_can_write_a_marker(text, keep, earlier) -> None:
     """Whatever the text, the passages and the rejected attempt hold, each marker stands there once."""
     rejected = Rejected(earlier, ("It is too long.",))

@@ -8,7 +8,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -102,7 +102,6 @@ def test_a_candidate_is_the_same_on_every_platform() -> None:
     st.sampled_from(list(DEGRADATIONS.values())),
     st.sampled_from([0.1, 0.5, 1.0]),
 )
-@settings(max_examples=200, deadline=None)
 def test_nothing_but_its_own_error_is_raised(text, each, severity) -> None:
     """Whatever the answer, also if it has another form than the degradation's."""
     with contextlib.suppress(NotDegradableError):

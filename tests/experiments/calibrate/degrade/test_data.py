@@ -6,7 +6,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.experiments.calibrate.degrade import NotDegradableError, degradations, units_touched
@@ -128,7 +128,6 @@ def parsed(text, form):
 
 @given(DOCUMENTS, st.sampled_from(["compact", "indented", "yaml"]), st.sampled_from([0.1, 0.3, 0.5, 1.0]),
        st.integers(0, 99))  # fmt: skip
-@settings(max_examples=200, deadline=None)
 def test_every_degradation_gives_valid_data_and_says_how_much_it_changes(value, form, severity, seed) -> None:
     """Values gone, changed or new are as many as stated; what comes out parses in its format."""
     text = written(value, form)

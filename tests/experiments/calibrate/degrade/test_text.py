@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.experiments.calibrate.degrade import NotDegradableError, degradations, units_touched
@@ -120,7 +120,6 @@ MARKDOWN = st.text(
 
 
 @given(MARKDOWN)
-@settings(max_examples=300, deadline=None)
 def test_the_parts_are_the_text(text) -> None:
     """Whatever it is, nothing is lost between its units."""
     for form in ("prose", "list"):
@@ -146,7 +145,6 @@ def texts(draw):
 
 
 @given(texts(), st.sampled_from([0.1, 0.3, 0.5, 1.0]), st.integers(0, 99))
-@settings(max_examples=150, deadline=None)
 def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, seed) -> None:
     """Units gone, new and moved; the rest in its order; the same seed gives the same bytes."""
     form, text = made
@@ -177,7 +175,6 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
 
 
 @given(st.integers(1, 60), st.data())
-@settings(max_examples=80, deadline=None)
 def test_exactly_so_many_are_out_of_order(size, data) -> None:
     """The longest part still in order (by the quadratic textbook method) is that of the others."""
     moved = data.draw(st.integers(0, size - 1))
