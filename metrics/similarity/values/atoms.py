@@ -240,7 +240,7 @@ class Scan:
             self._hide(match)
             return
         start, end = match.span()
-        is_alone = match[0] in _KANJI_WORDS or (end - start == 1 and not match[0].isdigit())
+        is_alone = match[0] in _KANJI_WORDS or (end - start == 1 and not match[0].isdecimal())
         if self._text[start - 1 : start] in _SEVERAL and start:
             return
         if is_alone and not self._counts(end):
@@ -270,7 +270,7 @@ class Scan:
             self._wordlike(start, end)
         elif "@" in piece and _EMAIL.fullmatch(piece):
             self._opaque.append((start, end))
-        elif piece[0].isdigit():
+        elif piece[0].isdecimal():
             self._digits(start, end)
         else:
             self._lettered(start, end)
@@ -387,7 +387,7 @@ class Scan:
         """A piece of letters and digits that begins with a letter."""
         piece = self._text[start:end]
         head, _, rest = piece.partition("'")
-        if rest[:1].isdigit() and head.isalpha():
+        if rest[:1].isdecimal() and head.isalpha():
             # An article: "l'18 novembre".
             self._digits(start + len(head) + 1, end)
             return
@@ -527,7 +527,7 @@ class Scan:
         match = _NUMBER.match(piece)
         assert match is not None
         figures, rest = match[0], piece[match.end() :]
-        if figures.count(".") > 1 and not is_grouped(figures, "."):
+        if figures.count(".") > 1 and not is_grouped(figures.partition(",")[0], "."):
             return False
         if not rest:
             return self._figures(start, figures)
@@ -575,8 +575,8 @@ class Scan:
         """A number that is joined to more by "-", "/" or "+"."""
         rest = piece[cut:]
         parts = re.split(r"[-/+]+", rest)[1:]
-        numeric = sum(part[:1].isdigit() for part in parts)
-        if numeric > 1 or (numeric and any(not part[:1].isdigit() for part in parts)):
+        numeric = sum(part[:1].isdecimal() for part in parts)
+        if numeric > 1 or (numeric and any(not part[:1].isdecimal() for part in parts)):
             return False
         if not self._figures(start, piece[:cut]):
             return False
@@ -608,7 +608,7 @@ class Scan:
             start + len(figures),
             amounts,
             Fraction(1, 10**places),
-            figures if figures.isdigit() else "",
+            figures if figures.isdecimal() else "",
             is_weak=start + len(figures) in self._labels,
         )
 

@@ -39,10 +39,11 @@ def in_decimals(amount: Fraction) -> str:
 
 def amounts_of(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
     """What digits with marks can mean, and how many decimals they show; nothing if they are no number."""
-    figures = figures.replace("'", "") if is_grouped(figures, "'") or "'" not in figures else figures
+    if "'" in figures:
+        return _with_apostrophes(figures)
     marks = [mark for mark in figures if mark in ".,"]
     if not marks:
-        return ((Fraction(figures),) if figures.isdigit() else ()), 0
+        return ((Fraction(figures),) if figures.isdecimal() else ()), 0
     last = marks[-1]
     whole, _, decimals = figures.rpartition(last)
     if len(set(marks)) > 1:
@@ -53,6 +54,14 @@ def amounts_of(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
     if len(marks) > 1:
         return ((Fraction(figures.replace(last, "")),), 0) if is_grouped(figures, last) else ((), 0)
     return _with_one_mark(whole, decimals, last, decimal)
+
+
+def _with_apostrophes(figures: str) -> tuple[tuple[Fraction, ...], int]:
+    """As in Switzerland: "1'234.50". Feet and inches, "5'11.5", are none."""
+    whole, _, decimals = figures.replace(",", ".").partition(".")
+    if not is_grouped(whole, "'") or (decimals and not decimals.isdecimal()):
+        return (), 0
+    return (Fraction(f"{whole}.{decimals or 0}".replace("'", "")),), len(decimals)
 
 
 def _with_one_mark(whole: str, decimals: str, mark: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
@@ -74,12 +83,12 @@ def is_grouped(figures: str, mark: str) -> bool:
     """Whether a mark groups digits by thousands, or by lakhs and crores."""
     first, *groups = figures.split(mark)
     if not groups:
-        return first.isdigit()
+        return first.isdecimal()
     return (
-        first.isdigit()
+        first.isdecimal()
         and len(first) <= GROUP
         and len(groups[-1]) == GROUP
-        and all(len(group) in (GROUP - 1, GROUP) and group.isdigit() for group in groups)
+        and all(len(group) in (GROUP - 1, GROUP) and group.isdecimal() for group in groups)
     )
 
 

@@ -571,7 +571,7 @@ class _Combination:
             return True
         line_end = text.find("\n", sign, sign + _LONGEST_FORMULA)
         close = text.find("$", sign + 1, line_end if line_end > 0 else sign + _LONGEST_FORMULA)
-        return close > 0 and text[close - 1] not in " (" and not text[close + 1 : close + 2].isdigit()
+        return close > 0 and text[close - 1] not in " (" and not text[close + 1 : close + 2].isdecimal()
 
     def _ends_formula(self, sign: int) -> bool:
         begin = self._text.rfind("$", max(0, sign - _LONGEST_FORMULA), sign)

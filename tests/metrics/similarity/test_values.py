@@ -54,6 +54,9 @@ from evenkeel.metrics.similarity.values import canonical, differing_values, read
         ("de", "zwölf Prozent", "12 %"),
         ("de", "dreißig Minuten", "eine halbe Stunde"),
         ("de", "3,5 kg", "3500 g"),
+        ("de", "CHF 1'234.50", "1234,50 CHF"),
+        ("de", "1'234'567.89", "1.234.567,89"),
+        ("en", "1'234.50", "1,234.5"),
         ("en", "half an hour", "30 minutes"),
         ("en", "two and a half hours", "150 minutes"),
         ("en", "an hour and a half", "1.5 hours"),
@@ -317,7 +320,8 @@ def test_the_language_is_told_from_the_text() -> None:
 PIECES = st.lists(
     st.sampled_from(
         (
-            *"1050.,:-/ $€%°'()\n`@",
+            *"1050.,:-/ $€%°'()\n`@²½٣",
+            "1'234",
             "März ",
             "5",
             "2024",
@@ -349,6 +353,16 @@ def test_spans_are_in_order_and_apart(text: str, language: str) -> None:
         assert value.text == text[value.start : value.end]
         place = value.end
     assert differing_values(text, text, language) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["¹0", "10²kg", "x'²5", "l'²8 novembre", "²:30", "₂0", "5'11.5\" tall", "6'2.5", "2'30.5 min", "1'2'3.4"],
+)
+def test_what_only_looks_like_a_number_is_read(text: str) -> None:
+    """Raised digits, feet and inches, minutes and seconds: they are compared as they are written."""
+    assert not read_values(text, "en").values
+    assert canonical(text, "en") == text
 
 
 @pytest.mark.parametrize(
