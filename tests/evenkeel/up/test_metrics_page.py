@@ -78,7 +78,8 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
         # The cases are documents: without `inputs` the general kinds would leave them alone. Four kinds share
         # 120 trials: each has enough for every gauge.
         kinds = ["general.casing", "general.punctuation", "general.whitespace", "general.spelling"]
-        given = {"perturbations": kinds, "inputs": ["typed", "documents"]}
+        # Counters know no weights, which trials of the adaptive plan have.
+        given = {"perturbations": kinds, "inputs": ["typed", "documents"], "plan": "uniform"}
         route = {"upstream": url, "sampling_rate": 1, **given}
         path = tmp_path / "evenkeel.yaml"
         path.write_text(json.dumps({"routes": [route], "metrics": {"detail": True}}))
