@@ -61,10 +61,10 @@ _MILLION: Final = 1_000_000
 
 def free(
     model: str,  # noqa: ARG001 - a Price
-    prompt_tokens: int,  # noqa: ARG001
-    completion_tokens: int,  # noqa: ARG001
-    tier: Tier = "standard",  # noqa: ARG001
-    cached_tokens: int = 0,  # noqa: ARG001
+    prompt_tokens: int,  # noqa: ARG001 - a Price
+    completion_tokens: int,  # noqa: ARG001 - a Price
+    tier: Tier = "standard",  # noqa: ARG001 - a Price
+    cached_tokens: int = 0,  # noqa: ARG001 - a Price
 ) -> float:
     """The default price: nothing."""
     return 0.0

@@ -197,8 +197,8 @@ class Worker:
         """Another that knows the same, and pays in another way if one is given."""
         other = Worker(self._plan, self._answer, pay or self._pay)
         other.needs = self.needs
-        # What the worker keeps in memory: how often answers moved.
-        other._stages._seen = copy.deepcopy(self._stages._seen)  # noqa: SLF001
+        # How often answers moved: only a benchmark takes a worker's memory over.
+        other._stages._seen = copy.deepcopy(self._stages._seen)  # noqa: SLF001 - as above
         return other
 
     def publish(self, reports: Iterable[CellReport]) -> None:

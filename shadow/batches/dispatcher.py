@@ -520,6 +520,7 @@ class BatchDispatcher:
             return None
 
     async def _noted(self, batch: Batch, **changes: object) -> Batch:
+        # Fields of `Batch` with values of theirs: their types differ.
         changed = replace(batch, **changes)  # type: ignore[arg-type]
         await asyncio.to_thread(self._store.put, changed)
         return changed
