@@ -266,7 +266,7 @@ class CellReport:
     same_run: int = 0
     """Latest observations in a row whose answer was the original's, to the letter."""
     reused: int = 0
-    """Resends that were not made since the endpoint is deterministic; in no other number."""
+    """Resends that were not made, or not at once; in no other number."""
 
     @property
     def current(self) -> WindowEstimates:

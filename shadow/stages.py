@@ -94,7 +94,12 @@ class TrialStages:
         exchange, route = original.exchange, original.route
         run = await self._run(original)
         if self._parking is not None and await asyncio.to_thread(self._parking.holds, exchange.id):
+            if run.control is None:
+                await self._tell(run)
             return max(1, len(run.verdicts))
+        if run.control is not None and run.control.parked:
+            # Its trials have waited, and are done with.
+            return len(run.verdicts)
         seen = self._seen_of(original)
         needs = seen.standing.settled(self._needs(exchange.route, original.model))
         # Not for evidence on its way to an alert: that of drift comes far by chance where nothing changes.
@@ -124,7 +129,7 @@ class TrialStages:
             reused = run.can_wait and reuses_answer(exchange.id, needs)
             run.resend = replace(run.resend, exchange_weight=weight, reused=reused)
             await self._make(run, first)
-            if run.control is not None:
+            if run.control is not None and not run.control.parked:
                 waiting = {one.trial.perturbation.name for one in first} if run.parked else set()
                 await self._follow(
                     run, [one for one in plan.roots if one.root.perturbation.name not in waiting]
@@ -134,7 +139,7 @@ class TrialStages:
     async def resume(self, original: Original, answered: Iterable[Planned]) -> bool:
         """Rate the answers of trials that waited, and make what follows from them.
 
-        They are compared with the control that waited with them, not with the one that was made at once.
+        They are compared with the control that waited with them.
 
         Args:
             original: As it was when they were planned.
@@ -145,8 +150,7 @@ class TrialStages:
         run = await self._run(original)
         run.can_wait, run.parked = True, True
         control, *others = answered
-        run.resend, run.control = control.trial, None
-        run.verdicts.pop(run.resend.id, None)
+        run.resend, run.control = control.trial, run.verdicts.get(control.trial.id)
         await self._make(run, [one for one in others if one.trial.id not in run.verdicts])
         if run.control is None or any(one.trial.id not in run.verdicts for one in others):
             return False
@@ -218,7 +222,7 @@ class TrialStages:
     async def _make(self, run: _Run, planned: Sequence[Planned]) -> None:
         """Make trials side by side; answers in a format wait for the free one, with which they compare.
 
-        If they can wait for hours, they are parked instead, once the identical resend is made.
+        If they can wait for hours, they are parked instead, the identical resend with them.
         """
         original = run.original
         if planned and run.can_wait and not run.parked and await self._parked(run, planned):
@@ -236,26 +240,30 @@ class TrialStages:
             await self._together(run, formats, await self._free_answer(run.verdicts.get(free_id)))
 
     async def _parked(self, run: _Run, planned: Sequence[Planned]) -> bool:
-        """Whether trials wait for their answers now; without the control, none is made."""
+        """Whether trials wait for their answers now, or are not made because the budget is too small."""
         if self._parking is None or not self._parking.takes(run.original):
             return False
-        if run.control is None:
-            await self._together(run, [], further=len(planned) + 1)
         control = Planned(run.timed(replace(run.resend, reused=False)), run.original.view)
-        run.parked = run.control is not None and await self._parking.park(run.original, [control, *planned])
-        return run.parked or run.control is None
+        parked = await self._parking.park(run.original, [control, *planned], begins=run.control is None)
+        run.parked = parked == "parked"
+        if run.parked and run.control is None:
+            await self._tell(run)
+        return parked != "impossible"
 
-    async def _together(
-        self, run: _Run, planned: Sequence[Planned], free: Answer | None = None, *, further: int = 0
-    ) -> None:
+    async def _tell(self, run: _Run) -> None:
+        """Log at once what an exchange is like whose control waits."""
+        run.resend = replace(run.resend, reused=True, parked=True)
+        await self._together(run, [])
+
+    async def _together(self, run: _Run, planned: Sequence[Planned], free: Answer | None = None) -> None:
         """Make trials side by side; with the first ones the identical resend, if there is none yet."""
         original, is_new = run.original, run.control is None
         if is_new:
             planned = [Planned(run.timed(run.resend), original.view), *planned]
-        for verdict in await self._trials.make(original, planned, run.control, free=free, further=further):
+        for verdict in await self._trials.make(original, planned, run.control, free=free):
             run.add(verdict)
         run.control = run.verdicts.get(run.resend.id)
-        resent = is_new and not run.resend.late and not run.resend.reused
+        resent = is_new and not run.resend.reused
         if resent and run.control is not None and self._keep_reference is not None:
             answer = partial(self._answer, run.control.id)
             await asyncio.to_thread(self._keep_reference, original, run.control, answer)

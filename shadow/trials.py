@@ -176,7 +176,9 @@ class TrialMaker:
         """Fingerprint of the settings that trials of a route are made under."""
         return self._stamp.settings.get(route, "")
 
-    async def wait(self, original: Original, planned: Sequence[Planned]) -> list[Waiting]:
+    async def wait(
+        self, original: Original, planned: Sequence[Planned], *, begins: bool
+    ) -> list[Waiting] | None:
         """Finish variants that are answered later, and book their replays: all of them or none.
 
         What they may cost is booked for good: a batch outlives the process, and the day.
@@ -184,8 +186,10 @@ class TrialMaker:
         Args:
             original: What is tried.
             planned: How; the control first.
+            begins: Whether the exchange begins with them.
 
-        Returns: those that can be made; none if the control is all that is left, or the budget too small.
+        Returns: those that can be made; none if the control is all that is left; None if the budget is too
+            small.
         """
         route, target = original.exchange.route, self._target(original.exchange)
         finished = await asyncio.gather(
@@ -199,11 +203,11 @@ class TrialMaker:
                 variants.append((trial, variant))
         if len(variants) < _CONTROL_AND_ONE:
             return []
-        quote = await asyncio.to_thread(self._booked_for_good, original, len(variants))
+        quote = await asyncio.to_thread(self._booked_for_good, original, len(variants), begins=begins)
         if isinstance(quote, str):
             for trial, _ in variants:
                 self.skip(trial, route, quote)
-            return []
+            return None
         return [
             Waiting(
                 trial,
@@ -213,13 +217,15 @@ class TrialMaker:
             for trial, one in variants
         ]
 
-    def _booked_for_good(self, original: Original, count: int) -> Quote | Refused | Literal["unpriced"]:
+    def _booked_for_good(
+        self, original: Original, count: int, *, begins: bool
+    ) -> Quote | Refused | Literal["unpriced"]:
         route = original.exchange.route
         if self._prices.refuses(original.model, original.view.model):
             return "unpriced"
         quote = self._quote(original, "batch")
         whole = quote.estimate.times(count)
-        refused = self._costs.reserve(whole, route, paced=False)
+        refused = self._costs.reserve(whole, route, paced=begins)
         if refused is None:
             self._costs.settle(whole, route, {"replay": whole})
         return refused or quote
@@ -235,7 +241,6 @@ class TrialMaker:
         control: Verdict | None,
         *,
         free: Answer | None = None,
-        further: int = 0,
     ) -> list[Verdict | None]:
         """Make some trials of an exchange side by side and log their verdicts.
 
@@ -248,12 +253,11 @@ class TrialMaker:
             planned: How.
             control: Verdict of the identical resend; None if there is none, or if it is planned.
             free: Answer in plain prose, with which the answers are compared too; None if there is none.
-            further: Trials that follow: the control is made only if the budget has room for them as well.
 
         Returns: the verdicts in the order planned; None for a trial that was not made, for a reason that is
             counted, or for want of the resend.
         """
-        stage = _Stage(original, free, len(planned) + further)
+        stage = _Stage(original, free, len(planned))
         if all(one.trial.perturbation.name != BASELINE for one in planned):
             stage.control.set_result(control)
         async with self._places(len(planned)):
@@ -338,16 +342,13 @@ class TrialMaker:
                 original.view.text, variant.text, original.answer, candidate, original.view.asked
             )
             self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
-            if late and trial.perturbation.name == BASELINE:
-                # Its trials compare with it. The exchange has its control, in the order of the traffic.
-                return verdict
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             answered = candidate.response_id if candidate else None
             report.logged(verdict, Judged(answered, original.answer.response_id))
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
-        said = "reused" if trial.reused else rated
+        said = "parked" if trial.parked else "reused" if trial.reused else rated
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=said)
         return verdict
 
@@ -531,6 +532,7 @@ class TrialMaker:
             path_weight=trial.path_weight,
             split_of=trial.split_of,
             reused=trial.reused,
+            parked=trial.parked,
         )
 
     def _reserved(self, stage: _Stage, trial: Trial, tier: Tier) -> _Booking | Refused | Literal["unpriced"]:
@@ -550,7 +552,10 @@ class TrialMaker:
         most = self._longest(original) if trial.perturbation.wanted == AS_BEFORE else None
         route, quote = original.exchange.route, self._quote(original, tier, most)
         late, replaying, scoring = trial.late, quote.estimate, self._scoring(original, stage.free)
-        if late is None:
+        if trial.parked:
+            # What waits with it is booked.
+            replaying, scoring, refused = NOTHING, NOTHING, None
+        elif late is None:
             estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
             own = 0 if trial.reused else 1
             size = stage.size - 1 + own if begins else 1

@@ -5,7 +5,7 @@ proven equal, and twice more about each of two answers where the content moved. 
 paid in three ways: as they were until now; with the pairs of a stage judged in one call; and with that, what
 can wait in the cheaper tier, and with prompts that the provider has cached. The cheaper tier is flex where
 the model has it, replays and judge's calls; else replays go through batches, as `docs/design/0008-batches.md`
-says: a second control is made at once, and so is what follows from the answer to a group.
+says: what follows from the answer to a group is made at once.
 """
 
 from __future__ import annotations
@@ -123,10 +123,6 @@ class Bill:
     following_prompt: int = 0
     """Those of them that follow from the answer to a group."""
     following_answer: int = 0
-    control_prompt: int = 0
-    """Tokens of the resends of exchanges that can wait, which batches need once more."""
-    control_cacheable: int = 0
-    control_answer: int = 0
     judge_prompt: int = 0
     """Tokens that the judge reads if it is asked about each pair by itself."""
     grouped_prompt: int = 0
@@ -173,9 +169,8 @@ class Bill:
         waiting, waiting_answer = self.waiting_prompt, self.waiting_answer
         waiting_cached = self.waiting_cacheable
         if not tariff.flex:
-            prompt += self.following_prompt + self.control_prompt
-            cached += self.control_cacheable
-            answer += self.following_answer + self.control_answer
+            prompt += self.following_prompt
+            answer += self.following_answer
             waiting -= self.following_prompt
             waiting_answer -= self.following_answer
             waiting_cached = 0
@@ -207,11 +202,7 @@ class Bill:
             self.waiting_prompt += length.prompt
             self.waiting_answer += length.answer
             self.waiting_cacheable += cacheable
-            if not place:
-                self.control_prompt += length.prompt
-                self.control_answer += length.answer
-                self.control_cacheable += cacheable
-            elif one.stage != trials[0].stage:
+            if place and one.stage != trials[0].stage:
                 self.following_prompt += length.prompt
                 self.following_answer += length.answer
         waits = bool(trials) and trials[0].can_wait

@@ -114,9 +114,9 @@ def _batches(settings: Settings) -> Iterator[str]:
         trials = len(roots_of(plan.perturbations)) if adaptive else plan.trials_per_exchange
         at_once, half = 1 + trials, _HALF * (1 + trials)
         said = (
-            f"routes.{route.name}: a request that can wait costs the price of {1 + half:g} calls in a batch, "
+            f"routes.{route.name}: a request that can wait costs the price of {half:g} calls in a batch, "
             f"of {at_once} at once; its answers come within a day"
         )
         if tiers.flex:
-            said += f". On models with a flex tier, replay_tier: flex costs {half:g} and answers in minutes"
+            said += ". On models with a flex tier, replay_tier: flex costs the same and answers in minutes"
         yield f"{said} (docs/replays.md)"

@@ -229,8 +229,9 @@ def measured(
     """
     # Trials that follow from answers are no sample of their own.
     rated = [one for one in verdicts if one.shifted is not None and not one.split_of]
-    by_prompt = Counter(one.prompt_version or "" for one in rated if one.perturbation == BASELINE)
+    by_prompt = Counter(one.prompt_version or "" for one in rated if one.tells_of_exchange)
     common = [name for name, count in by_prompt.most_common(8) if count >= _FEWEST] or [""]
+    rated = [one for one in rated if not one.reused]
     controls = [one for one in rated if one.perturbation == BASELINE]
     changed = [one for one in rated if one.perturbation != BASELINE]
     noise = _rate(controls, fallback.prompts[0].noise)

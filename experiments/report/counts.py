@@ -153,7 +153,7 @@ class Folder:
         self.days[int(at // _DAY_S)].add(verdict)
         model = self._model(verdict) if self._by_model else ""
         outcome = outcome_of(verdict)
-        if verdict.perturbation == BASELINE:
+        if verdict.tells_of_exchange:
             self.resends[verdict.route] += 1
         if not verdict.split_of or together_count(verdict.perturbation) == 1:
             self._count_cell(verdict, model, outcome)

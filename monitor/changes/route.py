@@ -28,7 +28,6 @@ from math import comb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
-from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally, change_id
 from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
@@ -357,8 +356,8 @@ class RouteWatch:
     ) -> list[ChangeMark]:
         """Take the next verdict; returns what is noticed with it, mostly nothing, for `mark`.
 
-        Values and the traffic's traits are those of exchanges, so they are taken from the resend, which every
-        exchange has exactly one of.
+        Values and the traffic's traits are those of exchanges, so they are taken from the one verdict of each
+        that tells of it.
 
         Args:
             verdict: It.
@@ -367,16 +366,16 @@ class RouteWatch:
             observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
-        if verdict.perturbation == BASELINE and self._records:
+        if verdict.tells_of_exchange and self._records:
             self._records[-1].since += 1
         if not evenly_drawn(verdict):
             return []
-        found = self._stated(verdict, offset) if verdict.perturbation == BASELINE else []
+        found = self._stated(verdict, offset) if verdict.tells_of_exchange else []
         rated_by = judge_value(verdict)
         if rated_by:
             self.judge = rated_by
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
-        if verdict.perturbation == BASELINE and self._records:
+        if verdict.tells_of_exchange and self._records:
             self._follow(verdict, offset)
         if observed and not self._is_of_before(verdict):
             seen = compared(verdict)
@@ -445,7 +444,7 @@ class RouteWatch:
         if one_of is None:
             return []
         shown: list[tuple[str, str, Mapping[str, str | float]]] = []
-        if verdict.perturbation == BASELINE:
+        if verdict.tells_of_exchange:
             shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
         if verdict.rated_by:
             shown.append((kinds.JUDGE_DRIFT, "judge", seen.said))
@@ -486,7 +485,7 @@ class RouteWatch:
             tallies.append(record.after)
         for tally in tallies:
             tally.add(verdict, outcome, seen)
-        if verdict.perturbation != BASELINE:
+        if not verdict.tells_of_exchange:
             return
         traits = counted_traffic(verdict)
         for tally in tallies:

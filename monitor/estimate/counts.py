@@ -86,7 +86,7 @@ OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 
 
 REUSED: Final = "reused"
-"""The outcome of a resend that was not made, because the endpoint is deterministic."""
+"""The outcome of a resend that was not made, or not at once."""
 
 
 def outcome_of(verdict: Verdict) -> Outcome | str:

@@ -300,7 +300,7 @@ class MonitorState:
     def _settle(self, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
         """Count the exchange for its model, and drop what is known of one that loses its place to it."""
         verdict = logged.verdict
-        if verdict.perturbation != BASELINE:
+        if not verdict.tells_of_exchange:
             return []
         route = verdict.route
         leaving = self._places(route).observe(verdict.model, now)

@@ -20,7 +20,7 @@ import httpx2
 from evenkeel.core import figures
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.exchange import LOOP_GUARD_HEADER, Exchange
-from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote
 from evenkeel.shadow.batches.apis import APIS, MOST_BYTES, BatchCalls, BatchError, BatchRequest
 from evenkeel.shadow.batches.parking import lane_of
@@ -448,12 +448,12 @@ class BatchDispatcher:
         return Quote(self._prices, [parked.model], trial.body.encode(), None, 0, "batch")
 
     def _saved_usd(self, parked: ParkedExchange, late: Mapping[str, Late]) -> float:
-        """What the same answers would have cost more at once, where no second control is needed."""
+        """What the same answers would have cost more at once."""
         saved = 0.0
         for trial in parked.trials:
             one = late[trial.request_id]
             saved -= one.spent.usd
-            if trial.perturbation != BASELINE and isinstance(one.outcome, Replay) and one.spent.usd:
+            if isinstance(one.outcome, Replay) and one.spent.usd:
                 saved += self._quote(parked, trial).proven(one.outcome.answer, "standard").usd
         return max(0.0, saved)
 

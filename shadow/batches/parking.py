@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.batches.apis import ENDPOINTS
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from evenkeel.shadow.replay import Late, Target
     from evenkeel.shadow.trials import TrialMaker, Waiting
     from evenkeel.stores.batches import BatchStore
+
+Parked = Literal["parked", "refused", "impossible"]
+"""What came of an attempt: the trials wait; the budget is too small for them, which is counted; or they have
+to be made at once: no batch takes them, or nothing but the control could wait."""
 
 _ID_BYTES: Final = 16
 _ROOM_SEEN_FOR_S: Final = 10.0
@@ -114,38 +118,40 @@ class Parking:
     def _lane(self, original: Original) -> Lane | None:
         return lane_of(self._target(original.exchange), original.view.api, original.view.model)
 
-    async def park(self, original: Original, planned: Sequence[Planned]) -> bool:
-        """Have trials answered through a batch; False, changing nothing, if that is not possible.
+    async def park(self, original: Original, planned: Sequence[Planned], *, begins: bool) -> Parked:
+        """Have trials answered through a batch.
 
         Args:
             original: What is tried.
             planned: How. The first is the control, so that what a batch is answered by is in both sides of
                 a comparison.
+            begins: Whether the exchange begins with them.
         """
         lane = self._lane(original)
         if lane is None:
-            return False
+            return "impossible"
         # Before anything is booked: what is given back must not fall on another day.
         now = self._clock()
         size = len(planned) * len(original.exchange.request_body)
         if not await asyncio.to_thread(self._has_room, size, now):
-            return False
-        waiting = await self._trials.wait(original, planned)
-        if waiting:
-            parked = ParkedExchange(
-                original.exchange,
-                lane.key,
-                now,
-                original.model,
-                original.prompt_version,
-                original.task,
-                original.cluster,
-                self._trials.settings_of(original.exchange.route),
-                tuple(map(_parked, waiting)),
-            )
-            self._room -= parked.size_bytes
-            await asyncio.to_thread(self._store.park, parked)
-        return True
+            return "impossible"
+        waiting = await self._trials.wait(original, planned, begins=begins)
+        if not waiting:
+            return "refused" if waiting is None else "impossible"
+        parked = ParkedExchange(
+            original.exchange,
+            lane.key,
+            now,
+            original.model,
+            original.prompt_version,
+            original.task,
+            original.cluster,
+            self._trials.settings_of(original.exchange.route),
+            tuple(map(_parked, waiting)),
+        )
+        self._room -= parked.size_bytes
+        await asyncio.to_thread(self._store.park, parked)
+        return "parked"
 
     def _has_room(self, size: int, now: float) -> bool:
         if not 0 <= now - self._room_seen_at < _ROOM_SEEN_FOR_S:

@@ -424,16 +424,16 @@ def test_a_tier_that_the_endpoint_lacks_is_refused(write, route, said):
 @pytest.mark.parametrize(
     ("upstream", "said", "flex"),
     [
-        ("https://api.anthropic.com", "the price of 2.5 calls in a batch, of 3 at once", False),
-        ("https://api.openai.com/v1", "the price of 2.5 calls in a batch, of 3 at once", True),
+        ("https://api.anthropic.com", "the price of 1.5 calls in a batch, of 3 at once", False),
+        ("https://api.openai.com/v1", "the price of 1.5 calls in a batch, of 3 at once", True),
     ],
 )
 def test_what_batches_cost_is_said_in_advance(write, upstream, said, flex):
-    """Two rewordings: a control at once, and three calls at half; flex would be half of three."""
+    """Two rewordings and a control, for half of the price, which flex would be as well."""
     route = f"{{upstream: '{upstream}', replay_tier: batch, plan: uniform, trials_per_exchange: 2}}"
     [note] = [one for one in notes(load(write(f"routes: [{route}]"), {}, {})) if "batch" in one]
     assert said in note
-    assert ("replay_tier: flex costs 1.5" in note) == flex
+    assert ("replay_tier: flex costs the same" in note) == flex
 
 
 @pytest.mark.parametrize(

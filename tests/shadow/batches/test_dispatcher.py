@@ -15,6 +15,7 @@ from evenkeel.shadow.batches.apis import APIS, BatchCalls, BatchError
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
+from evenkeel.shadow.stages import TrialStages
 from evenkeel.simulate import ModelState, Simulation, serving
 from tests.shadow.batches.plane import KNOWN, NOON, Plane
 
@@ -63,10 +64,12 @@ def killed_at(monkeypatch, plane, name, *, after=True):
 
 
 def test_trials_that_can_wait_are_answered_through_a_batch(plane):
-    """The control at once, the others after the batch, each paired with the control in the batch."""
+    """What the exchanges are like is told at once; all answers come with the batch, the control's as well."""
     plane.queue_up(1, 2, 3)
     assert (plane.queue.lag().waiting, plane.queue.lag().leased) == (0, 0)
-    assert len(plane.verdicts(late=False)) == 3
+    told = plane.verdicts(late=False)
+    assert [(verdict.parked, verdict.reused, verdict.tokens) for verdict in told] == [(True, True, 0)] * 3
+    assert plane.counted("replays", tier="standard") == 0
     assert plane.verdicts() == []
     plane.step(899)
     assert plane.store.batches() == []
@@ -83,6 +86,9 @@ def test_trials_that_can_wait_are_answered_through_a_batch(plane):
     assert {verdict.baseline_rating for verdict in verdicts} == {3}
     assert {verdict.scored_at for verdict in verdicts} == {NOON + 900 + 3 * HOUR}
     assert {verdict.waited_s for verdict in verdicts} == {900 + 3 * HOUR}
+    controls = plane.verdicts(late=False)[3:]
+    assert [(one.parked, one.rating, one.waited_s) for one in controls] == [(False, 3, 900 + 3 * HOUR)] * 3
+    assert {one.exchange_id for one in controls} == {one.exchange_id for one in told}
     assert plane.store.states() == plane.store.batches() == []
     assert plane.counted("replays", tier="batch") == 9
     assert plane.counted("batches", state="completed") == 1
@@ -261,7 +267,6 @@ def test_a_change_that_nobody_announces_meanwhile_is_in_both_sides(plane, simula
     plane.needs = Needs({name: Need(500, 30) for name in (BASELINE, "general.whitespace")})
     plane.begin()
     plane.queue_up(*range(12))
-    assert {verdict.similarity for verdict in plane.verdicts(late=False)} == {1.0}
     simulation.change("simulated-1", {"closing_share": 1.0})
     plane.step(900)
     late = plane.verdicts()
@@ -383,32 +388,60 @@ def test_an_exchange_delivered_again_is_parked_once(openai, monkeypatch):
     assert len(openai.store.states()) == 1
 
 
+def test_what_an_exchange_is_like_is_told_though_the_worker_was_killed_before(openai, monkeypatch):
+    """It is parked already when it is delivered again."""
+    exchange = openai.capture(1)
+    openai.queue.put([exchange])
+
+    async def killed(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrialStages, "_tell", killed)
+        openai.work()
+    assert openai.verdicts(late=False) == []
+    openai.queue.release([exchange.id])
+    openai.work()
+    assert [verdict.parked for verdict in openai.verdicts(late=False)] == [True]
+    assert len(openai.store.states()) == 1
+
+
+def test_a_control_that_waited_can_become_a_reference(plane):
+    """Its exchange has no other."""
+    kept = []
+    plane.worker._stages._keep_reference = lambda original, control, _: kept.append((original, control))
+    plane.queue_up(1)
+    assert kept == []
+    plane.step(900)
+    [(original, control)] = kept
+    assert (original.exchange.id, control.perturbation) == (f"{1:016x}", BASELINE)
+    assert control.waited_s == 900
+
+
 def test_what_a_batch_may_cost_is_booked_until_its_answers_prove_less(plane):
     """At the price of the tier: half of that of the same answers at once."""
     plane.queue_up(1)
     held = plane.costs.of_kind("replay")
-    [resend] = plane.verdicts(late=False)
     trials = plane.store.find(f"{1:016x}").trials
     assert trials[0].perturbation == BASELINE
-    assert held.usd == pytest.approx(resend.cost_usd + sum(trial.usd for trial in trials))
+    assert held.usd == pytest.approx(sum(trial.usd for trial in trials))
     plane.step(900)
-    verdicts = plane.verdicts()
-    spent = Spend(2 * resend.tokens, 1.5 * resend.cost_usd)
-    for verdict in verdicts:
+    spent = Spend(0, 0.0)
+    for verdict in (*plane.verdicts(), plane.verdicts(late=False)[1]):
         spent = spent.plus(Spend(verdict.tokens, verdict.cost_usd))
         evidence = plane.log.evidence(verdict.id).candidate
         usd = (evidence.prompt_tokens * 1e-6 + evidence.completion_tokens * 2e-6) / 2
         assert verdict.cost_usd == pytest.approx(usd)
-    assert plane.costs.of_kind("replay") == pytest.approx(spent)
+    booked = plane.costs.of_kind("replay")
+    assert (booked.tokens, booked.usd) == (spent.tokens, pytest.approx(spent.usd))
 
 
 def test_what_a_batch_saves_is_counted(plane):
-    """Two rewordings at half of the price, less the second control: half of one call."""
+    """Two rewordings and the control at half of the price."""
     plane.queue_up(1)
     plane.step(900)
-    [control] = plane.verdicts(late=False)
-    late = [verdict.cost_usd for verdict in plane.verdicts()]
-    assert plane.counted("batch_saved_usd") == pytest.approx(sum(late) - control.cost_usd / 2)
+    late = [verdict.cost_usd for verdict in (*plane.verdicts(), *plane.verdicts(late=False))]
+    assert plane.counted("batch_saved_usd") == pytest.approx(sum(late))
 
 
 def test_a_budget_of_a_day_that_is_over_gets_nothing_back(openai):
@@ -424,12 +457,14 @@ def test_a_budget_of_a_day_that_is_over_gets_nothing_back(openai):
 
 
 def test_without_a_budget_nothing_is_parked(openai):
-    """The resend takes what there is."""
+    """Nor is anything told of an exchange that has no trials; that it has none is counted."""
     openai.queue_up(1)
     taken = openai.costs.of_kind("replay")
     openai.costs.settle(Spend(0, 0.0), "default", {"replay": Spend(0, 1.0 - 1.2 * taken.usd)})
     openai.queue_up(2)
     assert [state.id for state in openai.store.states()] == [f"{1:016x}"]
+    assert [verdict.exchange_id for verdict in openai.verdicts(late=False)] == [f"{1:016x}"]
+    assert openai.counted("trials_skipped", reason="budget") == 3
 
 
 def failures(plane):
