@@ -5,7 +5,7 @@ proven equal, and twice more about each of two answers where the content moved. 
 paid in three ways: as they were until now; with the pairs of a stage judged in one call; and with that, what
 can wait in the cheaper tier, and with prompts that the provider has cached. The cheaper tier is flex where
 the model has it, replays and judge's calls; else replays go through batches, as `docs/design/0008-batches.md`
-says: what follows from the answer to a group is made at once.
+says: the control is always among them, and what follows from the answer to a group is made at once.
 """
 
 from __future__ import annotations
@@ -123,6 +123,9 @@ class Bill:
     following_prompt: int = 0
     """Those of them that follow from the answer to a group."""
     following_answer: int = 0
+    reused_prompt: int = 0
+    """Tokens of resends that are not made, but for those in batches."""
+    reused_answer: int = 0
     judge_prompt: int = 0
     """Tokens that the judge reads if it is asked about each pair by itself."""
     grouped_prompt: int = 0
@@ -171,8 +174,8 @@ class Bill:
         if not tariff.flex:
             prompt += self.following_prompt
             answer += self.following_answer
-            waiting -= self.following_prompt
-            waiting_answer -= self.following_answer
+            waiting += self.reused_prompt - self.following_prompt
+            waiting_answer += self.reused_answer - self.following_answer
             waiting_cached = 0
         replays = tariff.prompt * (prompt - cached) + tariff.cached * cached + tariff.answer * answer
         replays += tariff.waiting_prompt * (waiting - waiting_cached) + tariff.waiting_cached * waiting_cached
@@ -190,6 +193,8 @@ class Bill:
         unchanged = round(length.prompt * _UNCHANGED)
         for place, one in enumerate(trials):
             if one.verdict.reused:
+                self.reused_prompt += length.prompt
+                self.reused_answer += length.answer
                 continue
             self.replays += 1
             # The resend is like the original, which was sent shortly before.

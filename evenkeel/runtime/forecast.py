@@ -216,9 +216,10 @@ def _seen(
         basis = f"Based on {stated}{figures.number(requests)} requests a day, {sampled}"
     model = Counter(one.model for one in verdicts).most_common(1)
     some = [one for one in verdicts if model and one.model == model[0][0]]
-    known = len(some) >= _FEWEST
-    trial = _spent(some) if known else _estimated(settings, archived)
-    what = f"{figures.count(len(some), 'trial')}" if known else "assumed answers and list prices"
+    made = [one for one in some if not one.reused]
+    known = len(made) >= _FEWEST
+    trial = _spent(made) if known else _estimated(settings, archived)
+    what = f"{figures.count(len(made), 'trial')}" if known else "assumed answers and list prices"
     cost = f"{trial.tokens:,} tokens and {trial.usd:.4f} dollars a trial"
     basis = f"{basis}, and on {what}: {cost}."
     answers = measured(some, plan.perturbations) if known else USUAL

@@ -26,10 +26,12 @@ from evenkeel.shadow.groups import (
     drawn_of,
     is_learning,
     is_split,
+    is_suspected,
     plan_of,
+    reuses_answer,
     roots_of,
 )
-from evenkeel.shadow.planner import Need, candidates
+from evenkeel.shadow.planner import Need, Needs, candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,6 +84,8 @@ class Answers:
     """Share of the moved answers that are rated 2, not 1."""
     worse: float = 0.5
     """Share of them whose quality is worse."""
+    verbatim: bool = False
+    """Whether resends are answered word for word as before, unless their content moves."""
 
 
 USUAL: Final = Answers()
@@ -151,13 +155,15 @@ def _at_most(spent: Spend, free: Limit, routes: int) -> Spend:
 class _Cell:
     """A cell's detectors and how much the planner knows of it."""
 
-    __slots__ = ("alert", "drift", "need", "trials")
+    __slots__ = ("alert", "drift", "need", "same_run", "trials")
 
     def __init__(self, route: Route, kinds: int) -> None:
         monitor = route.monitor
         self.alert = Alert(monitor.rules(route.name, kinds))
         self.drift = DriftAlert(monitor.drift(route.name))
         self.trials = 0
+        self.same_run = 0
+        """Latest resends in a row that were answered as before."""
         self.need = Need(0, monitor.min_trials)
 
     @property
@@ -172,7 +178,7 @@ class _Cell:
         # As `needs_of` has it.
         gathered = log(10) * evidence - log(max(1, self.trials))
         suspicion = min(MOST_SUSPICION, max(0.0, gathered, self.drift.suspicion))
-        self.need = Need(self.trials, self.need.floor, width, progress, self.up, suspicion)
+        self.need = Need(self.trials, self.need.floor, width, progress, self.up, suspicion, self.same_run)
 
     def settle(self) -> None:
         """End its alerts, as people do who have looked into them."""
@@ -387,12 +393,14 @@ class Play:
         if not (count or plan.drawn):
             self._left_out[exchange.stratum] = draw
             return False
-        if not self._pay(1 + count):
+        known = Needs(self._needs)
+        resent = is_suspected(known, self._common.suspicion) or not reuses_answer(exchange.id, known)
+        if not self._pay(resent + count):
             # Smaller ones are paid for meanwhile: those for the sake of a single suspicion, say.
-            self._refused[exchange.stratum] = draw, self._affordable(1 + count)
+            self._refused[exchange.stratum] = draw, self._affordable(resent + count)
             self.now = self._affordable(_SMALLEST)
             return False
-        control, raised = self._control(exchange), False
+        control, raised = self._control(exchange, resent=resent), False
         self._left_out.clear()
         moved = []
         for looked in plan.roots:
@@ -463,10 +471,14 @@ class Play:
         taken.update(others)
         return bool(others) and beyond_share(taken, route.name, tuple(others), bounds[-1].limit)
 
-    def _control(self, exchange: _Exchange) -> _Rated:
-        self._cells[BASELINE].trials += 1
+    def _control(self, exchange: _Exchange, *, resent: bool = True) -> _Rated:
+        if not resent:
+            return _Rated(moved=False, grade=1.0, worse=False)
+        cell, moved = self._cells[BASELINE], exchange.moved(frozenset())
+        cell.trials += 1
+        cell.same_run = cell.same_run + 1 if self._route.answers.verbatim and not moved else 0
         self._changed.add(BASELINE)
-        return self._rated(moved=exchange.moved(frozenset()))
+        return self._rated(moved=moved)
 
     def _observe(
         self, exchange: _Exchange, control: _Rated, name: str, weight: float = 1.0

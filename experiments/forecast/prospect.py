@@ -275,6 +275,7 @@ def measured(
         spread=spread,
         partly=fmean(one.rating != 1 for one in shifted) if known else fallback.partly,
         worse=fmean(bool(one.worse) for one in shifted) if known else fallback.worse,
+        verbatim=len(controls) >= _FEWEST and all(one.is_same for one in controls),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evenkeel.core.budget import Budget, Spend
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, STAGES, Verdict
 from evenkeel.experiments.forecast import Answers, Fall, Play, Prompts, Route, measured, prospects
 from evenkeel.experiments.forecast.play import Beside
 from evenkeel.monitor.fold import MonitorSettings
@@ -149,3 +151,31 @@ def test_too_few_verdicts_leave_what_was_assumed():
     """Below 30 of a kind nothing is taken from them."""
     few = [verdict(number, BASELINE, moved=True) for number in range(29)]
     assert measured(few, KINDS).prompts[0].noise == Answers().prompts[0].noise
+
+
+def test_a_deterministic_endpoint_is_tried_more_often_with_fewer_resends():
+    """Twice as many exchanges, one in eight of them with a resend: a quarter of the resends."""
+    made = {}
+    for verbatim in (False, True):
+        play = learned(
+            history=600, answers=Answers((Prompts(noise=0.0),), usually_moved=0.0, verbatim=verbatim)
+        )
+        before = play.trials, play._cells[BASELINE].trials
+        play.learn(4_000, enough=False)
+        resends = play._cells[BASELINE].trials - before[1]
+        made[verbatim] = resends, play.trials - before[0] - resends
+    (resends, others), (few, more) = made[False], made[True]
+    assert few / resends == pytest.approx(1 / 4, abs=0.05)
+    assert more / others == pytest.approx(2, rel=0.1)
+
+
+def test_resends_that_were_not_made_are_no_noise():
+    """An endpoint is deterministic if those that were made came back word for word."""
+    same = {"similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
+    made = [replace(verdict(number, BASELINE, moved=False), **same) for number in range(60)]
+    assert measured(made, KINDS).verbatim
+    spared = [replace(one, id=f"s{one.id}", reused=True) for one in made]
+    other = [*made[:59], replace(made[59], similarity=0.9, rating=1)]
+    found = measured([*other, *spared], KINDS)
+    assert not found.verbatim
+    assert found.prompts[0].noise == measured(other, KINDS).prompts[0].noise

@@ -57,6 +57,14 @@ def shares(needs, *, rate=0.125, **more):
     }
 
 
+def test_a_deterministic_endpoint_is_tried_twice_as_often():
+    """While all is settled; what is suspected is tried more often by the same factor."""
+    resends = {BASELINE: Need(500, 30, same_run=DETERMINISTIC)}
+    usual, twice = shares(known()), shares(known() | resends)
+    assert twice == pytest.approx({name: 2 * share for name, share in usual.items()}, rel=0.1)
+    assert shares(known() | {BASELINE: Need(500, 30, same_run=DETERMINISTIC - 1)}) == usual
+
+
 def test_rewordings_of_a_category_are_tried_together():
     """Three at most. Formats exclude each other and a combination is none again, so these stand alone."""
     more = by_name(["general.tone", "general.whitespace", "positional", "general.paraphrase"])
