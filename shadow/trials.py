@@ -344,7 +344,10 @@ class TrialMaker:
             self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             answered = candidate.response_id if candidate else None
-            report.logged(verdict, Judged(answered, original.answer.response_id))
+            if verdict.reused:
+                report.skipped("parked" if verdict.parked else "reused")
+            else:
+                report.logged(verdict, Judged(answered, original.answer.response_id))
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"

@@ -37,6 +37,7 @@ _BEGUN_BYTES = 3
 """Size of one that SQLite has only just made."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
+_RETRY_S = 0.01
 _SECOND_LOOK_S = 0.02
 """SQLite makes an index in steps, which take it microseconds."""
 
@@ -133,7 +134,7 @@ class Database:
             self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
+            _log_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
             # What is deleted is text of users: overwritten, as far as that takes no further writes.
@@ -323,6 +324,23 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log, if the file has none yet.
+
+    Of two processes that do so at once SQLite refuses one without waiting, since both hold the file by then.
+    """
+    until = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
 
 
 @contextlib.contextmanager

@@ -28,6 +28,29 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path):
         Database(tmp_path / "file" / "evenkeel.db")
 
 
+class RefusedFirst(sqlite3.Connection):
+    """One that SQLite does not let switch to a write-ahead log at first, as another process is at it too."""
+
+    refusals = 2
+
+    def execute(self, statement, *values):
+        if "journal_mode" in statement and RefusedFirst.refusals:
+            RefusedFirst.refusals -= 1
+            refused = sqlite3.OperationalError("database is locked")
+            refused.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise refused
+        return super().execute(statement, *values)
+
+
+def test_two_processes_that_begin_a_store_at_once_both_go_on(tmp_path, monkeypatch):
+    """SQLite refuses one of them without waiting; it tries again."""
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **named: real(*a, factory=RefusedFirst, **named))
+    database = Database(tmp_path / "evenkeel.db")
+    assert RefusedFirst.refusals == 0
+    assert database.connection().execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 @pytest.mark.parametrize("how", ["the folder", "the files"])
 def test_a_store_that_was_deleted_is_made_again(database, caplog, how):
     """The next use finds an empty one with all its tables; it is said and counted once, for all threads."""
