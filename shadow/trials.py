@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
 import random
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, RouteBudget, Spend
-from evenkeel.core.pair import AS_BEFORE, Pair
-from evenkeel.core.text import named, named_if
+from evenkeel.core.budget import Allowance, RouteBudget, Spend
+from evenkeel.core.pair import Pair
+from evenkeel.core.text import named_if
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
-from evenkeel.llm.price import Quote, bound_of, estimate_tokens
 from evenkeel.metrics.judge.group import PairGroup
+from evenkeel.shadow.bookings import Bookings
 from evenkeel.shadow.observer import NOBODY, Judged
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.prompt.members import FLEX_APIS
 from evenkeel.shadow.replay import FLEX_UNAVAILABLE, FLEX_UNSUPPORTED, Replay
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import CostTracker, Refused
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
     from evenkeel.llm.observer import Operation
-    from evenkeel.llm.price import Prices
+    from evenkeel.llm.price import Prices, Quote
     from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.shadow.bookings import Booking
     from evenkeel.shadow.observer import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome
@@ -45,15 +44,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 
-log = logging.getLogger("evenkeel")
-
-_MOST_WARNED: Final = 100
-"""Names of models without a price that are logged: clients choose them."""
-_USUAL_SHARE_OF_CEILING = 1 / 3
-"""The scorer's ceiling takes a token for each character and every quality asked; most trials need less.
-To set aside the ceiling would leave much of a small budget unused."""
-_ANSWER_MARGIN: Final = 256
-"""Tokens that an answer may be longer than its share of the original's says."""
+_MOST_INFLEXIBLE: Final = 100
+"""Models without a flex tier that are remembered: clients choose their names."""
 _MORE: Final = 4
 """How many times as long a replay may be that is asked for again, where the client states no limit."""
 _AT_ONCE = 16
@@ -150,17 +142,15 @@ class TrialMaker:
         self._scorer = scorer
         self._replayer = replayer
         self._costs = costs
-        self._prices = prices
         self._target = target
         self._tally = tally
         self._clock = clock
         self._rewriter = rewriter
         self._observer = observer
         self._stamp = stamp or Stamp()
-        self._answer_factor = answer_factor
+        self._bookings = Bookings(costs, prices, scorer, answer_factor=answer_factor)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._entrance = asyncio.Lock()
-        self._unpriced: set[str] = set()
         self._inflexible: set[tuple[str, str | None]] = set()
         """URLs and models without a flex tier."""
 
@@ -203,7 +193,7 @@ class TrialMaker:
                 variants.append((trial, variant))
         if len(variants) < _CONTROL_AND_ONE:
             return []
-        quote = await asyncio.to_thread(self._booked_for_good, original, len(variants), begins=begins)
+        quote = await asyncio.to_thread(self._bookings.book_for_good, original, len(variants), begins=begins)
         if isinstance(quote, str):
             for trial, _ in variants:
                 self.skip(trial, route, quote)
@@ -216,19 +206,6 @@ class TrialMaker:
             )
             for trial, one in variants
         ]
-
-    def _booked_for_good(
-        self, original: Original, count: int, *, begins: bool
-    ) -> Quote | Refused | Literal["unpriced"]:
-        route = original.exchange.route
-        if self._prices.refuses(original.model, original.view.model):
-            return "unpriced"
-        quote = self._quote(original, "batch")
-        whole = quote.estimate.times(count)
-        refused = self._costs.reserve(whole, route, paced=begins)
-        if refused is None:
-            self._costs.settle(whole, route, {"replay": whole})
-        return refused or quote
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
         """Count a trial that is not made."""
@@ -313,7 +290,9 @@ class TrialMaker:
         target = self._target(original.exchange)
         tier = self._tier(target, original, trial)
         # In a thread as a whole: the first price of a process loads the list of them.
-        booked = await asyncio.to_thread(self._reserved, stage, trial, tier)
+        booked = await asyncio.to_thread(
+            self._bookings.reserve, original, trial, tier, stage=stage.size, free=free
+        )
         if isinstance(booked, str):
             self.skip(trial, route, booked)
             report.skipped(booked)
@@ -388,7 +367,7 @@ class TrialMaker:
         )
 
     async def _outcome(
-        self, original: Original, target: Target, trial: Trial, variant: PromptView, booked: _Booking
+        self, original: Original, target: Target, trial: Trial, variant: PromptView, booked: Booking
     ) -> Replay | Failure:
         """What comes of a trial's replay, which may be there already."""
         if trial.reused:
@@ -396,7 +375,7 @@ class TrialMaker:
         return trial.late.outcome if trial.late else await self._replay(original, target, variant, booked)
 
     async def _replay(
-        self, original: Original, target: Target, variant: PromptView, booked: _Booking
+        self, original: Original, target: Target, variant: PromptView, booked: Booking
     ) -> Replay | Failure:
         """The answer to a variant, which is asked for again where our own limit cut it."""
         found = await self._answered(original, target, variant, booked.quote, booked.replay)
@@ -404,7 +383,7 @@ class TrialMaker:
             return found
         self._tally.add("replays_cut", route=target.route)
         given = booked.quote.limit_tokens
-        longer = self._quote(original, booked.quote.tier, _MORE * given if given else None)
+        longer = self._bookings.quote(original, booked.quote.tier, _MORE * given if given else None)
         return await self._answered(original, target, variant, longer, booked.replay)
 
     async def _answered(
@@ -414,11 +393,11 @@ class TrialMaker:
         tier = quote.tier
         found = await self._sent(original, target, variant, quote, budget)
         if isinstance(found, Failure) and found.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
-            if found.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_WARNED:
+            if found.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
                 self._inflexible.add((target.url, original.view.model))
             self._tally.add("flex_refusals", route=target.route, reason=found.reason.removeprefix("flex_"))
             tier = "standard"
-            standard = self._quote(original, tier, quote.most_tokens)
+            standard = self._bookings.quote(original, tier, quote.most_tokens)
             found = await self._sent(original, target, variant, standard, budget)
         tier = (found.tier if isinstance(found, Replay) else None) or tier
         self._tally.add("replays", route=target.route, tier=tier)
@@ -449,7 +428,7 @@ class TrialMaker:
         original: Original,
         trial: Trial,
         candidate: Answer,
-        booked: _Booking,
+        booked: Booking,
         free: Answer | None = None,
     ) -> Judgement:
         """Score the answer against the original's, or only rate it against the free one."""
@@ -537,141 +516,3 @@ class TrialMaker:
             reused=trial.reused,
             parked=trial.parked,
         )
-
-    def _reserved(self, stage: _Stage, trial: Trial, tier: Tier) -> _Booking | Refused | Literal["unpriced"]:
-        """What is set aside for a trial; nothing is, if a budget refuses it or its price is not known.
-
-        An exchange is begun only if there is room for all that is made beside its identical resend, and then
-        it is finished: else a budget that is let go as the day goes would be spent on resends, which alone
-        show nothing.
-        """
-        original = stage.original
-        names = (original.model, original.view.model)
-        if not self._prices.knows(*names):
-            self._warn(original)
-        if self._prices.refuses(*names):
-            return "unpriced"
-        # Another format or language may take far more tokens for the same.
-        most = self._longest(original) if trial.perturbation.wanted == AS_BEFORE else None
-        route, quote = original.exchange.route, self._quote(original, tier, most)
-        late, replaying, scoring = trial.late, quote.estimate, self._scoring(original, stage.free)
-        if trial.parked:
-            # What waits with it is booked.
-            replaying, scoring, refused = NOTHING, NOTHING, None
-        elif late is None:
-            estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
-            own = 0 if trial.reused else 1
-            size = stage.size - 1 + own if begins else 1
-            refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
-            if refused is None and size > own:
-                self._costs.settle(estimate.times(size - own), route, {})
-            if trial.reused:
-                replaying = scoring = NOTHING
-        elif isinstance(late.outcome, Replay):
-            # What is paid for is worth rating, whatever the hour.
-            replaying = NOTHING
-            refused = self._costs.reserve(scoring, route, paced=False)
-        else:
-            replaying, scoring, refused = NOTHING, NOTHING, None
-        return refused or _Booking(self._costs, route, quote, replaying, scoring, urgent=trial.urgent)
-
-    def _longest(self, original: Original) -> int | None:
-        """Tokens that the answer to a replay may have; None = as the client allows.
-
-        An answer whose tokens are not known, or were partly thoughts, which vary much more, sets no limit.
-        """
-        answer = original.answer
-        said = answer.completion_tokens
-        if not said or answer.reasoning_tokens or not original.view.may_be_limited:
-            return None
-        parts = [answer.text, *(part for call in answer.tool_calls for part in (call.name, call.arguments))]
-        if said > bound_of(parts):
-            return None  # More than one for each byte: some were thoughts.
-        usual = max(said, estimate_tokens(answer.text))
-        return math.ceil(self._answer_factor * usual) + _ANSWER_MARGIN
-
-    def _quote(self, original: Original, tier: Tier, most_tokens: int | None = None) -> Quote:
-        """What a replay like the original costs in a tier, with so many tokens in its answer at most."""
-        names, answer = (original.model, original.view.model), original.answer
-        said = answer.completion_tokens or estimate_tokens(answer.text)
-        body = original.view.for_replay(tier, most_tokens)
-        return Quote(self._prices, names, body, answer.prompt_tokens, said, tier, most_tokens)
-
-    def _warn(self, original: Original) -> None:
-        model, assumed = named(original.view.model or original.model), self._prices.assumed
-        if assumed is None or model in self._unpriced or len(self._unpriced) >= _MOST_WARNED:
-            return
-        self._unpriced.add(model)
-        log.warning(
-            "route %s: %s has no known price and a budget in dollars is set, so it %s. Set its price, or 0 "
-            'if it is free: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for every such model',
-            original.exchange.route,
-            model,
-            "is not replayed" if self._prices.required else assumed.said,
-            model,
-            extra={"route": original.exchange.route},
-        )
-
-    def _scoring(self, original: Original, free: Answer | None) -> Spend:
-        """What the scoring of a pair like the original's answer twice may cost.
-
-        A second rating, against the free answer, is taken to cost as much again.
-        """
-        share, scoring = _USUAL_SHARE_OF_CEILING, NOTHING
-        for answer in filter(None, (original.answer, free)):
-            chars = len(original.answer.text) + len(answer.text)
-            most = self._scorer.estimate(chars, len(original.view.text), original.task)
-            scoring = scoring.plus(Spend(round(most.tokens * share), most.usd * share))
-        return scoring
-
-
-class _Booking:
-    """What one trial has set aside: for its replay and for its scoring."""
-
-    def __init__(
-        self,
-        costs: CostTracker,
-        route: str,
-        quote: Quote,
-        replaying: Spend,
-        scoring: Spend,
-        *,
-        urgent: bool,
-    ) -> None:
-        """Take over what was reserved.
-
-        Args:
-            costs: Where it was reserved.
-            route: Whose trial it is.
-            quote: What the replay may cost each time it is sent.
-            replaying: Set aside for the replay.
-            scoring: Set aside for the scoring.
-            urgent: Whether what it takes beyond that may come from the reserve.
-        """
-        self.quote = quote
-        self.replay = Allowance(costs, route, replaying, urgent=urgent)
-        self._judge = Allowance(costs, route, scoring, urgent=urgent)
-        self._reported = NOTHING
-        self._costs = costs
-        self._route = route
-
-    @property
-    def judged(self) -> Spend:
-        """Spent on scoring: calls without an answer, and the encoder's tokens, are included."""
-        known, lost = self._reported, self._judge.spent
-        return Spend(max(known.tokens, lost.tokens), max(known.usd, lost.usd))
-
-    async def scored(self, scoring: Awaitable[Judgement]) -> Judgement:
-        """Wait for a judgement, whose calls are booked here."""
-        before = SCORING_BUDGET.set(self._judge)
-        try:
-            judgement = await scoring
-        finally:
-            SCORING_BUDGET.reset(before)
-        self._reported = self._reported.plus(Spend(judgement.tokens, judgement.cost_usd))
-        return judgement
-
-    def close(self) -> None:
-        """Book what was spent, and release the rest."""
-        held = self.replay.close().plus(self._judge.close())
-        self._costs.settle(held, self._route, {"replay": self.replay.spent, "judge": self.judged})

@@ -146,8 +146,8 @@ class Route(Section):
     """Perturbed replays for each sampled exchange, besides the control; of the adaptive plan, while
     it is learning. 0 tries nothing else under any plan."""
     settled_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
-    """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as many
-    where the endpoint is deterministic."""
+    """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as
+    many where the endpoint is deterministic."""
     replay_tier: Tier = "standard"
     """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes, `batch`
     costs half and takes up to a day, where the provider has them."""
