@@ -13,6 +13,7 @@ from evenkeel.proxy.headers import selected, selector
 
 if TYPE_CHECKING:
     from evenkeel.proxy.clients import ClientNames
+    from evenkeel.proxy.headers import Fields
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
@@ -77,7 +78,7 @@ class Capture:
         "_address",
         "_answer",
         "_answer_chunked",
-        "_answer_end",
+        "_answer_head",
         "_head",
         "_known_by_key",
         "_raw",
@@ -86,12 +87,13 @@ class Capture:
         "_request_id",
         "_response",
         "_room",
-        "_status",
         "_upstream",
         "duration_s",
         "route",
         "size_bytes",
     )
+
+    _answer_head: ResponseHead
 
     def __init__(
         self,
@@ -133,9 +135,8 @@ class Capture:
         """What came of the body later."""
         self._response: list[bytes] = []
         self._answer = b""
-        self._answer_end = 0
+        """Its head, and what came with it."""
         self._answer_chunked = False
-        self._status = 0
         self._upstream = 0
 
     @property
@@ -161,8 +162,8 @@ class Capture:
         """
         self._upstream = upstream
         self._answer_chunked = chunked
-        self._status = head.status
-        self._answer_end = end = head.end
+        self._answer_head = head
+        end = head.end
         if payload is not None:
             self._answer = head.raw[:end]
             self.size_bytes += end
@@ -181,8 +182,9 @@ class Capture:
 
     def exchange(self, names: ClientNames | None = None) -> Exchange:
         """Join the pieces and drop everything that is not on the allow-list; names make one of the client."""
-        head, known_by_key = self._head, self._known_by_key
-        start, answer_end = head.end, self._answer_end
+        # Both heads may have been read again meanwhile, which changes nothing but their length.
+        head, answer_head, known_by_key = self._head, self._answer_head, self._known_by_key
+        start, answer_end = head.end, answer_head.end
         raw = self._raw[:start]
         client = names.name(raw, self._address, known_by_key=known_by_key) if names else ""
         notes = head.notes or _NO_NOTES
@@ -193,17 +195,23 @@ class Capture:
             duration_s=self.duration_s,
             method=head.method.decode("ascii"),
             path=redacted(head.target),
-            status=self._status,
+            status=answer_head.status,
             upstream=self._upstream,
-            request_headers=selected(raw, KEPT_HEADERS),
+            request_headers=_kept(head, raw),
             request_body=_body([self._raw[start:], *self._request], chunked=head.framing is _CHUNKED),
-            response_headers=selected(self._answer[:answer_end], KEPT_HEADERS),
+            response_headers=_kept(answer_head, self._answer[:answer_end]),
             response_body=_body([self._answer[answer_end:], *self._response], chunked=self._answer_chunked),
             task=_text(notes.get(b"task")),
             prompt_version=_text(notes.get(b"prompt-version")),
             session=_text(notes.get(b"session")),
             client=client,
         )
+
+
+def _kept(head: RequestHead | ResponseHead, raw: bytes) -> Fields:
+    if head.kept is None:
+        head.kept = selected(raw, KEPT_HEADERS)
+    return head.kept
 
 
 def _body(pieces: list[bytes], *, chunked: bool) -> bytes:

@@ -15,7 +15,7 @@ from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
 from evenkeel.proxy.headers import cuts_of, merged
-from evenkeel.proxy.lanes import sampled
+from evenkeel.proxy.lanes import request_id
 from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
 from evenkeel.proxy.response_head import STATUS_END, render_response
 from evenkeel.proxy.retry import may_repeat, request_unread, tcp_info
@@ -99,8 +99,8 @@ class Plane(Protocol):
     def left(self, client: ClientConnection) -> None:
         """A client's connection is gone."""
 
-    def next_id(self) -> int:
-        """A fresh request id of 64 random bits."""
+    def draw(self) -> int:
+        """64 random bits, which decide whether a request is sampled."""
 
     def rest(self, pool: Pool) -> None:
         """An upstream could not be reached."""
@@ -124,6 +124,7 @@ class ClientConnection(asyncio.Protocol):
         "_held",
         "_keep_alive",
         "_lane",
+        "_last",
         "_left",
         "_pending",
         "_plane",
@@ -150,6 +151,8 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._state = State.IDLE
+        self._last: RequestHead | None = None
+        """The head before, for reading the next one."""
         self._pending = b""
         """Bytes not yet understood: part of a head, or requests that came early."""
         self._held = 0
@@ -224,7 +227,7 @@ class ClientConnection(asyncio.Protocol):
                 self._pending = data
                 return
         try:
-            head = parse_request(data)
+            head = parse_request(data, self._last)
         except MessageError as error:
             self._refuse(error.fault, error.detail)
             return
@@ -248,7 +251,7 @@ class ClientConnection(asyncio.Protocol):
         if lane.has_key and (refused := plane.callers.refused(head, named=bool(route.hosts))):
             self._refuse(refused.fault, refused.detail, bare=head.method == b"HEAD")
             return
-        self._head = head
+        self._head = self._last = head
         self._lane = lane
         self._pool = pool = lane.pool
         if pool is not lane.first:
@@ -316,12 +319,12 @@ class ClientConnection(asyncio.Protocol):
             return
         lane.counters.eligible += 1
         plane = self._plane
-        request_id = plane.next_id()
-        if sampled(request_id, lane.bound):
+        drawn = plane.draw()
+        if drawn < lane.bound:
             lane.counters.sampled += 1
             peer = self.transport.get_extra_info("peername")
             self._capture = capture = Capture(
-                request_id,
+                request_id(drawn),
                 lane.route.name,
                 head,
                 plane.clock(),
@@ -517,6 +520,8 @@ class ClientConnection(asyncio.Protocol):
         if self._lane.foreign(self._pool):
             cuts = cuts_of(head.raw, STATUS_END, head.end, {b"set-cookie", b"set-cookie2"})
             head.edits = merged(head.edits, cuts)
+            # The connection's next answer may be to a request for which it is the first upstream.
+            head.known = None
 
     def answer(self, payload: bytes, *, done: bool) -> None:
         """The answer goes on, or with `done` ends."""

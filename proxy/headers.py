@@ -75,6 +75,43 @@ REQUEST_SPECIALS = re.compile(
 RESPONSE_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
 """The same for responses."""
 
+Known = tuple[bytes, int, bytes]
+"""A head but for the digits of its length: what is before them, where they end, and what is behind. A bare
+tuple, see `Edit`."""
+
+KNOWN_BYTES = 4 << 10
+"""Larger heads are not kept: what is read again would take its memory for as long as its connection lives."""
+
+
+Fields = tuple[tuple[str, str], ...]
+"""Names in lower case and values of some fields, in order."""
+
+
+def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
+    """What `length_if_known` compares heads with; None for a head that is too large.
+
+    Args:
+        raw: Received bytes that start with a head.
+        digits: Place of the digits of its length.
+        end: Where it ends.
+    """
+    start, stop = digits
+    return (raw[:start], stop, raw[stop:end]) if end <= KNOWN_BYTES else None
+
+
+def length_if_known(data: bytes, head: Known) -> int:
+    """The length in the head that `data` starts with, if no other byte differs from a known one; else 0.
+
+    Whoever sends several messages on a connection mostly sends the same head, so it need not be read again.
+    """
+    before, stop, behind = head
+    if data.startswith(before) and data.startswith(behind, stop):
+        digits = data[len(before) : stop]
+        if digits.isdigit():
+            return int(digits)
+    return 0
+
+
 _FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
 _IDEMPOTENCY_KEY = re.compile(rb"\r\nidempotency-key:", re.IGNORECASE)
 
@@ -123,7 +160,7 @@ def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:
     return re.compile(rb"\r\n(" + b"|".join(map(re.escape, names)) + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
 
 
-def selected(head: bytes, pattern: re.Pattern[bytes]) -> tuple[tuple[str, str], ...]:
+def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
     """The fields of a head that a selector finds, in order, names in lower case."""
     return tuple(
         (match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t"))

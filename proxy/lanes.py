@@ -1,6 +1,6 @@
 """Lanes: routes at run time. A lane holds what a request on its route needs, resolved once.
 
-A lane also decides what is sampled: one hash of the request id, so that decisions repeat and samples nest.
+A lane also decides what is sampled, by the random bits that the request's id is made of.
 """
 
 from __future__ import annotations
@@ -20,27 +20,22 @@ if TYPE_CHECKING:
 _MASK = (1 << 64) - 1
 
 
-def mix(value: int) -> int:
-    """Scatter a 64-bit integer evenly over 64 bits; a bijection.
+def request_id(drawn: int) -> int:
+    """Scatter 64 random bits evenly over 64 bits; a bijection.
+
+    A request is sampled if what was drawn for it is below its lane's bound. So the id says whether it is, and
+    the sample of a lower rate is a subset of that of a higher one; but ids of a sample are like any others.
 
     Source: the finaliser of SplitMix64 (Steele, Lea, Flood 2014), Stafford's variant 13.
     """
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (drawn ^ (drawn >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
     return value ^ (value >> 31)
 
 
 def threshold(rate: float) -> int:
-    """Turn a rate in [0, 1] into the bound that `sampled` takes: 0 for none, 2**64 for all."""
+    """Turn a rate in [0, 1] into a lane's bound: 0 for none, 2**64 for all."""
     return min(1 << 64, max(0, round(rate * (1 << 64))))
-
-
-def sampled(request_id: int, bound: int) -> bool:
-    """Whether a request is in the sample.
-
-    A pure function of the id: the sample of a lower rate is a subset of that of a higher one.
-    """
-    return mix(request_id) < bound
 
 
 class Lane:
@@ -69,7 +64,7 @@ class Lane:
         self.counters = counters
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
-        """What request ids are compared with, see `sampling`."""
+        """Requests for which less is drawn are sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))
         """What replaces the client's credentials, by where a request goes."""
         self.injection = self.injections[self.pool]

@@ -17,8 +17,12 @@ from evenkeel.proxy.headers import (
     REQUEST_SPECIALS,
     TOKEN,
     Edit,
+    Fields,
+    Known,
     connection_options,
     cuts_of,
+    known,
+    length_if_known,
     merged,
     named_fields,
     once,
@@ -80,6 +84,8 @@ class RequestHead:
         "framing",
         "host",
         "keep_alive",
+        "kept",
+        "known",
         "length",
         "line_end",
         "method",
@@ -116,14 +122,27 @@ class RequestHead:
     """Lines to cut, in order of place; `Host` is not among them."""
     notes: dict[bytes, bytes] | None
     """`x-evenkeel-*` values by the rest of their lower-case name."""
+    known: Known | None
+    """For recognising the next head of the connection; None if that is not worth it."""
+    kept: Fields | None
+    """What a capture keeps of its fields; None until one does."""
 
 
-def parse_request(data: bytes) -> RequestHead | None:
+def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead | None:
     """Read the request head that `data` starts with.
+
+    Args:
+        data: Bytes from the client.
+        last: The head before it on the same connection, whose request is done. One that differs in its length
+            alone is the same object again, with another length.
 
     Returns None if `data` may be the beginning of a head.
     Raises: MessageError if it can't become one, is too large or is framed ambiguously.
     """
+    if last is not None and last.known is not None and (number := length_if_known(data, last.known)):
+        last.raw = data
+        last.length = number
+        return last
     match = _ORDINARY_HEAD.match(data)
     if match is None:
         return parse_any_request(data)
@@ -143,12 +162,14 @@ def parse_request(data: bytes) -> RequestHead | None:
     if length is None or not (number := int(length)):
         head.length = 0
         head.framing = _NONE
+        head.known = None
     else:
         head.length = number
         head.framing = _LENGTH
+        head.known = known(data, match.span(4), end)
     head.keep_alive = True
     head.upgrade = head.replay = False
-    head.notes = None
+    head.notes = head.kept = None
     if connection is None:
         head.edits = []
     else:
@@ -182,6 +203,7 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
     head.host = None
     head.replay = False
     head.notes = None
+    head.known = head.kept = None
     head.edits = edits = []
     for found in REQUEST_SPECIALS.finditer(data, start, end):
         name = found[1].lower()

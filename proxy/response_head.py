@@ -13,8 +13,12 @@ from evenkeel.proxy.headers import (
     ORDINARY,
     RESPONSE_SPECIALS,
     Edit,
+    Fields,
+    Known,
     connection_options,
     cuts_of,
+    known,
+    length_if_known,
     merged,
     named_fields,
     once,
@@ -53,7 +57,7 @@ STATUS_END = len(b"HTTP/1.1 200")
 class ResponseHead:
     """A response head and what the relay must know of it."""
 
-    __slots__ = ("edits", "end", "framing", "keep_alive", "length", "minor", "raw", "status")
+    __slots__ = ("edits", "end", "framing", "keep_alive", "kept", "known", "length", "minor", "raw", "status")
 
     raw: bytes
     """Received bytes that start with the head; more may follow it."""
@@ -69,18 +73,33 @@ class ResponseHead:
     """Whether the upstream takes another request on this connection."""
     edits: list[Edit]
     """Lines to cut, in order of place."""
+    known: Known | None
+    """For recognising the next head of the connection; None if that is not worth it."""
+    kept: Fields | None
+    """What a capture keeps of its fields; None until one does."""
 
 
-def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
+def parse_response(data: bytes, method: bytes, last: ResponseHead | None = None) -> ResponseHead | None:
     """Read the response head that `data` starts with.
 
     Args:
         data: Bytes from the upstream.
         method: Method of the request: an answer to HEAD has no body, whatever its head says.
+        last: The head before it on the same connection, whose answer is done. One that differs in its length
+            alone is the same object again, with another length.
 
     Returns None if `data` may be the beginning of a head.
     Raises: MessageError if it can't become one, is too large or is framed ambiguously.
     """
+    if (
+        last is not None
+        and last.known is not None
+        and method != b"HEAD"
+        and (number := length_if_known(data, last.known))
+    ):
+        last.raw = data
+        last.length = number
+        return last
     match = _ORDINARY_HEAD.match(data)
     if match is None or method == b"HEAD":
         return parse_any_response(data, method)
@@ -100,6 +119,8 @@ def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
         head.edits = [(start - 2, stop, b"")]
     head.length = number = int(length)
     head.framing = _LENGTH if number else _NONE
+    head.known = known(data, match.span(2), head.end) if number else None
+    head.kept = None
     return head
 
 
@@ -117,6 +138,7 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     head.minor = 1 if match[1] == b"1" else 0
     head.status = status = int(match[2])
     head.keep_alive = head.minor == 1
+    head.known = head.kept = None
     head.edits = edits = []
     length: bytes | None = None
     coding: bytes | None = None

@@ -219,6 +219,6 @@ class DataPlane:
         for lane in self.lanes.values():
             lane.choose(now)
 
-    def next_id(self) -> int:
-        """A fresh request id of 64 random bits."""
+    def draw(self) -> int:
+        """64 random bits, which decide whether a request is sampled."""
         return self._random.getrandbits(64)

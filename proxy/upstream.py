@@ -93,6 +93,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_buffer",
         "_chunks",
         "_framing",
+        "_last",
         "_left",
         "_method",
         "_strip",
@@ -129,6 +130,8 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether the client can't read chunks."""
         self._buffer = b""
         self._framing: Framing | None = None
+        self._last: ResponseHead | None = None
+        """The head before, for reading the next one."""
         self._left = 0
         self._chunks = ChunkReader()
         self._tunnel = False
@@ -191,7 +194,7 @@ class UpstreamConnection(asyncio.Protocol):
     def _read_head(self, client: Downstream, data: bytes) -> None:
         while True:
             try:
-                head = parse_response(data, self._method)
+                head = parse_response(data, self._method, self._last)
             except MessageError as error:
                 client.upstream_failed(error.fault, error.detail)
                 return
@@ -199,6 +202,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._buffer = data
                 return
             if head.status >= _FIRST_FINAL:
+                self._last = head
                 if head.framing is _LENGTH and head.keep_alive and head.end + head.length == len(data):
                     client.answer_head(head, None, done=True)
                 else:

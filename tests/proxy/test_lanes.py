@@ -13,34 +13,31 @@ from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits, Timeouts, Upstream
 from evenkeel.proxy.counters import RouteCounters
-from evenkeel.proxy.lanes import Lane, sampled, threshold
+from evenkeel.proxy.lanes import Lane, request_id, threshold
 from evenkeel.proxy.pool import Pool
 from evenkeel.proxy.routing import Route
 from tests.proxy.plain import OK
 
-IDS = st.integers(0, 2**64 - 1)
-
-RATES = st.floats(0, 1)
+DRAWN = st.integers(0, 2**64 - 1)
 
 
-@given(IDS, RATES, RATES)
-def test_samples_nest(request_id, one, other):
-    """What a lower rate samples, a higher rate samples too."""
-    low, high = sorted((one, other))
-    assert sampled(request_id, threshold(low)) <= sampled(request_id, threshold(high))
+@given(DRAWN, DRAWN)
+def test_no_two_requests_have_one_id(one, other):
+    """What is drawn and the id that is made of it determine each other."""
+    assert (request_id(one) == request_id(other)) is (one == other)
 
 
-@given(IDS)
-def test_rates_zero_and_one_are_exact(request_id):
-    """Nothing at 0, everything at 1."""
-    assert not sampled(request_id, threshold(0.0))
-    assert sampled(request_id, threshold(1.0))
+@given(DRAWN)
+def test_rates_zero_and_one_are_exact(drawn):
+    """Nothing is below the bound of 0, everything below that of 1."""
+    assert threshold(0.0) <= drawn < threshold(1.0)
 
 
-def test_rate_is_met_even_by_ids_in_sequence():
-    """10 % of 20,000 consecutive ids: 2,000 give or take five standard deviations (212)."""
-    bound = threshold(0.1)
-    assert abs(sum(sampled(number, bound) for number in range(20_000)) - 2_000) < 212
+def test_ids_of_a_sample_are_like_any_others():
+    """Of 2,000 ids half are even and a tenth are among the lowest tenth, give or take five standard deviations."""
+    ids = [request_id(number << 40) for number in range(2_000)]
+    assert abs(sum(one % 2 == 0 for one in ids) - 1_000) < 112
+    assert abs(sum(one < threshold(0.1) for one in ids) - 200) < 67
 
 
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evenkeel.proxy.errors import Fault
 from evenkeel.proxy.framing import MessageError
+from evenkeel.proxy.headers import KNOWN_BYTES
 from evenkeel.proxy.request_head import (
     MAX_FIELDS,
     MAX_HEAD_BYTES,
@@ -17,6 +18,8 @@ from evenkeel.proxy.request_head import (
     render_request,
 )
 from evenkeel.proxy.response_head import parse_any_response, parse_response
+
+REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
 
 
 def rendered(raw, target=None, authority=b"up:1"):
@@ -131,12 +134,12 @@ def test_upgrade_that_cannot_be_offered_is_left_out(raw):
 
 
 def reading(parse, *args):
-    """All that a parser says of a head, or how it refuses it."""
+    """All that a parser says of a head, but how it recognises the next one; or how it refuses it."""
     try:
         head = parse(*args)
     except MessageError as error:
         return error.fault, error.detail
-    return head and {name: getattr(head, name) for name in head.__slots__}
+    return head and {name: getattr(head, name) for name in head.__slots__ if name != "known"}
 
 
 NAMES = [
@@ -186,6 +189,46 @@ def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, usual, lines, 
     """The same for answers."""
     raw = b"\r\n".join([b"HTTP/" + first, *usual, *lines]) + b"\r\n\r\nbody"
     assert reading(parse_response, raw, method) == reading(parse_any_response, raw, method)
+
+
+@given(LINES, LINES, st.sampled_from([b"5", b"7", b"0", b"12", b"x", b"+5", b"5 ", b"\xb2"]), st.booleans())
+def test_a_head_is_read_alike_after_any_other_of_its_connection(lines, others, length, same):
+    """What is taken over from the head before is what would have been read."""
+    usual, further = (
+        b"".join(line + b"\r\n" for line in some) for some in (lines, lines if same else others)
+    )
+    first = b"Content-Length: 5\r\n%b\r\nbody!" % usual
+    second = b"Content-Length: %b\r\n%b\r\nmore" % (length, further)
+    for parse, start, more in (
+        (parse_request, REQUEST, ()),
+        (parse_response, b"HTTP/1.1 200\r\n", (b"POST",)),
+    ):
+        try:
+            last = parse(start + first, *more)
+        except MessageError:
+            continue
+        assert reading(parse, start + second, *more) == reading(parse, start + second, *more, last)
+
+
+@pytest.mark.parametrize(("length", "again"), [(b"9", True), (b"0", False), (b"12", False), (b"x", False)])
+def test_a_head_that_differs_in_its_length_is_the_same_object_again(length, again):
+    """Of other lengths only those with as many digits, and no zero; a GET is read anew each time."""
+    last = parse_request(REQUEST + b"Content-Length: 5\r\nA: b\r\n\r\nbody!")
+    raw = REQUEST + b"Content-Length: %b\r\nA: b\r\n\r\n" % length
+    if length == b"x":
+        with pytest.raises(MessageError):
+            parse_request(raw, last)
+    else:
+        head = parse_request(raw, last)
+        assert ((head is last), head.length, head.raw) == (again, int(length), raw)
+    get = parse_request(REQUEST + b"\r\n")
+    assert parse_request(REQUEST + b"\r\n", get) is not get
+
+
+def test_a_large_head_is_not_kept_for_comparison():
+    """It would take its memory for as long as its connection lives."""
+    raw = REQUEST + b"Content-Length: 5\r\nA: %b\r\n\r\n" % (b"a" * KNOWN_BYTES)
+    assert parse_request(raw).known is None
 
 
 @given(st.binary(max_size=60), st.integers(0, 3))
