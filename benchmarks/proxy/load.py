@@ -70,10 +70,32 @@ def request_bytes(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def wrk_script(path: str, headers: Mapping[str, str], body_file: str) -> str:
-    """The same request for `wrk`, which then prints what it counted as one line of numbers."""
+VARIANTS = 61
+"""Heads of each kind where they differ: no connection of 64 sees the same one twice in a row."""
+
+
+def wrk_script(path: str, headers: Mapping[str, str], body_file: str, *, heads_differ: bool = False) -> str:
+    """The same request for `wrk`, which then prints what it counted as one line of numbers.
+
+    Args:
+        path: Of the request.
+        headers: Besides the usual ones.
+        body_file: Holds the body.
+        heads_differ: Whether each request has another `traceparent` than the one before it.
+    """
     lines = ['wrk.method = "POST"', f'wrk.path = "{path}"']
     lines += [f'wrk.headers["{name}"] = "{value}"' for name, value in {**HEADERS, **headers}.items()]
+    if heads_differ:
+        lines += [
+            "local made, turn = {}, 0",
+            "init = function()",
+            f"  for n = 1, {VARIANTS} do",
+            '    wrk.headers["traceparent"] = string.format("00-%032x-%016x-01", n, n)',
+            "    made[n] = wrk.format()",
+            "  end",
+            "end",
+            f"request = function() turn = turn % {VARIANTS} + 1; return made[turn] end",
+        ]
     lines += [
         f'wrk.body = io.open("{body_file}", "rb"):read("*a")',
         "done = function(summary, latency, requests)",
@@ -103,7 +125,9 @@ class Counted:
 class Wrk:
     """One request, to be sent again and again."""
 
-    def __init__(self, path: str, headers: Mapping[str, str], body: bytes, folder: Path) -> None:
+    def __init__(
+        self, path: str, headers: Mapping[str, str], body: bytes, folder: Path, *, heads_differ: bool = False
+    ) -> None:
         """Write the script.
 
         Args:
@@ -111,11 +135,12 @@ class Wrk:
             headers: Besides the usual ones.
             body: Of the request.
             folder: For the script and the body.
+            heads_differ: As `wrk_script`.
         """
         body_file = folder / "body"
         body_file.write_bytes(body)
         self._script = folder / "post.lua"
-        self._script.write_text(wrk_script(path, headers, str(body_file)))
+        self._script.write_text(wrk_script(path, headers, str(body_file), heads_differ=heads_differ))
 
     def run(self, port: int, connections: int, seconds: float) -> Counted:
         """Send it for a while.

@@ -176,7 +176,9 @@ class Plain:
 
     once = light = False
 
-    def __init__(self, title: str, body: bytes, scale: Scale, delay_s: float = 0.0) -> None:
+    def __init__(
+        self, title: str, body: bytes, scale: Scale, delay_s: float = 0.0, *, heads_differ: bool = False
+    ) -> None:
         """Prepare.
 
         Args:
@@ -186,16 +188,20 @@ class Plain:
             delay_s: How long the model takes for an answer. If that is most of the time, all contenders that
                 keep up carry the same load, and generator and model sleep as often beside each of them:
                 waking them, which the kernel does at the expense of who writes, then costs all the same.
+            heads_differ: Whether each request and each answer has an id in its head, as those of traced
+                clients and hosted models have.
         """
         self.title = title
-        self.manner = Manner(delay_s=delay_s)
+        self.manner = Manner(delay_s=delay_s, heads_differ=heads_differ)
         self._body = body
         self._scale = scale
+        self._heads_differ = heads_differ
 
     def take(self, target: Target) -> Figures:
         """Load with `wrk`."""
         probe(target.door, request_bytes(target.door.path, target.door.headers, self._body))
-        wrk = Wrk(target.door.path, target.door.headers, self._body, target.folder)
+        door = target.door
+        wrk = Wrk(door.path, door.headers, self._body, target.folder, heads_differ=self._heads_differ)
         cost, counted = self._load(target, wrk, self._scale.seconds)
         if counted.requests < _SLOW_BELOW * self._scale.connections:
             # Too slow to have answered each connection a few times.
@@ -334,6 +340,7 @@ def measures(scale: Scale) -> list[Measure]:
     return [
         Plain("1 KB requests", text_body(KB), scale),
         Plain("1 KB requests, answers after 4 ms", text_body(KB), scale, delay_s=0.004),
+        Plain("1 KB requests, no two heads alike", text_body(KB), scale, heads_differ=True),
         Plain("64 KB requests", text_body(64 * KB), scale),
         Plain("1 MB requests", image_body(KB * KB), scale),
         Latency(scale),

@@ -17,11 +17,13 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from benchmarks.proxy.load import VARIANTS
 from benchmarks.proxy.machine import HOST, Running, running
 
 if TYPE_CHECKING:
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+_ID = b"0123456789abcdef"
 _HEAD = (
     b"HTTP/1.1 200 OK\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\nserver: bench\r\n"
-    b"x-request-id: 0123456789abcdef\r\n"
+    b"x-request-id: " + _ID + b"\r\n"
 )
 
 
@@ -47,6 +50,8 @@ class Manner:
     """Above 0: answers are streams of so many events."""
     pause_s: float = 0.0
     """Between two events of a stream; 0 writes as fast as it is read."""
+    heads_differ: bool = False
+    """Whether each plain answer without a delay has another id in its head than the one before it."""
 
     def to_line(self) -> bytes:
         """One line of JSON."""
@@ -106,14 +111,23 @@ class Answering:
 
     def __init__(self) -> None:
         self.manner = Manner()
-        self.answer = plain_answer(self.manner.answer_bytes)
+        self._answers = self._made()
         self._flowing: set[Connection] = set()
         self._pumping = False
 
     def follow(self, line: bytes) -> None:
         """Take on a manner."""
         self.manner = Manner(**json.loads(line))
-        self.answer = plain_answer(self.manner.answer_bytes)
+        self._answers = self._made()
+
+    def _made(self) -> Iterator[bytes]:
+        answer = plain_answer(self.manner.answer_bytes)
+        ids = range(VARIANTS if self.manner.heads_differ else 1)
+        return cycle([answer.replace(_ID, b"%016x" % one) for one in ids])
+
+    def answer(self) -> bytes:
+        """The next plain answer without a delay."""
+        return next(self._answers)
 
     def flow(self, connection: Connection) -> None:
         """Write events to a connection as fast as it takes them, in turn with the others."""
@@ -198,7 +212,7 @@ class Connection(asyncio.Protocol):
         elif manner.delay_s:
             asyncio.get_running_loop().call_later(manner.delay_s, self._late, time.monotonic_ns())
         else:
-            self._transport.write(self._model.answer)
+            self._transport.write(self._model.answer())
 
     def _late(self, since_ns: int) -> None:
         size = self._model.manner.answer_bytes
