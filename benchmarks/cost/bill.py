@@ -47,8 +47,16 @@ def _wording(prompt: Prompt, *labels: str) -> int:
     return round(sum(len(one.content) for one in bare.messages) / _CHARS_PER_TOKEN)
 
 
+def _before(prompt: Prompt, first: str, second: str) -> int:
+    """Tokens of the wording before the second of two texts."""
+    system, user = prompt.fill({first: "", second: "\0"}).messages
+    return round((len(system.content) + user.content.index("\0")) / _CHARS_PER_TOKEN)
+
+
 _PAIR: Final = _wording(SIMILARITY, "REFERENCE ANSWER", "CANDIDATE ANSWER")
 _QUALITY: Final = _wording(FAITHFULNESS, "REQUEST", "ANSWER")
+_QUALITY_FIRST: Final = _before(FAITHFULNESS, "REQUEST", "ANSWER")
+"""Those of them that stand before the answer, with the request among them."""
 _RULING: Final = 60
 """Tokens that a judge writes about a pair or an answer."""
 _QUALITIES: Final = 2
@@ -69,9 +77,11 @@ class Tariff(NamedTuple):
     waiting_cached: float
     waiting_answer: float
     judge_prompt: float
+    judge_cached: float
     judge_answer: float
     waiting_judge_prompt: float
     """In the flex tier, if the judge has it."""
+    waiting_judge_cached: float
     waiting_judge_answer: float
 
     @classmethod
@@ -98,8 +108,10 @@ class Tariff(NamedTuple):
             waiting_cached=prompt(model, waiting, some if flex else 0),
             waiting_answer=answer(model, waiting),
             judge_prompt=prompt(judge),
+            judge_cached=prompt(judge, cached=some),
             judge_answer=answer(judge),
             waiting_judge_prompt=prompt(judge, "flex"),
+            waiting_judge_cached=prompt(judge, "flex", some),
             waiting_judge_answer=answer(judge, "flex"),
         )
 
@@ -131,8 +143,12 @@ class Bill:
     grouped_prompt: int = 0
     """The same if it is asked about all pairs of a stage at once."""
     judge_answer: int = 0
+    judge_cacheable: int = 0
+    """Of `grouped_prompt`, what questions about quality share with the one before about the same request."""
     waiting_judge_prompt: int = 0
     """Of `grouped_prompt`, what is about answers that can wait."""
+    waiting_judge_cacheable: int = 0
+    """The same of `judge_cacheable`."""
     waiting_judge_answer: int = 0
 
     @property
@@ -180,7 +196,10 @@ class Bill:
         replays = tariff.prompt * (prompt - cached) + tariff.cached * cached + tariff.answer * answer
         replays += tariff.waiting_prompt * (waiting - waiting_cached) + tariff.waiting_cached * waiting_cached
         replays += tariff.waiting_answer * waiting_answer
+        waiting_cacheable = self.waiting_judge_cacheable
         saved = (tariff.judge_prompt - tariff.waiting_judge_prompt) * self.waiting_judge_prompt
+        saved += (tariff.judge_prompt - tariff.judge_cached) * (self.judge_cacheable - waiting_cacheable)
+        saved += (tariff.waiting_judge_prompt - tariff.waiting_judge_cached) * waiting_cacheable
         saved += (tariff.judge_answer - tariff.waiting_judge_answer) * self.waiting_judge_answer
         return replays + self._judge_usd(tariff, self.grouped_prompt) - saved
 
@@ -219,14 +238,18 @@ class Bill:
         moved = sum(bool(one.verdict.shifted) for one in trials)
         qualities = _QUALITIES * (moved + bool(moved))
         read = qualities * (_QUALITY + length.prompt + length.answer)
-        self._judge(qualities, read, read, waits=waits)
+        first = _QUALITY_FIRST + length.prompt
+        cacheable = _QUALITIES * moved * first if first >= _CACHEABLE else 0
+        self._judge(qualities, read, read, cacheable, waits=waits)
 
-    def _judge(self, calls: int, apart: int, together: int, *, waits: bool) -> None:
-        """Add calls of the judge, and the tokens that it reads apart and in groups."""
+    def _judge(self, calls: int, apart: int, together: int, cacheable: int = 0, *, waits: bool) -> None:
+        """Add calls of the judge, the tokens it reads apart and in groups, and those of the latter cached."""
         self.judge_calls += calls
         self.judge_prompt += apart
         self.grouped_prompt += together
         self.judge_answer += calls * _RULING
+        self.judge_cacheable += cacheable
         if waits:
+            self.waiting_judge_cacheable += cacheable
             self.waiting_judge_prompt += together
             self.waiting_judge_answer += calls * _RULING

@@ -26,8 +26,10 @@ CENTS = Tariff(
     waiting_cached=0.0005,
     waiting_answer=0.01,
     judge_prompt=0.003,
+    judge_cached=0.0003,
     judge_answer=0.004,
     waiting_judge_prompt=0.0015,
+    waiting_judge_cached=0.00015,
     waiting_judge_answer=0.002,
 )
 """Dollars per token that can be added by hand."""
@@ -89,15 +91,16 @@ def _a_bill_is_paid_in_three_ways() -> None:
     bill = Bill(prompt=100, cacheable=40, answer=10, waiting_prompt=200, waiting_cacheable=80,
                 waiting_answer=20, following_prompt=50, following_answer=5, reused_prompt=40,
                 reused_answer=4, judge_prompt=50, grouped_prompt=30, judge_answer=5,
-                waiting_judge_prompt=20, waiting_judge_answer=2)  # fmt: skip
+                judge_cacheable=10, waiting_judge_prompt=20, waiting_judge_cacheable=8,
+                waiting_judge_answer=2)  # fmt: skip
     # Replays 300 · 0.01 + 30 · 0.02 = 3.6; judge 50 · 0.003 + 5 · 0.004 = 0.17.
     assert isclose(bill.plain_usd(CENTS), 3.77)
     assert isclose(bill.grouped_usd(CENTS), 3.71)
     # At once 60 · 0.01 + 40 · 0.001 + 10 · 0.02 = 0.84, later 120 · 0.005 + 80 · 0.0005 + 20 · 0.01 = 0.84;
-    # judge 10 · 0.003 + 3 · 0.004 + 20 · 0.0015 + 2 · 0.002 = 0.076.
-    assert isclose(bill.lean_usd(CENTS), 1.756)
+    # judge 8 · 0.003 + 2 · 0.0003 + 3 · 0.004 + 12 · 0.0015 + 8 · 0.00015 + 2 · 0.002 = 0.0598.
+    assert isclose(bill.lean_usd(CENTS), 1.7398)
     # In batches: at once 110 · 0.01 + 40 · 0.001 + 15 · 0.02 = 1.44, later 190 · 0.005 + 19 · 0.01 = 1.14.
-    assert isclose(bill.lean_usd(CENTS._replace(flex=False)), 2.656)
+    assert isclose(bill.lean_usd(CENTS._replace(flex=False)), 2.6398)
 
 
 def _every_trial_of_an_exchange_is_booked() -> None:

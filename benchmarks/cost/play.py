@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.shadow.planner import Trial
 
-_PUBLISHED: Final = 60
-"""Exchanges between two looks of the planner at what the monitor knows."""
+_PUBLISHED: Final = 3
+"""Exchanges between two looks of the planner at what the monitor knows: a minute, which in truth is ten
+seconds at most."""
 
 
 def _stated(one: Exchange) -> Length:
@@ -72,11 +73,13 @@ class Play:
             MonitorSettings(mean_trials_between_false_alarms=level, trend_interval_s=inf)
         )
         self._offset = 0
+        self._published = 0
 
     def copy(self) -> Play:
         """Another that has seen the same and goes on by itself."""
         other = Play(self._plan, self.seed, self._world)
-        other.number, other._offset, other.raised = self.number, self._offset, list(self.raised)
+        other.number, other.raised = self.number, list(self.raised)
+        other._offset, other._published = self._offset, self._published
         other.trials = dict(self.trials)
         other.bills = {route: replace(bill) for route, bill in self.bills.items()}
         other._state, other._worker = copy.deepcopy(self._state), self._worker.copy()
@@ -113,8 +116,9 @@ class Play:
             if not fallen or ROUTES[self.number % len(ROUTES)] == fallen:
                 self._play(fall, fallen)
             self.number += 1
-            if self.number % _PUBLISHED == 0:
+            if self.number % _PUBLISHED == 0 and self._offset > self._published:
                 self._worker.publish(self._state.reports())
+                self._published = self._offset
             for raised in self.raised[seen:]:
                 if (raised.route, raised.cell) in found:
                     return raised

@@ -99,20 +99,20 @@ class EachSide:
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
-        """Both ratings, asked for at the same time; the failure of either, the reference's first."""
-        reference, candidate = await asyncio.gather(
-            self._metric.rate(pair.reference, pair.context), self._metric.rate(pair.candidate, pair.context)
+        """The reference's rating, then the candidate's; without the former the latter is not asked for.
+
+        One after the other, because both questions begin with the request: by then a provider has cached it.
+        """
+        reference = await self._metric.rate(pair.reference, pair.context)
+        if not isinstance(before := reference.outcome, int):
+            return Measured(before, reference.tokens, reference.cost_usd)
+        candidate = await self._metric.rate(pair.candidate, pair.context)
+        after = candidate.outcome
+        return Measured(
+            QualityScore(self.name, self.version, before, after) if isinstance(after, int) else after,
+            reference.tokens + candidate.tokens,
+            reference.cost_usd + candidate.cost_usd,
         )
-        tokens, cost = reference.tokens + candidate.tokens, reference.cost_usd + candidate.cost_usd
-        outcome: QualityScore | Failure
-        match reference.outcome, candidate.outcome:
-            case Failure() as failure, _:
-                outcome = failure
-            case _, Failure() as failure:
-                outcome = failure
-            case int(before), int(after):
-                outcome = QualityScore(self.name, self.version, before, after)
-        return Measured(outcome, tokens, cost)
 
 
 def always(_: Pair) -> bool:

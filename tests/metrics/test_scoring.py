@@ -88,15 +88,25 @@ def test_a_rating_alone_asks_for_no_quality() -> None:
 
 
 @pytest.mark.parametrize(
-    "outcomes", [{"a": "timeout", "b": 3}, {"a": 3, "b": "timeout"}, {"a": "timeout", "b": "timeout"}]
+    ("outcomes", "tokens"),
+    [
+        ({"a": "timeout", "b": 3}, 40),
+        ({"a": 3, "b": "timeout"}, 50),
+        ({"a": "timeout", "b": "timeout"}, 40),
+    ],
 )
-def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(outcomes: dict[str, int | str]) -> None:
-    """Whichever answer it failed on: one failure, no score of that metric, the rating and the other kept."""
+def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
+    outcomes: dict[str, int | str], tokens: int
+) -> None:
+    """Whichever answer it failed on: one failure, no score of that metric, the rating and the other kept.
+
+    Where it fails on the reference, the candidate is not asked about.
+    """
     judgement = scored(2, Planted(outcomes, "faithful"), Planted({"a": 2, "b": 2}, "complete"))
     assert judgement.rating == 2
     assert [score.metric for score in judgement.quality] == ["complete"]
     assert judgement.failures == (Failure("faithful", 4, "timeout"),)
-    assert judgement.tokens == 50
+    assert judgement.tokens == tokens
 
 
 def test_a_rater_that_fails_leaves_no_rating() -> None:

@@ -155,7 +155,7 @@ def test_a_quality_metric_that_fails_leaves_the_rating() -> None:
     assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
         ("completeness", "bad_schema")
     ]
-    assert judgement.tokens == 600
+    assert judgement.tokens == 480
 
 
 def test_a_judge_that_fails_gives_no_rating() -> None:

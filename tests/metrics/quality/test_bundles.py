@@ -118,14 +118,14 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
 
 
 def test_a_failed_quality_stands_beside_the_others() -> None:
-    """Whichever side it fails on, once; what it cost counts."""
+    """Once, and what it cost counts; the candidate is not asked about without the reference's rating."""
     ratings: dict[tuple[str, str], int | str] = {("completeness", text): 2 for text in "ab"}
     _, judged = scripted(ratings | {("faithfulness", "a"): "timeout", ("faithfulness", "b"): "refused"})
     pair = Pair(Answer("a"), Answer("b"), CONTEXT)
     qualities = asyncio.run(measure_all(BUNDLES[Task.CHAT].measures(judged), pair))
     assert qualities.scores == (QualityScore("completeness", 2, 2, 2),)
     assert [(one.metric, one.reason) for one in qualities.failures] == [("faithfulness", "timeout")]
-    assert qualities.tokens == 4 * 120
+    assert qualities.tokens == 3 * 120
 
 
 def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
