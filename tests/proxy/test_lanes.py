@@ -210,3 +210,28 @@ async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upst
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b'"upstream_answer_truncated"' in await client.answer()
         assert second.wires == []
+
+
+async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(
+    relay, fake_upstream, unused_port
+):
+    """One connection answers two routes with one head: the route that it is a fallback of gets no cookies."""
+    answer = OK.replace(b"\r\n", b"\r\nSet-Cookie: s=1\r\n", 1)
+    async with fake_upstream(answer) as shared:
+        own = Route("own", Upstream.parse(f"http://127.0.0.1:{shared.port}"), "/own")
+        async with relay(
+            OK,
+            url=f"http://127.0.0.1:{unused_port}",
+            fallbacks=[f"http://127.0.0.1:{shared.port}"],
+            others=[own],
+        ) as rig:
+            client = await rig.client()
+            for path, cookie in (
+                (b"/v1/x", False),
+                (b"/own/v1/x", True),
+                (b"/v1/x", False),
+                (b"/own/v1/x", True),
+            ):
+                client.send(b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi" % path)
+                assert (b"Set-Cookie" in await client.answer()) is cookie
+            assert len(shared.wires) == 1
