@@ -154,15 +154,15 @@ def test_a_suspected_rewording_is_tried_by_itself():
 
 
 def test_what_all_roots_share_brings_more_exchanges_to_all():
-    """Most answers of an exchange move: at one in fifty a rise by .05 has the ratio 3.5; e^1.2 is spared."""
+    """Most answers of an exchange move: at one in a hundred a rise by .05 has the ratio 6; e^1.2 is spared."""
     common = CommonMoves()
-    for _ in range(49):
+    for _ in range(99):
         common.note([False] * 3)
     assert common.suspicion == 0
     common.note([True, True, False])
-    assert exp(common.suspicion) == pytest.approx(3.5 / exp(1.2), rel=1e-6)
+    assert exp(common.suspicion) == pytest.approx(6 / exp(1.2), rel=1e-6)
     common.note([True, True])  # too few to say anything
-    assert exp(common.suspicion) == pytest.approx(3.5 / exp(1.2), rel=1e-6)
+    assert exp(common.suspicion) == pytest.approx(6 / exp(1.2), rel=1e-6)
     found = shares(known(), common=log(4))
     assert set(found) == {GROUP, "format.json", "format.yaml"}
     assert all(share == pytest.approx(0.5, abs=0.02) for share in found.values())
