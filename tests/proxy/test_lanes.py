@@ -34,7 +34,7 @@ def test_rates_zero_and_one_are_exact(drawn):
 
 
 def test_ids_of_a_sample_are_like_any_others():
-    """Of 2,000 ids half are even and a tenth are among the lowest tenth, give or take five standard deviations."""
+    """Of 2,000 ids half are even and a tenth are in the lowest tenth, give or take five deviations."""
     ids = [request_id(number << 40) for number in range(2_000)]
     assert abs(sum(one % 2 == 0 for one in ids) - 1_000) < 112
     assert abs(sum(one < threshold(0.1) for one in ids) - 200) < 67

@@ -154,7 +154,7 @@ def test_a_suspected_rewording_is_tried_by_itself():
 
 
 def test_what_all_roots_share_brings_more_exchanges_to_all():
-    """Most answers of an exchange move: at one in a hundred a rise by .05 has the ratio 6; e^1.2 is spared."""
+    """Most answers of an exchange move: at one in a hundred a rise by .05 has the ratio 6, less e^1.2."""
     common = CommonMoves()
     for _ in range(99):
         common.note([False] * 3)
