@@ -338,10 +338,6 @@ _COMMON_TRIALS: Final = 3
 _COMMON_SPARE: Final = 1.2
 """Suspicion that changes nothing: one such exchange brings 1.8 at most, so not twice as many exchanges."""
 
-_COMMON_MOST: Final = 5.0
-"""It does not grow beyond this, at which nearly every exchange is tried: what came while the usual share was
-not yet known ends within a hundred exchanges."""
-
 
 @dataclass(slots=True)
 class CommonMoves:
@@ -370,8 +366,7 @@ class CommonMoves:
             return
         usual = max(_LEAST_COMMON, (self.moved + 1) / (self.exchanges + 1 / _LEAST_COMMON))
         hit = 2 * sum(moved) >= len(moved)
-        score = self.score + risen_log_ratio(usual, _COMMON_RISE, hit=hit)
-        self.score = min(_COMMON_MOST, max(0.0, score))
+        self.score = max(0.0, self.score + risen_log_ratio(usual, _COMMON_RISE, hit=hit))
         self.exchanges += 1
         self.moved += hit
 

@@ -168,16 +168,6 @@ def test_what_all_roots_share_brings_more_exchanges_to_all():
     assert all(share == pytest.approx(0.5, abs=0.02) for share in found.values())
 
 
-def test_what_all_roots_share_does_not_stay_suspected_for_long():
-    """However many answers moved while the usual share was learned, a hundred quiet exchanges end it."""
-    common = CommonMoves()
-    for _ in range(200):
-        common.note([True] * 3)
-    for _ in range(100):
-        common.note([False] * 3)
-    assert common.suspicion == 0
-
-
 def test_an_alert_that_has_been_up_for_long_is_settled():
     """After 300 trials, counted from when it was first seen; another one begins anew."""
     standing = Standing()
