@@ -56,8 +56,8 @@ def test_a_golden_is_approved_and_retired_with_the_keyboard(chromium, desk, widt
     assert (golden.id, golden.approved_by) == ("delivery <1>", "ann")
 
     page.get_by_role("link", name="Goldens", exact=True).click()
-    assert fits()
     expect(page.get_by_role("row")).to_have_count(2)
+    assert fits()
     page.get_by_label("Your name").focus()
     page.keyboard.type("bob")
     page.keyboard.press("Enter")  # presses no golden's button
