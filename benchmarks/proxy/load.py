@@ -71,7 +71,7 @@ def request_bytes(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 VARIANTS = 61
-"""Heads of each kind where they differ: no connection of 64 sees the same one twice in a row."""
+"""Heads of each kind where they differ: hardly a connection of 64 sees the same one twice in a row."""
 
 
 def wrk_script(path: str, headers: Mapping[str, str], body_file: str, *, heads_differ: bool = False) -> str:
