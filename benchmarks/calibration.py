@@ -52,7 +52,7 @@ from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.registry import telling
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.workflow.diagrams import write_node_edge
-from testing.public import WORFBENCH, worfbench
+from tests.kit.public import WORFBENCH, worfbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

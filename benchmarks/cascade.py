@@ -3,7 +3,7 @@
 Run: python -m benchmarks.cascade [--most 300]
 
 Reads ../shared/data beside the repository; says so and stops where it is absent. Beside the kinds of
-`testing.recorded` it makes pairs of which the right rating is known: answers misspelt by the product's
+`tests.kit.recorded` it makes pairs of which the right rating is known: answers misspelt by the product's
 own slips (the same), answers in JSON written as YAML (the same), and answers of one model to one
 question in two languages (not comparable in words). A 3 given to a kind that is another answer is a mistake
 that no judge would see.
@@ -27,7 +27,7 @@ from evenkeel.core.verdict import Failure, stage_of
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.prompt import PromptView
-from testing.recorded import DATA, every_kind, strict_json
+from tests.kit.recorded import DATA, every_kind, strict_json
 
 if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rating

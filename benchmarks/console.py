@@ -41,7 +41,7 @@ from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from testing.chromium import browser, served
+from tests.kit.chromium import browser, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

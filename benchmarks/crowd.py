@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testing.relaying import running, settings_file
+from tests.kit.relaying import running, settings_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -30,8 +30,8 @@ from evenkeel.metrics.similarity.embeddings import load_embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.workflow.chain import ChainF1
-from testing.public import DATA, LANGUAGES
-from testing.recorded import rows_of
+from tests.kit.public import DATA, LANGUAGES
+from tests.kit.recorded import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

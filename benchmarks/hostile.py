@@ -24,7 +24,7 @@ from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import BUILTIN, Draft
 from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.planner import RoutePlan
-from testing.hostile import EVERYWHERE, SHAPES, Growth, Subject, forget, growth, in_many, in_one, subjects
+from tests.kit.hostile import EVERYWHERE, SHAPES, Growth, Subject, forget, growth, in_many, in_one, subjects
 
 if TYPE_CHECKING:
     from collections.abc import Collection

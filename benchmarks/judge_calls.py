@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from benchmarks.kit import table
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ from evenkeel.experiments.calibrate.quiet import QuietTraffic, RouteQuiet
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.goldens import Golden
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -44,7 +44,7 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
-from testing.planted_issues import planted_issues
+from tests.kit.planted_issues import planted_issues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ Run: python -m benchmarks.perturbations [--texts N] [--write]
 
 Prompts: 80 questions of two turns in eight languages, 500 tickets, 20 chat logs and 750 phrasings from
 the public data beside the repository (../shared/data; says so and goes on without where it is absent),
-and the application prompts of `testing.prompts`, cut by their templates as a route's settings state
+and the application prompts of `tests.kit.prompts`, cut by their templates as a route's settings state
 them. Each kind is applied once to each prompt, at severity 0.3 where it has degrees.
 
 - applies: share of the prompts with a variant, or with a draft for the rewriter
@@ -45,8 +45,8 @@ from evenkeel.shadow.perturbations import (
     seed_for,
 )
 from evenkeel.shadow.prompt import PromptView
-from testing.prompts import EVERY
-from testing.public import (
+from tests.kit.prompts import EVERY
+from tests.kit.public import (
     DATA,
     LANGUAGES,
     chat_logs,
@@ -56,7 +56,7 @@ from testing.public import (
     texts_of,
     tickets,
 )
-from testing.variants import TEXT_KINDS, applications, chat, digest, keeps
+from tests.kit.variants import TEXT_KINDS, applications, chat, digest, keeps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 
 from benchmarks.kit import table
-from testing.relaying import running
+from tests.kit.relaying import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
 
-    from testing.relaying import Running
+    from tests.kit.relaying import Running
 
 _PIECES: Final = (
     *("a", " ", "\n", "(", '{"a":', "```\n", "| a | b |\n", "- x\n", "# x\n", "İ", "👩‍👩‍👧", "1,"),

@@ -26,7 +26,7 @@ from evenkeel.monitor.estimate.prediction_powered import Sample, prediction_powe
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.verdict_log import LoggedLabel, LoggedVerdict
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from evenkeel.shadow.prompt.template import TemplateLearner
 from evenkeel.simulate.prompt_index import PromptIndex
 from evenkeel.simulate.recorded import RecordedAnswers, RecordedPrompt
 from evenkeel.simulate.requests import read_messages
-from testing.public import DATA
+from tests.kit.public import DATA
 
 _NUMBER = re.compile(r"\d+")
 

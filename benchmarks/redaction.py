@@ -7,7 +7,7 @@ Prints recall and precision by kind as a table in Markdown. A near miss counts a
 
 from __future__ import annotations
 
-from testing.redaction_corpus import corpus, measured
+from tests.kit.redaction_corpus import corpus, measured
 
 
 def main() -> None:

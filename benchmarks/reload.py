@@ -27,7 +27,7 @@ import httpx2
 
 from evenkeel.proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from testing.relaying import running
+from tests.kit.relaying import running
 
 ROUTES = (1, 10, 100, 1000)
 CLIENTS = 16

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.prompt.template import TemplateLearner
-from testing.public import DATA
-from testing.recorded import rows_of
+from tests.kit.public import DATA
+from tests.kit.recorded import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

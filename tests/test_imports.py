@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.house import MAY_IMPORT, ROOT, circles, files, forbidden, modules
+from tests.house import ROOT, circles, files, forbidden, modules
 
 
 def test_rooms_import_only_what_the_design_allows():
@@ -21,12 +21,10 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circles(modules()) == []
 
 
-def test_links_show_every_room_to_type_checkers():
-    """`links/evenkeel` shows the package as it is installed; each entry leads to a room or a module."""
-    links = {path.name for path in (ROOT / "links" / "evenkeel").iterdir()}
-    rooms = MAY_IMPORT.keys() - {"evenkeel"}
-    inside = {path.name for path in (ROOT / "evenkeel").iterdir() if path.name != "__pycache__"}
-    assert links == rooms | inside
+def test_three_rooms_are_also_found_at_the_top():
+    """`proxy`, `shadow` and `metrics` are relative links; nothing else at the top is a link."""
+    links = {path.name: str(path.readlink()) for path in ROOT.iterdir() if path.is_symlink()}
+    assert links == {room: f"evenkeel/{room}" for room in ("proxy", "shadow", "metrics")}
 
 
 def test_the_data_plane_loads_nothing_heavy():
@@ -75,19 +73,16 @@ def test_a_role_loads_nothing_that_it_does_not_use(role: str, unused: set[str]) 
     assert loaded.stdout.split() == []
 
 
-@pytest.mark.parametrize(
-    ("folder", "others"),
-    [("tests", ("benchmarks",)), ("benchmarks", ("tests",)), ("testing", ("benchmarks", "tests"))],
-)
-def test_tests_and_benchmarks_do_not_import_each_other(folder: str, others: tuple[str, ...]):
-    """What both need is in `testing/`, which imports neither."""
+def test_tests_and_benchmarks_share_only_the_kit():
+    """Tests import no benchmark; benchmarks import `tests.kit` alone, which imports neither."""
+    allowed = {"tests": ("tests",), "benchmarks": ("benchmarks", "tests.kit"), "tests/kit": ("tests.kit",)}
     found = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+        f"{path.relative_to(ROOT)}:{node.lineno} imports {name}"
+        for folder, names in allowed.items()
         for path in files(folder)
-        if any(other in (text := path.read_text(encoding="utf-8")) for other in others)
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for name in _imported(node)
-        if name.partition(".")[0] in others
+        if name.partition(".")[0] in ("tests", "benchmarks") and not name.startswith(names)
     ]
     assert found == []
 

@@ -41,7 +41,7 @@ from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
-from testing.recorded import rows_of
+from tests.kit.recorded import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

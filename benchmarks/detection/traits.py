@@ -30,7 +30,7 @@ from evenkeel.core.sightings import AnswerSeen
 from evenkeel.monitor.detect.traits import TraitTest
 from evenkeel.shadow.answer_traits import sketch_of, traits_of
 from evenkeel.shadow.prompt import PromptView
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.kit import DOCS, Table, filled
 from benchmarks.metrics import human, reruns, speed
 from benchmarks.metrics.columns import Models, load_models
-from testing.recorded import DATA
+from tests.kit.recorded import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,14 +26,14 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.sequence import RougeL
-from testing.public import LANGUAGES
-from testing.recorded import preferred, rated
+from tests.kit.public import LANGUAGES
+from tests.kit.recorded import preferred, rated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.metrics.columns import Fit, Models
-    from testing.recorded import Rated
+    from tests.kit.recorded import Rated
 
 
 MOST_SIMILAR: Final = 5.0
@@ -205,7 +205,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.metrics.columns import Models
-    from testing.recorded import Preferred
+    from tests.kit.recorded import Preferred
 
     Scorer = Callable[[Sequence[tuple[str, str]]], list[float]]
     """Scores of (instruction, answer) pairs; the higher one wins."""

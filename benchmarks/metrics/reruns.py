@@ -21,7 +21,7 @@ from benchmarks.metrics.columns import (
 )
 from benchmarks.metrics.human import fitted
 from evenkeel.core.pair import Wanted
-from testing.recorded import FENCED, Texts, gpt4o, pbss, runs, strict_json
+from tests.kit.recorded import FENCED, Texts, gpt4o, pbss, runs, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

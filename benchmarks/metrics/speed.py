@@ -19,7 +19,7 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.embeddings import load_embeddings, packaged_minilm
 from evenkeel.metrics.similarity.ngrams import tokens
 from evenkeel.metrics.similarity.vectors import VectorCache
-from testing.recorded import Texts, gpt4o, pbss, rated, runs
+from tests.kit.recorded import Texts, gpt4o, pbss, rated, runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

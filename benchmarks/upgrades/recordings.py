@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.simulate.importers import import_files
 from evenkeel.simulate.model import Message
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

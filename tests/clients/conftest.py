@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testing.relaying import Running, running
 from tests.clients.recording import RecordingUpstream, recording
+from tests.kit.relaying import Running, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

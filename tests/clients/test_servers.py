@@ -14,11 +14,11 @@ import openai
 import pytest
 import uvicorn
 
-from testing.certificates import Authority
-from testing.relaying import running, settings_file
 from tests.clients.raw import raw
 from tests.clients.recording import recording
 from tests.clients.scripted import WORDS, Scripted, sent
+from tests.kit.certificates import Authority
+from tests.kit.relaying import running, settings_file
 
 pytestmark = pytest.mark.system
 

@@ -14,9 +14,9 @@ import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings, a
 from evenkeel.console import create_app
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from testing.chromium import browser
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene
+from tests.kit.chromium import browser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

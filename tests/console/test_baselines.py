@@ -20,8 +20,8 @@ from evenkeel.core.cells import (
     WindowEstimates,
 )
 from evenkeel.stores.audit_log import ActionLog
-from testing.chromium import served
 from tests.console.reading import words
+from tests.kit.chromium import served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"
 ADDRESS = f"/baselines?route={ROUTE}&model={MODEL}&perturbation={KIND}"

@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 from evenkeel.console import create_app
 from evenkeel.core import rewordings
 from evenkeel.core.cells import CellKey
-from testing.chromium import served
 from tests.console.planted_trials import cell
 from tests.console.whole_scene import whole
+from tests.kit.chromium import served
 from tests.services import free_port
 
 pytestmark = pytest.mark.service("chromium")

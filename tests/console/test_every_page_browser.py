@@ -14,9 +14,9 @@ from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from testing.chromium import served
 from tests.console.whole_scene import references, whole
 from tests.house import ROOT
+from tests.kit.chromium import served
 from tests.monitor.notify.scene import over
 
 pytestmark = pytest.mark.service("chromium")

@@ -11,7 +11,7 @@ from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from testing.chromium import served
+from tests.kit.chromium import served
 from tests.stores.examples import ARCHIVED
 
 pytestmark = pytest.mark.service("chromium")

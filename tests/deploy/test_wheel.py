@@ -57,7 +57,7 @@ def installed(wheel, tmp_path_factory):
 @pytest.fixture
 def project(tmp_path):
     """Somebody's project with packages of its own that are called like the rooms of evenkeel."""
-    for room in MAY_IMPORT.keys() - {"evenkeel"}:
+    for room in MAY_IMPORT:
         (tmp_path / room).mkdir()
         (tmp_path / room / "__init__.py").write_text("OURS = True\n")
     return tmp_path

@@ -26,7 +26,7 @@ import httpx2
 from PIL import Image
 
 from evenkeel.simulate.demo import free_port
-from testing.chromium import browser
+from tests.kit.chromium import browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

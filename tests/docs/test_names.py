@@ -9,10 +9,11 @@ from importlib.util import find_spec
 import pytest
 
 from tests.docs.documentation import DOCS, PAGES, ROOT, inline_code_of, text_of
-from tests.house import MAY_IMPORT
+from tests.house import modules, room_of
 
-_DOTTED = re.compile(rf"\bevenkeel(?:\.(?:{'|'.join(MAY_IMPORT)}|pytest_plugin|pytest_gate))(?:\.\w+)*")
-_FOLDERS = (*MAY_IMPORT, "benchmarks", "deploy", "docs", "grafana", "requirements", "testing", "tests")
+_ROOMS = sorted({room_of(path) for path in modules().values()})
+_DOTTED = re.compile(rf"\bevenkeel(?:\.(?:{'|'.join(_ROOMS)}))(?:\.\w+)*")
+_FOLDERS = (*_ROOMS, "benchmarks", "deploy", "docs", "evenkeel", "grafana", "requirements", "tests")
 _PATH = re.compile(rf"(?<![\w./@-])(?:{'|'.join(_FOLDERS)})/[\w.*/-]*")
 _NOW = [page for page in PAGES if page.name != "CHANGELOG.md"]
 _GROUPS = ("evenkeel.metrics", "evenkeel.perturbations")
@@ -47,6 +48,6 @@ def test_modules_that_pages_name_exist(page):
 @pytest.mark.parametrize("page", _NOW, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_of_the_repository_that_pages_name_exist(page):
     """Each path between backticks that begins with a folder of ours leads somewhere; `*` matches any name."""
-    folders = (ROOT, DOCS, ROOT / "tests")
+    folders = (ROOT, ROOT / "evenkeel", DOCS, ROOT / "tests")
     named = {path.rstrip("/.") for code in inline_code_of(page) for path in _PATH.findall(code)}
     assert not [path for path in sorted(named) if not any(any(folder.glob(path)) for folder in folders)]

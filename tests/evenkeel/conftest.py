@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from testing.relaying import running
+from tests.kit.relaying import running
 
 
 @contextlib.contextmanager

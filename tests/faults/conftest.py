@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testing.relaying import Running, running, settings_file
 from tests.clients.recording import RecordingUpstream, recording
+from tests.kit.relaying import Running, running, settings_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

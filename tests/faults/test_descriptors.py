@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from testing.relaying import running
 from tests.clients.raw import Raw
 from tests.clients.recording import OK, recording
+from tests.kit.relaying import running
 
 FILES = 160
 ROOM = 40

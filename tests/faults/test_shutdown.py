@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
-from testing.relaying import STOP_S, running
 from tests.clients.raw import raw
 from tests.clients.recording import holding, recording
+from tests.kit.relaying import STOP_S, running
 
 pytestmark = pytest.mark.system
 

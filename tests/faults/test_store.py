@@ -18,9 +18,9 @@ import pytest
 
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from testing.relaying import running
 from tests.clients.raw import raw
 from tests.clients.recording import recording
+from tests.kit.relaying import running
 from tests.services import wait_for
 from tests.stores.examples import exchange
 

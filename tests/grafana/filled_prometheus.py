@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from testing.relaying import Running
+    from tests.kit.relaying import Running
 
 SCRAPE_S = 3
 """Between two scrapes, and as long as one may take: what a busy machine is late with leaves panels empty."""

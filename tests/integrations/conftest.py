@@ -17,10 +17,10 @@ import pytest
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from testing.relaying import running, settings_file
 from tests.clients.test_node import node_modules  # noqa: F401 - the SDK is installed once for all
 from tests.integrations.pages import PAGES
 from tests.integrations.peers import PEERS, peers
+from tests.kit.relaying import running, settings_file
 from tests.services import wait_for
 
 if TYPE_CHECKING:

@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from testing.relaying import running
 from tests.integrations.pages import blocks, every_program, exports
+from tests.kit.relaying import running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from testing.relaying import Running
     from tests.integrations.pages import Block
+    from tests.kit.relaying import Running
 
 _INSTALL_S, _RUN_S, _SCORED_S = 600.0, 120.0, 20.0
 _ANSWER_S = 120.0

@@ -28,7 +28,7 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from testing.recorded import DATA, gpt4o_kinds
+from tests.kit.recorded import DATA, gpt4o_kinds
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "I'm sorry, but I can't help with that."
 NEAR = "The import of order 4711 failed at 12:00"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS, make_prompt
-from testing.prompts import EVERY
-from testing.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
+from tests.kit.prompts import EVERY
+from tests.kit.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.proxy import Timeouts
 from evenkeel.proxy.errors import Fault, error_response
-from testing.certificates import Authority
+from tests.kit.certificates import Authority
 from tests.proxy.conftest import Wire
 
 GET = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

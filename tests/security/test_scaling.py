@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from testing.hostile import EVERYWHERE, SHAPES, Subject, growth, subjects
+from tests.kit.hostile import EVERYWHERE, SHAPES, Subject, growth, subjects
 
 SUBJECTS = {one.name: one for one in subjects()}
 OF_FURTHER_PAIRS = ("distinct words", "names", "tables", "ideographs")

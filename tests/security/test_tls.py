@@ -17,7 +17,7 @@ from evenkeel.console.guard import TokenGuard
 from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
-from testing.certificates import Authority
+from tests.kit.certificates import Authority
 
 TOKEN = {"authorization": "Bearer letmein-letmein-letmein"}
 

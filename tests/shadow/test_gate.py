@@ -17,8 +17,8 @@ from evenkeel.shadow.perturbations.gate import passages_to_keep
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING, RewriteTask
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.rewriter import faults_of
-from testing.public import DATA, questions
 from tests.cases import cases
+from tests.kit.public import DATA, questions
 
 CASES = cases(__file__)
 CASE, RETOLD, GERMAN, JAPANESE = (CASES[name] for name in ("case", "retold", "german", "japanese"))

@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.languages import language_of
 from evenkeel.shadow.perturbations import NotApplicable, by_name, protected_spans
 from evenkeel.shadow.prompt import PromptView
-from testing.public import LANGUAGES, data_files, questions, texts_of, tickets
+from tests.kit.public import LANGUAGES, data_files, questions, texts_of, tickets
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 SAMPLED = 60

@@ -14,7 +14,7 @@ from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block, PromptView
-from testing.public import DATA, questions, texts_of
+from tests.kit.public import DATA, questions, texts_of
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.shadow.protection import BUILTIN
 from evenkeel.shadow.protection.redaction import redact_json
-from testing.redaction_corpus import corpus, is_replaced, measured
+from tests.kit.redaction_corpus import corpus, is_replaced, measured
 
 SAMPLES = corpus()
 

@@ -13,8 +13,8 @@ from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.references import references
 from evenkeel.shadow.prompt.template import TemplateLearner
-from testing.public import DATA, shared_prompts
-from testing.references import broken_format, broken_positions, unbound
+from tests.kit.public import DATA, shared_prompts
+from tests.kit.references import broken_format, broken_positions, unbound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ import pytest
 from evenkeel.cli.simulate import _FORMATS
 from evenkeel.simulate.importers import FORMATS, RecordingError, import_files
 from evenkeel.simulate.model import Message
-from testing.public import DATA
+from tests.kit.public import DATA
 
 
 def lines(*rows):

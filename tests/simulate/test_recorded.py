@@ -10,7 +10,7 @@ import pytest
 
 from evenkeel.simulate.model import Message
 from evenkeel.simulate.recorded import RecordedAnswers, altered
-from testing.public import DATA
+from tests.kit.public import DATA
 
 PRIMES = [
     {

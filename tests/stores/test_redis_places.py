@@ -24,7 +24,7 @@ from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from testing.certificates import Authority
+from tests.kit.certificates import Authority
 from tests.redis_server import RedisServer
 from tests.services import free_port
 from tests.stores.examples import ARCHIVED, EVIDENCE, event, exchange, ids, point, verdict

@@ -25,7 +25,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
-from testing.variants import digest
+from tests.kit.variants import digest
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 

@@ -16,8 +16,8 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
-from testing.relaying import token_in
 from tests.evenkeel.alerting import alertmanager, watching
+from tests.kit.relaying import token_in
 from tests.services import receiver, wait_for
 
 pytestmark = pytest.mark.system

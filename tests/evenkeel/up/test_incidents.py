@@ -15,9 +15,9 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from testing.chromium import browser
-from testing.relaying import token_in
 from tests.evenkeel.alerting import alertmanager, watching
+from tests.kit.chromium import browser
+from tests.kit.relaying import token_in
 from tests.monitor.planted_verdicts import VERDICT
 from tests.services import receiver, wait_for
 

@@ -10,8 +10,8 @@ import pytest
 
 from evenkeel.core.exchange import Lag
 from evenkeel.stores.redis.queue import RedisExchangeQueue
-from testing.relaying import ask
 from tests.evenkeel.role_processes import Role, series, stopping
+from tests.kit.relaying import ask
 from tests.redis_server import a_store
 from tests.services import wait_for
 

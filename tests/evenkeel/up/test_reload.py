@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from evenkeel.simulate import make_prompt
-from testing.relaying import token_in
+from tests.kit.relaying import token_in
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system

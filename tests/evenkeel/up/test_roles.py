@@ -21,8 +21,8 @@ from evenkeel.stores.references import FULL, ReferenceStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from testing.relaying import ask
 from tests.evenkeel.role_processes import ADMIN, Role, series, stopping
+from tests.kit.relaying import ask
 from tests.redis_server import RedisServer, a_store
 from tests.services import wait_for
 

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from testing.relaying import START_S
 from tests.evenkeel.scripted_chat import ScriptedChat
+from tests.kit.relaying import START_S
 from tests.services import receiver, wait_for
 
 pytestmark = pytest.mark.system

@@ -28,8 +28,8 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from testing.relaying import START_S
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
+from tests.kit.relaying import START_S
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system

@@ -21,8 +21,8 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
-from testing.planted_issues import planted_issues
 from tests.evenkeel.scripted_chat import ScriptedChat
+from tests.kit.planted_issues import planted_issues
 
 FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}
 PRICE = "1/4"

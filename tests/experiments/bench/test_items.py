@@ -16,7 +16,7 @@ from evenkeel.experiments.bench.prompts import TASKS, first_outcome, free_view, 
 from evenkeel.experiments.bench.trials import entity_match, entity_quality, rating_by_gold
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
-from testing.planted_issues import planted_issue
+from tests.kit.planted_issues import planted_issue
 
 ITEMS = builtin_items()
 

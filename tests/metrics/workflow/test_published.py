@@ -14,7 +14,7 @@ from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
-from testing.public import WORFBENCH, worfbench
+from tests.kit.public import WORFBENCH, worfbench
 
 
 @pytest.fixture(scope="module")

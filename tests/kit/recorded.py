@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from testing.public import DATA
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     import random

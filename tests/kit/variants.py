@@ -15,7 +15,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
-from testing.prompts import EVERY
+from tests.kit.prompts import EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,1 +1,0 @@
-../../evenkeel/__init__.py

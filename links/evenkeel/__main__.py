@@ -1,1 +1,0 @@
-../../evenkeel/__main__.py

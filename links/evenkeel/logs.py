@@ -1,1 +1,0 @@
-../../evenkeel/logs.py

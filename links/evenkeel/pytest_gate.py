@@ -1,1 +1,0 @@
-../../evenkeel/pytest_gate.py

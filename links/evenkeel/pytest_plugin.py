@@ -1,1 +1,0 @@
-../../evenkeel/pytest_plugin.py
