@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.kit import logged
 from benchmarks.monitor import planted
-from evenkeel.experiments.kit.renderings import html, pdf_maker
-from evenkeel.experiments.report.document import as_csv, as_json, document
-from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.period import span_of
+from evenkeel.lab.report.document import as_csv, as_json, document
+from evenkeel.lab.report.findings import Wish, make_report
+from evenkeel.lab.report.period import span_of
+from evenkeel.release.kit.renderings import html, pdf_maker
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.sqlite.database import Database
 

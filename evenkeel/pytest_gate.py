@@ -16,8 +16,9 @@ from rich.console import Console
 
 from evenkeel import __version__
 from evenkeel.cli.gate import Outputs, gate, options_of
-from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
-from evenkeel.experiments.gate.reports import (
+from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.release.calibrate.calibration import calibration_to_yaml
+from evenkeel.release.gate.reports import (
     VERDICTS,
     as_json,
     as_junit,
@@ -26,12 +27,11 @@ from evenkeel.experiments.gate.reports import (
     goldens_asked,
     headline,
 )
-from evenkeel.experiments.gate.run import run_gate, shuffled
-from evenkeel.experiments.gate.sides import Unasked, tasks
-from evenkeel.experiments.kit.arguments import InputError
-from evenkeel.experiments.kit.confirmation import NotConfirmedError
-from evenkeel.experiments.kit.renderings import markdown
-from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.release.gate.run import run_gate, shuffled
+from evenkeel.release.gate.sides import Unasked, tasks
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.confirmation import NotConfirmedError
+from evenkeel.release.kit.renderings import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     import pytest
 
     from evenkeel.cli.gate import AnyPath
-    from evenkeel.experiments.gate.run import GateOptions
-    from evenkeel.experiments.gate.sides import Task
+    from evenkeel.release.gate.run import GateOptions
+    from evenkeel.release.gate.sides import Task
 
 
 _NOT_KEYWORDS: Final = frozenset({"files", "yes", "plan", "noise", "as_json"})

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import os
 import shutil
+from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import Path
 
@@ -176,3 +177,28 @@ def on_redis(redis_server):
     made = RedisBackend(redis_server)
     yield made
     made.close()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts `evenkeel up` with the given arguments."""
+    from tests.up.starting import up  # noqa: PLC0415 - few tests start it
+
+    return partial(up, tmp_path)
+
+
+@pytest.fixture
+def simulation():
+    """A simulated model with answers that depend on the request alone."""
+    from evenkeel.simulate import ModelState, Simulation, SimulationSettings  # noqa: PLC0415 - as above
+
+    return Simulation([ModelState("simulated-1", fragility=0.3)], SimulationSettings(deterministic=True))
+
+
+@pytest.fixture
+def upstream(simulation):
+    """Its address."""
+    from evenkeel.simulate import serving  # noqa: PLC0415 - as above
+
+    with serving(simulation) as url:
+        yield url

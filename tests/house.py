@@ -24,8 +24,9 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
         "metrics": "core llm",
         "shadow": "core llm stores metrics",
         "monitor": "core stores metrics",
-        "experiments": "core llm stores metrics shadow monitor",
-        "console": "core stores monitor experiments",
+        "release": "core llm stores metrics shadow monitor",
+        "console": "core stores monitor release",
+        "lab": "core llm stores metrics shadow monitor release",
         "simulate": "core",
     }.items()
 }

@@ -54,11 +54,20 @@ def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
     [
         (
             "worker",
-            {"openai", "redis", "scipy", "rich", "litestar", "evenkeel.experiments", "evenkeel.monitor"},
+            {
+                "openai",
+                "redis",
+                "scipy",
+                "rich",
+                "litestar",
+                "evenkeel.release",
+                "evenkeel.lab",
+                "evenkeel.monitor",
+            },
         ),
         (
             "monitor",
-            {"openai", "redis", "scipy", "rich.progress", "py3langid", "evenkeel.experiments.gate.run"},
+            {"openai", "redis", "scipy", "rich.progress", "py3langid", "evenkeel.release.gate.run"},
         ),
     ],
 )

@@ -34,7 +34,7 @@ from benchmarks.cost.world import KINDS, MODEL, Exchange, Version
 from benchmarks.kit import DOCS, Table, filled
 from evenkeel.core.budget import NOTHING, Budget, Spend, beyond_share, day_share_of, passed
 from evenkeel.core.suspicion import MOST_SUSPICION
-from evenkeel.experiments.forecast import Fall, Finding, Route, measured, prospects
+from evenkeel.lab.forecast import Fall, Finding, Route, measured, prospects
 from evenkeel.monitor.fold.settings import MonitorSettings
 from evenkeel.monitor.fold.state import MonitorState
 from evenkeel.shadow.groups import draw_of, roots_of

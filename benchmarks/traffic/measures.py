@@ -18,7 +18,7 @@ from benchmarks.traffic import plans, streams
 from benchmarks.traffic.answers import Law, Writer
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.backtest import backtest
+from evenkeel.lab.backtest import backtest
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 

@@ -16,7 +16,7 @@ from benchmarks.traffic import measures, streams
 from benchmarks.traffic.answers import Answer, Law, Writer
 from benchmarks.traffic.measures import false_alarms
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.backtest import backtest
+from evenkeel.lab.backtest import backtest
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.report import reports_of
 

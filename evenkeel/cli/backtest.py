@@ -13,18 +13,18 @@ import click
 from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
-from evenkeel.experiments.backtest import Variant, grid, read_log, read_store, sweep
-from evenkeel.experiments.backtest.report import as_json, document
-from evenkeel.experiments.kit.arguments import check_writable, words
-from evenkeel.experiments.kit.renderings import html, json_text, show
-from evenkeel.experiments.kit.terminal import consoles, plain_console
-from evenkeel.experiments.report.period import moment
+from evenkeel.lab.backtest import Variant, grid, read_log, read_store, sweep
+from evenkeel.lab.backtest.report import as_json, document
+from evenkeel.lab.report.period import moment
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.kit.arguments import check_writable, words
+from evenkeel.release.kit.renderings import html, json_text, show
+from evenkeel.release.kit.terminal import consoles, plain_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from evenkeel.experiments.backtest import Backtest
+    from evenkeel.lab.backtest import Backtest
     from evenkeel.stores.verdict_log import Entry
 
 _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)

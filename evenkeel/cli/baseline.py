@@ -20,9 +20,9 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, approvable
-from evenkeel.experiments.kit.confirmation import agreed
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
+from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action

@@ -31,25 +31,25 @@ from evenkeel.cli.options import (
 from evenkeel.core.figures import number, usd
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
-from evenkeel.experiments.bench.items import BUILTIN, builtin_items, read_items
-from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models, upstream_at
-from evenkeel.experiments.bench.prompts import TASKS
-from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
-from evenkeel.experiments.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
-from evenkeel.experiments.bench.services import OnceRewritten, Services, without_slots
-from evenkeel.experiments.bench.trials import Protocol
-from evenkeel.experiments.kit.arguments import InputError, check_writable, named_price, price, words
-from evenkeel.experiments.kit.asking import AGAIN, Service, StoppedError
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.experiments.kit.cost import PayeeBudget
-from evenkeel.experiments.kit.renderings import html, show
-from evenkeel.experiments.kit.terminal import consoles, plain_console
+from evenkeel.lab.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
+from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
+from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
+from evenkeel.lab.bench.prompts import TASKS
+from evenkeel.lab.bench.report import as_csv, as_json, as_lines, document
+from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
+from evenkeel.lab.bench.services import OnceRewritten, Services, without_slots
+from evenkeel.lab.bench.trials import Protocol
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
+from evenkeel.release.kit.arguments import InputError, check_writable, named_price, price, words
+from evenkeel.release.kit.asking import AGAIN, Service, StoppedError
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.cost import PayeeBudget
+from evenkeel.release.kit.renderings import html, show
+from evenkeel.release.kit.terminal import consoles, plain_console
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import shadow_origin
 from evenkeel.runtime.instruments import make_encoder
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
-    from evenkeel.experiments.bench.items import Item
-    from evenkeel.experiments.bench.models import ModelUnderTest
-    from evenkeel.experiments.bench.run import Connect, Outcome
-    from evenkeel.experiments.kit.cost import Costs
+    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.models import ModelUnderTest
+    from evenkeel.lab.bench.run import Connect, Outcome
     from evenkeel.metrics.tasks import Task
+    from evenkeel.release.kit.cost import Costs
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.stores.sqlite.database import Database

@@ -30,35 +30,35 @@ from evenkeel.cli.options import (
     yes_option,
 )
 from evenkeel.core.figures import number, usd
-from evenkeel.experiments.backtest import read_log, read_store
-from evenkeel.experiments.calibrate.calibration import BertModel, calibration_as_json
-from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
-from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
-from evenkeel.experiments.calibrate.limits import limits_to_json, lines_of, merged, place_all, read_limits
-from evenkeel.experiments.calibrate.published import METRICS as PUBLISHED_METRICS
-from evenkeel.experiments.calibrate.quiet import quiet_routes
-from evenkeel.experiments.calibrate.rewriting import Rewriter
-from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
-from evenkeel.experiments.calibrate.scoring import ScoringOptions
-from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.kit.arguments import InputError, check_writable, read_text, words
-from evenkeel.experiments.kit.asking import StoppedError
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.experiments.kit.renderings import show
-from evenkeel.experiments.kit.terminal import consoles
-from evenkeel.experiments.report.period import moment
+from evenkeel.lab.backtest import read_log, read_store
+from evenkeel.lab.report.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from evenkeel.metrics.workflow.wording import StepBertScore
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.calibrate.calibration import BertModel, calibration_as_json
+from evenkeel.release.calibrate.command import CalibrateOptions, run_calibrate
+from evenkeel.release.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.calibrate.limits import limits_to_json, lines_of, merged, place_all, read_limits
+from evenkeel.release.calibrate.published import METRICS as PUBLISHED_METRICS
+from evenkeel.release.calibrate.quiet import quiet_routes
+from evenkeel.release.calibrate.rewriting import Rewriter
+from evenkeel.release.calibrate.score_table import DEGRADED, FailureMode
+from evenkeel.release.calibrate.scoring import ScoringOptions
+from evenkeel.release.calibrate.threshold import Placement
+from evenkeel.release.goldens.files import load_goldens
+from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words
+from evenkeel.release.kit.asking import StoppedError
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.renderings import show
+from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel.experiments.calibrate.command import Outcome
+    from evenkeel.release.calibrate.command import Outcome
     from evenkeel.stores.goldens import Golden
 
 VECTORS: Final = "calibration-vectors.sqlite"

@@ -14,13 +14,13 @@ from evenkeel.cli.options import by_option, emit, json_option, table_console, wi
 from evenkeel.core import figures
 from evenkeel.core.text import markdown as in_markdown
 from evenkeel.core.text import visible
-from evenkeel.experiments.goldens.prompts import prompt_text
-from evenkeel.experiments.goldens.terminal import answer_text
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
+from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
 

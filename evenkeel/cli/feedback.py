@@ -15,7 +15,7 @@ from evenkeel.console import wording
 from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
-from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
+from evenkeel.lab.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.settings import SettingsError
 

@@ -44,23 +44,23 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
-from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.plan import Scenario, noise_of, prospects
-from evenkeel.experiments.gate.plan import document as plan_document
-from evenkeel.experiments.gate.reports import as_json, as_junit, document, headline
-from evenkeel.experiments.gate.run import GateOptions, Raters, effort, run_gate
-from evenkeel.experiments.gate.scoring import RATED, watched_modes
-from evenkeel.experiments.gate.sides import Side
-from evenkeel.experiments.gate.thresholds import needs_judge
-from evenkeel.experiments.goldens.files import load_goldens, newest_versions
-from evenkeel.experiments.kit.arguments import InputError, check_writable, price, read_text, words
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.experiments.kit.renderings import markdown, show
-from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.calibrate.calibration import read_calibration
+from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.release.gate.plan import Scenario, noise_of, prospects
+from evenkeel.release.gate.plan import document as plan_document
+from evenkeel.release.gate.reports import as_json, as_junit, document, headline
+from evenkeel.release.gate.run import GateOptions, Raters, effort, run_gate
+from evenkeel.release.gate.scoring import RATED, watched_modes
+from evenkeel.release.gate.sides import Side
+from evenkeel.release.gate.thresholds import needs_judge
+from evenkeel.release.goldens.files import load_goldens, newest_versions
+from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.renderings import markdown, show
+from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import keys_by_route, shadow_origin
 from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
@@ -75,11 +75,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from evenkeel.cli.options import Decorator
-    from evenkeel.experiments.calibrate.calibration import Calibration
-    from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.experiments.gate.run import Outcome
-    from evenkeel.experiments.gate.sides import Headers, SideName
     from evenkeel.llm.price import Prices
+    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.gate.edits import Edit
+    from evenkeel.release.gate.run import Outcome
+    from evenkeel.release.gate.sides import Headers, SideName
     from evenkeel.runtime.credentials import UpstreamKeys
     from evenkeel.settings import Settings
     from evenkeel.stores.goldens import Golden

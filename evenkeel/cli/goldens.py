@@ -26,16 +26,16 @@ from evenkeel.cli.options import (
     yes_option,
 )
 from evenkeel.core.endpoint import Upstream
-from evenkeel.experiments.gate.sides import Side
-from evenkeel.experiments.goldens import terminal
-from evenkeel.experiments.goldens.candidates import candidates as approvable
-from evenkeel.experiments.goldens.candidates import chosen, golden_of
-from evenkeel.experiments.goldens.files import golden_lines, load_goldens, write_goldens
-from evenkeel.experiments.goldens.samples import SampleOptions, record_samples
-from evenkeel.experiments.kit.arguments import check_writable, price
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, agreed, confirmation
-from evenkeel.experiments.kit.renderings import plain
-from evenkeel.experiments.kit.terminal import plain_console
+from evenkeel.release.gate.sides import Side
+from evenkeel.release.goldens import terminal
+from evenkeel.release.goldens.candidates import candidates as approvable
+from evenkeel.release.goldens.candidates import chosen, golden_of
+from evenkeel.release.goldens.files import golden_lines, load_goldens, write_goldens
+from evenkeel.release.goldens.samples import SampleOptions, record_samples
+from evenkeel.release.kit.arguments import check_writable, price
+from evenkeel.release.kit.confirmation import NotConfirmedError, agreed, confirmation
+from evenkeel.release.kit.renderings import plain
+from evenkeel.release.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.stores.audit_log import Action

@@ -18,16 +18,16 @@ from evenkeel.cli.options import (
     price_option,
     yes_option,
 )
-from evenkeel.experiments.judge_audit.judgements import Strategy
-from evenkeel.experiments.judge_audit.questions import Design
-from evenkeel.experiments.judge_audit.ratings import Scale
-from evenkeel.experiments.judge_audit.report import as_json, document
-from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
-from evenkeel.experiments.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
-from evenkeel.experiments.kit.arguments import InputError, check_writable, words
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.experiments.kit.renderings import html, show
-from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.lab.judge_audit.judgements import Strategy
+from evenkeel.lab.judge_audit.questions import Design
+from evenkeel.lab.judge_audit.ratings import Scale
+from evenkeel.lab.judge_audit.report import as_json, document
+from evenkeel.lab.judge_audit.rows import metric_key, suggestion
+from evenkeel.lab.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
+from evenkeel.release.kit.arguments import InputError, check_writable, words
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.renderings import html, show
+from evenkeel.release.kit.terminal import consoles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.llm.price import ModelPrice
+    from evenkeel.release.kit.asking import ModelAddress
 
 NOWHERE: Final = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where none is named; never asked."""
@@ -124,9 +124,9 @@ def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> 
     if not model:
         return None
     # Loaded on demand: roles take their options from this module, too, and stay small.
-    from evenkeel.experiments.kit.arguments import price
-    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.llm.price import Prices
+    from evenkeel.release.kit.arguments import price
+    from evenkeel.release.kit.asking import ModelAddress
 
     variable, own = given[f"{service}_key_env"], given["price"]
     return ModelAddress(
@@ -160,7 +160,7 @@ def call_options(
 
 def table_console() -> Console:
     """Standard output for tables."""
-    from evenkeel.experiments.kit.terminal import consoles
+    from evenkeel.release.kit.terminal import consoles
 
     return consoles(PIPED_WIDTH).out
 

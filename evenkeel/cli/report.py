@@ -13,20 +13,20 @@ from click.core import ParameterSource
 
 from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.figures import number
-from evenkeel.experiments.kit.arguments import InputError, words
-from evenkeel.experiments.kit.renderings import html, markdown, pdf_maker
-from evenkeel.experiments.kit.terminal import plain_console
-from evenkeel.experiments.report import sentences
-from evenkeel.experiments.report.document import as_csv, document, sides_as_csv
-from evenkeel.experiments.report.document import as_json as report_as_json
-from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.period import period_of
+from evenkeel.lab.report import sentences
+from evenkeel.lab.report.document import as_csv, document, sides_as_csv
+from evenkeel.lab.report.document import as_json as report_as_json
+from evenkeel.lab.report.findings import Wish, make_report
+from evenkeel.lab.report.period import period_of
+from evenkeel.release.kit.arguments import InputError, words
+from evenkeel.release.kit.renderings import html, markdown, pdf_maker
+from evenkeel.release.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.experiments.report.findings import Report
+    from evenkeel.lab.report.findings import Report
 
 FORMATS: Final = ("html", "pdf", "json", "csv", "md")
 _UNSAFE: Final = re.compile(r"[^\w.-]+")

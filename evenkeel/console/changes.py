@@ -13,9 +13,9 @@ from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.console.trial import answer_text
-from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
+from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

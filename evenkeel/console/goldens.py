@@ -19,10 +19,10 @@ from evenkeel.console.questions import NO_FRAME, Frame, question_runs, question_
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core.text import one_line, visible
-from evenkeel.experiments.gate.plan import Scenario, cell_sentence, noise_of, sentence
-from evenkeel.experiments.goldens.candidates import golden_of
-from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.prompts import prompt_text
+from evenkeel.release.gate.plan import Scenario, cell_sentence, noise_of, sentence
+from evenkeel.release.goldens.candidates import golden_of
+from evenkeel.release.goldens.files import golden_lines, read_goldens
+from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.stores.audit_log import MOST_READ
 from evenkeel.stores.goldens import GoldenError, key_of
 

@@ -21,9 +21,9 @@ from evenkeel.console import links, wording
 from evenkeel.console.heatmap import BANDS, cell_id
 from evenkeel.core import figures, geometry, rewordings
 from evenkeel.core.labels import label as metric_label
-from evenkeel.experiments.kit.renderings import environment
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
+from evenkeel.release.kit.renderings import environment
 from evenkeel.stores.audit_log import KNOWN_BY
 
 if TYPE_CHECKING:

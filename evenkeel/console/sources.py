@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter, Exchange
     from evenkeel.core.verdict import Scorer
-    from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
+    from evenkeel.release.calibrate.calibration import Calibration
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import GateRun, GoldenRun

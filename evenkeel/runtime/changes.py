@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.goldens.replay import GoldenReplayer, GoldenRoute
-from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import GoldenCollector
+from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
+from evenkeel.release.kit.arguments import InputError
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.reference_scores import ReferenceScores
@@ -31,10 +31,10 @@ from evenkeel.stores.bursts import Override
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.experiments.gate.scoring import Calibrated
     from evenkeel.metrics.judge import Judge
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.monitor import Monitor
+    from evenkeel.release.gate.scoring import Calibrated
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -324,7 +324,7 @@ class ChangeResponse:
         if found is None:
             return None
         # Brings every metric, which nobody without a calibration needs.
-        from evenkeel.experiments.gate.thresholds import calibrated  # noqa: PLC0415
+        from evenkeel.release.gate.thresholds import calibrated  # noqa: PLC0415
 
         try:
             return calibrated(found, self._stack, judge)

@@ -21,7 +21,7 @@ from evenkeel.console import Forecast
 from evenkeel.core import figures
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.trouble import Trouble
-from evenkeel.experiments.forecast import FALLS, USUAL, Route, measured, prospects
+from evenkeel.lab.forecast import FALLS, USUAL, Route, measured, prospects
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.runtime import replays
 from evenkeel.runtime.limits import monitor_settings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.experiments.forecast import Answers, Finding, Prospect
+    from evenkeel.lab.forecast import Answers, Finding, Prospect
     from evenkeel.runtime.stores import Stores
     from evenkeel.shadow.planner import RoutePlan
     from evenkeel.stores.archive import ArchivedExchange

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
 from evenkeel.core.pair import Pair
-from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.monitor.changes.examples import both_sides
+from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 
 if TYPE_CHECKING:

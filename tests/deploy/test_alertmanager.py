@@ -11,8 +11,8 @@ import httpx2
 import pytest
 import yaml
 
+from tests.alerting import branches
 from tests.deploy.rule_files import ALERTS
-from tests.evenkeel.alerting import branches
 from tests.house import ROOT
 from tests.services import receiver, service, wait_for
 

@@ -26,10 +26,10 @@ from evenkeel.stores.keys import METRICS_TOKEN
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.deploy.rule_files import RULE_FILES
-from tests.evenkeel.conftest import up
-from tests.evenkeel.otlp_receiver import collecting
 from tests.grafana.scene import Scene
+from tests.otlp_receiver import collecting
 from tests.services import prometheus, wait_for
+from tests.up.starting import up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

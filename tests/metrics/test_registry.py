@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from evenkeel.core.labels import label
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.columns import heuristic_columns
 from evenkeel.metrics import registry
 from evenkeel.metrics.registry import (
     UnknownMetricError,
@@ -24,6 +23,7 @@ from evenkeel.metrics.registry import (
     refused,
     telling,
 )
+from evenkeel.release.calibrate.columns import heuristic_columns
 from tests.house import modules
 
 

@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, Failure, QualityScore
-from evenkeel.experiments.judge_audit.judgements import read_recorded
-from evenkeel.experiments.judge_audit.labels import METRICS, judge_lines, rating_lines
-from evenkeel.experiments.judge_audit.questions import rubrics
-from evenkeel.experiments.judge_audit.ratings import read_ratings
+from evenkeel.lab.judge_audit.judgements import read_recorded
+from evenkeel.lab.judge_audit.labels import METRICS, judge_lines, rating_lines
+from evenkeel.lab.judge_audit.questions import rubrics
+from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say
 from evenkeel.stores.labels import LabelError, LabelStore, Said, label_from_json, label_of, label_to_json
 from evenkeel.stores.sqlite.database import Database

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from evenkeel.console.downloads import Table, as_csv
 from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
-from evenkeel.experiments.bench.items import ItemError, item_of, written
+from evenkeel.lab.bench.items import ItemError, item_of, written
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
 from evenkeel.shadow.protection import BUILTIN, Redactor

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import h11
 
 from evenkeel.core.protected_spans import protected_spans
-from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.reading import read_structure
@@ -26,6 +25,7 @@ from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from evenkeel.proxy.request_head import parse_any_request, parse_request, render_request
 from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
+from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.shadow.answer import READERS, read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import readers as skeleton

@@ -12,7 +12,7 @@ from evenkeel.cli import bench as bench_command
 from evenkeel.cli import gate as gate_command
 from evenkeel.cli.options import experiment_settings, settings_of
 from evenkeel.core.endpoint import Upstream
-from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.release.kit.arguments import InputError
 from evenkeel.settings import SettingsError
 from evenkeel.stores.goldens import Golden
 

@@ -13,8 +13,8 @@ from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.response_head import parse_response
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from tests.evenkeel.conftest import up
-from tests.evenkeel.otlp_receiver import collecting
+from tests.otlp_receiver import collecting
+from tests.up.starting import up
 
 pytestmark = pytest.mark.system
 

@@ -144,7 +144,7 @@ def test_a_new_perturbation_is_one_file_and_one_line() -> None:
     names = categories | {one.name for one in BUILTIN[1:]} - {"general.spelling"}  # common words, an example
     shown = {
         f"{path.relative_to(ROOT)}: {name}"
-        for room in ("core", "monitor", "console", "experiments", "reference", "runtime")
+        for room in ("core", "monitor", "console", "release", "lab", "reference", "runtime")
         for path in (ROOT / "evenkeel" / room).rglob("*.py")
         for name in re.findall(r"\"([a-z]+(?:\.[a-z_]+)?)\"", path.read_text("utf-8"))
         if name in names

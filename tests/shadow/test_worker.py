@@ -18,14 +18,14 @@ from evenkeel.core.budget import NOTHING, Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER, Judgement
-from evenkeel.experiments.goldens.candidates import golden_of
-from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.group import PAIR_GROUP
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.release.goldens.candidates import golden_of
+from evenkeel.release.goldens.files import golden_lines, read_goldens
+from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.shadow.groups import DETERMINISTIC, roots_of
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import by_name

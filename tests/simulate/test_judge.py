@@ -9,9 +9,9 @@ from math import sqrt
 import httpx2
 import pytest
 
-from evenkeel.experiments.judge_audit.judgements import Strategy
-from evenkeel.experiments.judge_audit.questions import question, rubrics
-from evenkeel.experiments.judge_audit.ratings import Item, Scale
+from evenkeel.lab.judge_audit.judgements import Strategy
+from evenkeel.lab.judge_audit.questions import question, rubrics
+from evenkeel.lab.judge_audit.ratings import Item, Scale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
 from evenkeel.simulate import (

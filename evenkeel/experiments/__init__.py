@@ -1,1 +1,0 @@
-"""Experiments that a person starts: goldens, gate, calibration, bench, judge audit, reports."""

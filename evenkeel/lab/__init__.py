@@ -1,0 +1,1 @@
+"""Studies that a person starts: benchmarks of the papers, judge audit, backtest, reports of a period."""

@@ -1,0 +1,362 @@
+"""What a backtest found, for people and for programs: a document with plots, and JSON.
+
+`docs/backtest.md` describes the JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.cells import CellReport, Estimate
+from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
+from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Picture, Section, Table
+from evenkeel.release.kit.renderings import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.core.cells import CellKey
+    from evenkeel.lab.backtest.run import Backtest, RouteChange, Variant
+    from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.release.kit.charts import Plot
+    from evenkeel.release.kit.document import Value
+    from evenkeel.stores.monitor_state import AlertEvent
+
+_SHOWN_ALERTS: Final = 40
+_SHOWN_CELLS: Final = 60
+_DRAWN_CELLS: Final = 24
+_TICKS: Final = 4
+
+
+def as_json(found: Sequence[Backtest], source: str) -> dict[str, Any]:
+    """Everything about the first variant, and of each one how often it alerted.
+
+    Args:
+        found: What `sweep` returns.
+        source: Where the log is.
+    """
+    first = found[0]
+    return {
+        "source": source,
+        "settings": _settings(first.variant),
+        "trials": first.trials,
+        "first_at": first.first_at,
+        "last_at": first.last_at,
+        "trials_between_alerts": first.trials_between_alerts,
+        "alerts": [_alert(event) for event in first.alerts],
+        "cells": [_cell(report) for report in first.cells],
+        "changes": [_change(change) for change in first.changes],
+        "intervals": [
+            {"trial": snapshot.trial, "time": snapshot.at, **_place(report.key), **_figures(report)}
+            for snapshot in first.snapshots
+            for report in snapshot.cells
+        ],
+        "variants": [_variant(each) for each in found],
+    }
+
+
+def _settings(variant: Variant) -> dict[str, Any]:
+    return {
+        **plain(variant.settings),
+        "sample": variant.share,
+        "only": list(variant.only),
+        "routes": list(variant.routes),
+    }
+
+
+def _variant(found: Backtest) -> dict[str, Any]:
+    return {
+        "settings": _settings(found.variant),
+        "trials": found.trials,
+        "alerts": len(found.raised),
+        "cells_with_alerts": len(_alerting(found)),
+        "first_alert": _alert(found.raised[0]) if found.raised else None,
+        "trials_between_alerts": found.trials_between_alerts,
+    }
+
+
+def _place(key: CellKey) -> dict[str, str]:
+    return {"route": key.route, "model": key.model, "perturbation": key.perturbation}
+
+
+def _alert(event: AlertEvent) -> dict[str, Any]:
+    raw: dict[str, Any] = plain(event)
+    return {"time": raw.pop("at"), "trial": raw.pop("offset"), **raw}
+
+
+def _change(change: RouteChange) -> dict[str, Any]:
+    raw: dict[str, Any] = plain(change.mark)
+    return {"time": raw.pop("at"), "trial": raw.pop("offset"), "route": change.route, **raw}
+
+
+def _figures(report: CellReport) -> dict[str, Any]:
+    """Trials and every estimate of a cell, by its name."""
+    values = {each.name: getattr(report, each.name) for each in fields(CellReport)}
+    return {
+        "trials": report.trials,
+        "effective": report.effective,
+        "estimates": {name: plain(value) for name, value in values.items() if isinstance(value, Estimate)},
+    }
+
+
+def _cell(report: CellReport) -> dict[str, Any]:
+    return {
+        **_place(report.key),
+        **_figures(report),
+        "failures": report.failures,
+        "state": _state(report),
+        "alert": report.alert,
+        "over": list(report.over),
+        "limits": plain(report.limits),
+        "blind": list(report.blind),
+        "evidence_log10": report.evidence_log10,
+        "drift": plain(report.drift),
+    }
+
+
+def _state(report: CellReport) -> str:
+    """In a word or two how a cell stands."""
+    drift = report.drift.state if report.drift else "no baseline"
+    moved = drift if drift in {"risen", "fallen"} else ""
+    words = ("alert" if report.alert else "", moved, "blind" if report.is_blind else "")
+    said = [word for word in words if word]
+    return ", ".join(said) or ("quiet" if report.drift else drift)
+
+
+def document(found: Sequence[Backtest], source: str) -> Document:
+    """The report: alerts, changes and cells of the first variant, a table of all, and a plot of each cell."""
+    first = found[0]
+    sections = [
+        *([Section("Variants", (_variants(found),))] if len(found) > 1 else []),
+        Section("Alerts", tuple(_alerts(first))),
+        Section("Changes", (_changes(first),)),
+        Section("Cells", tuple(_cells(first))),
+        *_pictures(first),
+    ]
+    return Document(
+        title=f"Backtest of {source}",
+        kind="backtest",
+        sections=tuple(one for one in sections if one.blocks),
+        headline=_headline(first),
+        summary=tuple(_summary(first)),
+        footer="Alerts are those that the monitor would have raised under these settings.",
+    )
+
+
+def _headline(found: Backtest) -> str:
+    if not found.trials:
+        return "No trials: nothing in the log belongs to this variant."
+    span = f"{date_and_time(found.first_at)} to {date_and_time(found.last_at)}"
+    alerts = _counted(len(found.raised), "alert")
+    return f"{alerts} in {_counted(found.trials, 'trial')} of {_counted(len(found.cells), 'cell')}, {span}."
+
+
+def _summary(found: Backtest) -> Iterator[str]:
+    settings = found.variant.settings
+    yield (
+        f"Limit {number(100 * settings.threshold, 1)} points above noise, tolerance of drift "
+        f"{percent(settings.drift_tolerance)}; false alarms at most once in "
+        f"{number(settings.mean_trials_between_false_alarms)} trials of all cells."
+    )
+    if found.variant.share < 1:
+        yield f"Of the exchanges, {percent(found.variant.share)} were taken."
+    between = found.trials_between_alerts
+    if between is not None:
+        yield f"One alert in {_counted(round(between), 'trial')}."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _alerting(found: Backtest) -> set[tuple[str, str, str]]:
+    return {(one.route, one.model, one.perturbation) for one in found.raised}
+
+
+def _variants(found: Sequence[Backtest]) -> Table:
+    names = _labels([each.variant for each in found])
+    rows: list[tuple[Value, ...]] = []
+    for name, each in zip(names, found, strict=True):
+        first = each.raised[0] if each.raised else None
+        rows.append(
+            (
+                name,
+                each.trials,
+                len(each.raised),
+                len(_alerting(each)),
+                first.offset if first else None,
+                date_and_time(first.at) if first else "–",
+                each.trials_between_alerts,
+            )
+        )
+    columns = (
+        Column("variant"),
+        Column("trials", Form.NUMBER),
+        Column("alerts", Form.NUMBER),
+        Column("cells with alerts", Form.NUMBER),
+        Column("first at trial", Form.NUMBER),
+        Column("first on"),
+        Column("trials between alerts", Form.NUMBER),
+    )
+    return Table(columns, tuple(rows))
+
+
+def _labels(variants: Sequence[Variant]) -> list[str]:
+    """What tells each variant from the others."""
+
+    def named(variant: Variant) -> dict[str, str]:
+        settings: MonitorSettings = variant.settings
+        return {
+            "perturbations": ", ".join(variant.only) or "all perturbations",
+            "share": f"{percent(variant.share)} of exchanges",
+            "limit": f"limit {percent(settings.threshold, 1)}",
+            "length": f"{number(settings.mean_trials_between_false_alarms)} trials between false alarms",
+            "tolerance": f"tolerance {percent(settings.drift_tolerance, 1)}",
+        }
+
+    names = [named(variant) for variant in variants]
+    varying = [part for part in names[0] if len({name[part] for name in names}) > 1]
+    return ["; ".join(name[part] for part in varying) for name in names]
+
+
+def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
+    if not found.alerts:
+        yield Paragraph("No alerts.")
+        return
+    rows: list[tuple[Value, ...]] = [
+        (
+            date_and_time(one.at), one.offset,
+            " ".join(filter(None, (one.measure or one.what, one.direction, one.kind))),
+            f"{one.perturbation or one.model} on {one.route}", one.summary,
+        )
+        for one in found.alerts[:_SHOWN_ALERTS]
+    ]  # fmt: skip
+    columns = (
+        Column("time"),
+        Column("trial", Form.NUMBER),
+        Column("what"),
+        Column("cell"),
+        Column("summary", wide=True),
+    )
+    yield Table(columns, tuple(rows))
+    more = len(found.alerts) - len(rows)
+    if more:
+        yield Paragraph(f"{number(more)} more are in the JSON.", "note")
+
+
+def _changes(found: Backtest) -> Table | Paragraph:
+    if not found.changes:
+        return Paragraph("No changes were noticed.")
+    rows: list[tuple[Value, ...]] = [
+        (date_and_time(mark.at), mark.offset, route, mark.kind, f"{mark.before} → {mark.after}")
+        for route, mark in found.changes
+    ]
+    columns = (
+        Column("time"),
+        Column("trial", Form.NUMBER),
+        Column("route"),
+        Column("what"),
+        Column("before and after", wide=True),
+    )
+    return Table(columns, tuple(rows))
+
+
+def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
+    shown = _notable(found)[:_SHOWN_CELLS]
+    rows: list[tuple[Value, ...]] = [
+        (
+            _name(one.key, found), one.trials, one.effective, one.content_delta, one.excess, one.robustness,
+            _state(one),
+        )
+        for one in shown
+    ]  # fmt: skip
+    columns = (
+        Column("cell"),
+        Column("trials", Form.NUMBER),
+        Column("effective", Form.NUMBER),
+        Column("content delta", Form.PERCENT),
+        Column("points above noise", Form.SIGNED_POINTS),
+        Column("robustness", Form.POINTS),
+        Column("state"),
+    )
+    if rows:
+        yield Table(columns, tuple(rows))
+    more = len(found.cells) - len(rows)
+    if more:
+        yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", "note")
+
+
+def _notable(found: Backtest) -> list[CellReport]:
+    """Cells with alerts first, then those with the most trials."""
+    alerting = _alerting(found)
+    return sorted(found.cells, key=lambda one: (one.key.parts not in alerting, -one.trials, one.key.parts))
+
+
+def _name(key: CellKey, found: Backtest) -> str:
+    """The cell without what all cells have in common."""
+    routes = {one.key.route for one in found.cells}
+    models = {one.key.model for one in found.cells}
+    parts = (
+        key.perturbation,
+        f"on {key.route}" if len(routes) > 1 else "",
+        f"({key.model})" if len(models) > 1 else "",
+    )
+    return " ".join(filter(None, parts))
+
+
+def _pictures(found: Backtest) -> Iterator[Section]:
+    drawn = [picture for one in _notable(found)[:_DRAWN_CELLS] if (picture := _picture(one, found))]
+    if drawn:
+        yield Section(
+            "Rates over the log",
+            tuple(drawn),
+            about="Content delta with its interval, by the number of the trial in the log.",
+            on=frozenset(("html",)),
+        )
+
+
+def _picture(cell: CellReport, found: Backtest) -> Picture | None:
+    places = [
+        (snapshot.trial, report)
+        for snapshot in found.snapshots
+        for report in snapshot.cells
+        if report.key == cell.key and report.content_delta is not None
+    ]
+    if len(places) <= 1:
+        return None
+    return Picture(
+        _drawn(places, cell, found),
+        caption=f"{_name(cell.key, found)}.",
+        keys=(("s0", "content delta"), ("judge", "noise floor"), ("limit", "alert"), ("s1", "change")),
+    )
+
+
+def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backtest) -> Plot:
+    deltas = [(trial, one.content_delta) for trial, one in places if one.content_delta]
+    lower = [(float(trial), one.lower) for trial, one in deltas]
+    upper = [(float(trial), one.upper) for trial, one in deltas]
+    floor = [(trial, one.noise_floor) for trial, one in places if one.noise_floor and one.excess]
+    first, last = places[0][0], places[-1][0]
+    marks = [
+        *(("limit", alert.offset) for alert in found.raised if _of(alert, cell.key)),
+        *(("s1", change.mark.offset) for change in found.changes if change.route == cell.key.route),
+    ]
+    top = min(1.0, max(value for _, value in upper) * 1.1 + 0.01)
+    step = (last - first) / _TICKS
+    return plot(
+        f"Content delta of {cell.key.perturbation}",
+        Axis(first, last, [round(first + step * place) for place in range(_TICKS + 1)]),
+        Axis(0.0, top, [top * place / _TICKS for place in range(_TICKS + 1)], percent=True),
+        curves=[
+            Curve("s0", tuple(Mark(trial, one.value) for trial, one in deltas), dotted=False),
+            Curve("judge", tuple(Mark(trial, one.value) for trial, one in floor), dotted=False),
+        ],
+        areas=[Area("s0", (*lower, *reversed(upper)))],
+        rules=[Rule(kind, at, at, at) for kind, at in marks if first <= at <= last],
+    )
+
+
+def _of(alert: AlertEvent, key: CellKey) -> bool:
+    return (alert.route, alert.model, alert.perturbation) == key.parts

@@ -1,0 +1,118 @@
+"""What other settings, or less traffic, would have done: several variants of one log, read once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.errors import UserError
+from evenkeel.lab.backtest.run import Run, Variant
+from evenkeel.monitor.detect import Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evenkeel.core.cells import Limit
+    from evenkeel.lab.backtest.run import Backtest
+    from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.stores.verdict_log import Entry
+
+MOST_VARIANTS: Final = 48
+"""Each one is a monitor of its own, with the state of every cell."""
+_PLOTTED: Final = 96
+"""Snapshots that a plot is drawn of, at most about."""
+_SHOWN_AFTER: Final = 500
+
+
+def grid(
+    settings: MonitorSettings,
+    *,
+    thresholds: Sequence[float] = (),
+    mean_trials: Sequence[float] = (),
+    tolerances: Sequence[float] = (),
+    shares: Sequence[float] = (),
+    families: Sequence[tuple[str, ...]] = (),
+    within: Variant | None = None,
+) -> list[Variant]:
+    """Every combination of some values; where none is given, that of the settings.
+
+    A value that is given holds on all routes, whatever limits were calibrated for them.
+
+    Args:
+        settings: What everything else is taken from.
+        thresholds: Of the alert: largest tolerated excess.
+        mean_trials: Between false alarms, of all cells together.
+        tolerances: Of drift.
+        shares: Of the exchanges.
+        families: Of perturbations, each some patterns.
+        within: The routes and the time that all variants share.
+
+    Raises: UserError for more than 48 combinations.
+    """
+    limits: dict[str, Mapping[Measure, Limit]] = {
+        route: {measure: limit for measure, limit in found.items() if measure is not Measure.CONTENT}
+        for route, found in settings.limits.items()
+    }
+    if thresholds:
+        settings = replace(settings, limits=limits)
+    if tolerances:
+        settings = replace(settings, tolerances={})
+    found = [
+        replace(
+            within or Variant(),
+            settings=replace(
+                settings,
+                threshold=threshold,
+                mean_trials_between_false_alarms=length,
+                drift_tolerance=tolerance,
+            ),
+            share=share,
+            only=family,
+        )
+        for family, share, threshold, length, tolerance in product(
+            families or [()],
+            shares or [1.0],
+            thresholds or [settings.threshold],
+            mean_trials or [settings.mean_trials_between_false_alarms],
+            tolerances or [settings.drift_tolerance],
+        )
+    ]
+    if len(found) > MOST_VARIANTS:
+        raise UserError(
+            f"{len(found)} combinations are more than {MOST_VARIANTS}; give fewer values, or run it twice"
+        )
+    return found
+
+
+def sweep(
+    entries: Iterable[Entry],
+    variants: Sequence[Variant],
+    *,
+    every: int | None = None,
+    plotted: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Backtest]:
+    """What came of a log under each variant.
+
+    Args:
+        entries: In the order of the log; read once.
+        variants: At least one.
+        every: Of the first variant, keep how its cells stood at every so many trials.
+        plotted: Of the first variant, keep enough to draw its cells, where `every` is not given.
+        progress: Told now and then how many trials were read and how many alerts the first variant raised.
+    """
+    first, *others = variants
+    some = every is None and plotted
+    leading = Run(first, every=1 if some else every, most=_PLOTTED if some else None)
+    runs = [leading, *(Run(variant) for variant in others)]
+    raised = number = 0
+    for number, entry in enumerate(entries, start=1):
+        raised += sum(event.kind == "raised" for event in leading.add(number, entry))
+        for run in runs[1:]:
+            run.add(number, entry)
+        if progress is not None and number % _SHOWN_AFTER == 0:
+            progress(number, raised)
+    if progress is not None:
+        progress(number, raised)
+    return [run.finish() for run in runs]

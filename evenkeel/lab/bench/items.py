@@ -1,0 +1,158 @@
+"""One issue of the benchmark, told in the four ways that the tasks need, and issues from JSONL files."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from evenkeel.release.kit.arguments import InputError, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pydantic_core import ErrorDetails
+
+
+Text = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"\S")]
+SlotType = Literal["string", "number", "choice"]
+
+DOCUMENTS = 4
+"""Documents behind each question."""
+_LEAST_SLOTS = 2
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Document(_Part):
+    """An article of a knowledge base."""
+
+    title: Text
+    text: Text
+
+
+class Slot(_Part):
+    """One entity that may be found in a message."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
+    type: SlotType = "string"
+    description: Text
+    choices: tuple[Text, ...] = ()
+    """Of a choice: the values allowed."""
+
+    @model_validator(mode="after")
+    def _choices_fit(self) -> Self:
+        if (self.type == "choice") != bool(self.choices):
+            raise ValueError("choices belong to the type choice, and to no other")
+        return self
+
+
+class Item(_Part):
+    """An issue. All texts are in English: the benchmark has them translated."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
+    issue: Text
+    """What it is about, in one line."""
+    case: Text
+    """Details of the support case, for the case summary."""
+    chat: Text
+    """Transcript, one line a turn, for the chat summary."""
+    question: Text
+    documents: Annotated[tuple[Document, ...], Field(min_length=DOCUMENTS, max_length=DOCUMENTS)]
+    """What the question is answered from."""
+    message: Text
+    """What somebody writes, for slot filling."""
+    slots: Annotated[tuple[Slot, ...], Field(min_length=_LEAST_SLOTS, alias="schema")]
+    entities: dict[str, str | int | float]
+    """The slots that the message fills, with their values."""
+
+    @model_validator(mode="after")
+    def _entities_fit(self) -> Self:
+        known = {slot.name: slot for slot in self.slots}
+        if len(known) != len(self.slots):
+            raise ValueError("schema: names a slot twice")
+        if not self.entities:
+            raise ValueError("entities: is empty; the message must fill at least one slot")
+        for name, value in self.entities.items():
+            slot = known.get(name)
+            if slot is None:
+                raise ValueError(f"entities: {name!r} is no slot of the schema")
+            if slot.choices and value not in slot.choices:
+                raise ValueError(f"entities: {name!r} is {value!r}, which is none of its choices")
+        return self
+
+
+BUILTIN = "evenkeel's own issues"
+
+
+class ItemError(InputError):
+    """Issues that cannot be used. The message names file, line and field."""
+
+
+def read_items(paths: Iterable[Path]) -> tuple[Item, ...]:
+    """The issues of some files, in order.
+
+    Raises: ItemError with file, line and field of the first fault; also for an id that occurs twice.
+    """
+    found: dict[str, tuple[Item, str]] = {}
+    for path in paths:
+        for number, line in enumerate(read_text(path).split("\n"), start=1):
+            if not line.strip():
+                continue
+            where = f"{path.name}, line {number}"
+            item = item_of(line, where)
+            if item.id in found:
+                raise ItemError(f'{where}, field "id": {item.id!r} occurs in {found[item.id][1]} already')
+            found[item.id] = (item, where)
+    if not found:
+        raise ItemError(f"{', '.join(path.name for path in paths)}: holds no issue; give one a line, as JSON")
+    return tuple(item for item, _ in found.values())
+
+
+def builtin_items() -> tuple[Item, ...]:
+    """The issues that come along, under the licence of the project."""
+    with as_file(files("evenkeel.lab.bench").joinpath("data")) as folder:
+        return read_items(sorted(Path(folder).glob("*.jsonl")))
+
+
+def item_of(text: str, where: str) -> Item:
+    """An issue from its JSON.
+
+    Args:
+        text: One object.
+        where: Names its place in messages.
+
+    Raises: ItemError.
+    """
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ItemError(f"{where}: is not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise ItemError(f"{where}: is not an object with the fields of an issue")
+    try:
+        return Item.model_validate(row)
+    except ValidationError as error:
+        raise ItemError(f"{where}, {described(error.errors())}") from error
+
+
+def described(faults: Sequence[ErrorDetails]) -> str:
+    """The first fault of an issue, by its field, and how many more there are."""
+    fault = faults[0]
+    message = fault["msg"].removeprefix("Value error, ")
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    if not place:
+        # Of the whole issue: the message begins with the field.
+        place, _, message = message.partition(": ")
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return f'field "{place}": {message}{more}'
+
+
+def written(item: Item) -> str:
+    """An issue as one line of JSON, which `item_of` reads."""
+    return item.model_dump_json(by_alias=True, exclude_defaults=True)

@@ -1,0 +1,392 @@
+"""The outcome for people, as a document, and for machines: JSON, CSV and each trial as JSONL."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.figures import duration, listing, number, percent, usd
+from evenkeel.core.geometry import band
+from evenkeel.core.version import VERSION
+from evenkeel.lab.bench.prompts import VERSION as PROMPTS_VERSION
+from evenkeel.lab.bench.scores import scores
+from evenkeel.release.kit.asking import FAULTS
+from evenkeel.release.kit.charts import DotPlot, Point, dot_plot
+from evenkeel.release.kit.document import (
+    MISSING,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Form,
+    Picture,
+    Section,
+    Table,
+    both,
+    interval_text,
+    written,
+)
+from evenkeel.release.kit.renderings import csv_text, json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evenkeel.lab.bench.run import Outcome
+    from evenkeel.lab.bench.scores import Figure, ModelRow, Scores, Tables
+    from evenkeel.lab.bench.trials import Trial
+    from evenkeel.release.kit.document import Rendering, Value
+
+    Group = Callable[[ModelRow], Mapping[str, Scores]]
+
+SCHEMA: Final = 1
+_DIGITS: Final = 1
+_PAIR: Final = "crosslingual."
+_TO: Final = "_to_"
+_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_ZOOMED: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_CATEGORIES_ABOUT: Final = (
+    "Trials out of 100 in which the rewording did not change the quality of the answer: mean ± standard "
+    "deviation over runs, 95 % interval. The baseline is the same prompt sent again: what is missing there "
+    "is the model's own noise."
+)
+_HTML: Final[frozenset[Rendering]] = frozenset(("html",))
+_COLUMNS: Final = (
+    "model", "task", "category", "kind", "trials", "rated", "shifted", "invalid", "quality_known",
+    "quality_changed",
+    "content_delta", "quality_delta", "robustness", "robustness_std", "robustness_lower", "robustness_upper",
+)  # fmt: skip
+_ACCOUNT: Final = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
+
+
+def document(outcome: Outcome) -> Document:
+    """The outcome for people."""
+    tables = outcome.tables
+    return Document(
+        title=f"Robustness of {listing([row.model for row in tables.models])}",
+        kind="bench",
+        headline=measured(outcome),
+        sections=(
+            _overall(tables),
+            *_heats(tables),
+            matrices(tables),
+            _deltas(tables),
+            _quality_by_language(tables),
+            _difficulty(tables),
+            Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"),
+        ),
+    )
+
+
+def measured(outcome: Outcome) -> str:
+    """What was measured, in a line."""
+    protocol = outcome.options.protocol
+    runs = "1 run" if protocol.runs == 1 else f"{number(protocol.runs)} runs"
+    tasks = ", ".join(protocol.tasks).replace("_", " ")
+    return (
+        f"{number(len(outcome.options.items))} issues of {outcome.options.source}, {tasks}; {runs}; "
+        f"{number(len(outcome.trials))} pairs of answers rated by {outcome.scored_by}"
+    )
+
+
+def _overall(tables: Tables) -> Section:
+    points = [
+        Point(
+            row.model, figure.value, figure.lower, figure.upper, "plain", both(figure, Form.POINTS, _DIGITS)
+        )
+        if (figure := row.overall.robustness) is not None
+        else Point(row.model, None, None, None, "plain", "not measured")
+        for row in tables.models
+    ]
+    return Section(
+        "Robustness of the models",
+        (Picture(_plot(points)),),
+        key="overall",
+        about="Points of 100: the mean over the categories, the baseline one of them, with the 95 % interval "
+        "for another sample of issues.",
+    )
+
+
+def _plot(points: list[Point]) -> DotPlot:
+    known = [one.lower for one in points if one.lower is not None]
+    low, ticks = (0.5, _ZOOMED) if known and min(known) >= _ZOOMED[0] else (0.0, _TICKS)
+    return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
+
+
+def _heats(tables: Tables) -> Iterator[Section]:
+    """Coloured tables with models as rows, those left out that would be empty."""
+    found: tuple[tuple[str, str, str, Group], ...] = (
+        (
+            "categories",
+            "Robustness by category",
+            _CATEGORIES_ABOUT,
+            lambda row: {"overall": row.overall, **row.categories},
+        ),
+        ("formats", "Robustness by format",
+         "Each against the free answer. N/A: the share of answers in another format; they count as worse.",
+         lambda row: row.formats),
+        ("languages", "Robustness by language",
+         "Prompt and answer in another language. N/A: the share of answers in another language than that.",
+         lambda row: row.languages),
+        ("inputs", "Crosslingual robustness by language of the input", "", lambda row: row.inputs),
+        ("answers", "Crosslingual robustness by language of the answer", "", lambda row: row.answers),
+        ("tasks", "Robustness by task", "All categories of one task, each weighing the same.",
+         lambda row: row.tasks),
+        ("kinds", "Single perturbations",
+         "General, positional and compound ones; formats and languages have their own tables.", _single),
+    )  # fmt: skip
+    for key, title, about, of in found:
+        if tables.columns(of):
+            table = _heat(tables, of, across=key.removesuffix("s"), legend=key == "categories")
+            yield Section(title, (table,), key=key, about=about)
+
+
+def _single(row: ModelRow) -> Mapping[str, Scores]:
+    shown = ("general.", "positional.", "compound.")
+    return {name: one for name, one in row.kinds.items() if name.startswith(shown)}
+
+
+def _heat(tables: Tables, of: Group, *, across: str, legend: bool) -> Table:
+    names = tables.columns(of)
+    rows = tuple(
+        (row.model, *(_cell(row.model, name, of(row).get(name)) for name in names)) for row in tables.models
+    )
+    columns = (Column("Model"), *(Column(_plain(name), Form.POINTS, _DIGITS) for name in names))
+    return Table(columns, rows, across=across, heat=True, legend=legend)
+
+
+def _plain(name: str) -> str:
+    """A kind without its category, a name without underscores."""
+    return name.rpartition(".")[2].replace("_", " ")
+
+
+def _cell(model: str, name: str, found: Scores | None) -> Cell | None:
+    if found is None or found.robustness is None:
+        return None
+    figure = found.robustness
+    deltas = (both(one, Form.POINTS, _DIGITS) for one in (found.content_delta, found.quality_delta))
+    title = (
+        "{}, {}: robustness {}, content delta {}, quality delta {}, invalid {}, {} trials".format(
+            model, _plain(name), both(figure, Form.POINTS, _DIGITS), *deltas, percent(found.invalid),
+            number(figure.n),
+        )
+    )  # fmt: skip
+    text, below = _mean(figure), _interval(figure)
+    if found.invalid == 1:
+        text, below = "N/A", "100% ignore what was asked"
+    elif found.invalid:
+        below = f"{below}, N/A {percent(found.invalid)}"
+    return Cell(text, below, band=band(figure.value), title=title)
+
+
+def _mean(figure: Figure | None) -> str:
+    """Mean and standard deviation over the runs, in points of 100: "91.0 ± 0.4"."""
+    if figure is None:
+        return MISSING
+    spread = "" if figure.std is None else f" ± {written(figure.std, Form.POINTS, _DIGITS)}"
+    return f"{written(figure.value, Form.POINTS, _DIGITS)}{spread}"
+
+
+def _interval(figure: Figure) -> str:
+    return interval_text(figure.lower, figure.upper, Form.POINTS, _DIGITS)
+
+
+def _figure(figure: Figure | None) -> Cell:
+    return Cell(MISSING) if figure is None else Cell(_mean(figure), _interval(figure))
+
+
+def matrices(tables: Tables) -> Section:
+    """Robustness by language of the input and of the answer, for each model that has such pairs."""
+    names = [name.removeprefix(_PAIR) for name in tables.columns(_pairs)]
+    ordered = dict.fromkeys(part for name in names for part in name.split(_TO))
+    inputs, answers = ({name.split(_TO)[end] for name in names} for end in (0, -1))
+    columns = tuple(name for name in ordered if name in answers)
+    found = []
+    for row in tables.models:
+        pairs = _pairs(row)
+        if pairs:
+            rows: tuple[tuple[Value, ...], ...] = tuple(
+                (
+                    one,
+                    *(
+                        _cell(row.model, name, pairs.get(name))
+                        for name in (f"{_PAIR}{one}{_TO}{answer}" for answer in columns)
+                    ),
+                )
+                for one in ordered
+                if one in inputs
+            )
+            heads = (Column("Input"), *(Column(name, Form.POINTS, _DIGITS) for name in columns))
+            found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
+    return Section(
+        "Crosslingual robustness by pair of languages",
+        tuple(found),
+        key="pairs",
+        about="Down: language of the input. Across: language of the answer.",
+    )
+
+
+def _pairs(row: ModelRow) -> Mapping[str, Scores]:
+    return {name: one for name, one in row.kinds.items() if name.startswith(_PAIR)}
+
+
+def _deltas(tables: Tables) -> Section:
+    names = ("Content delta", "Quality delta", "Robustness without the baseline", "Expected entities (F1)")
+    rows = tuple(
+        (
+            row.model,
+            _figure(row.overall.content_delta),
+            _figure(row.overall.quality_delta),
+            _figure(row.perturbed.robustness),
+            row.entities,
+        )
+        for row in tables.models
+    )
+    columns = (Column("Model"), *(Column(name, Form.POINTS, _DIGITS) for name in names))
+    return Section(
+        "Deltas",
+        (Table(columns, rows, across="figure"),),
+        key="deltas",
+        about="How often the content changed, and how often a quality changed with it; lower is better. "
+        "Points of 100: mean ± standard deviation over runs, 95 % interval.",
+    )
+
+
+def _quality_by_language(tables: Tables) -> Section:
+    tags = tables.columns(lambda row: row.languages)
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (
+            row.model,
+            *(_figure(row.languages[tag].quality_delta if tag in row.languages else None) for tag in tags),
+        )
+        for row in tables.models
+    )
+    columns = (Column("Model"), *(Column(tag, Form.POINTS, _DIGITS) for tag in tags))
+    return Section(
+        "Quality delta by language",
+        (Table(columns, rows, across="language"),) if tags else (),
+        key="quality-languages",
+        about="Of the answers whose content changed, those whose quality changed with it; lower is better.",
+    )
+
+
+def _difficulty(tables: Tables) -> Section:
+    names = ("Mean", "Drop from baseline", "Mean std")
+    columns = (Column("Category"), *(Column(name, Form.POINTS, _DIGITS) for name in names))
+    rows = tuple((row.category, row.mean, row.drop, row.mean_std) for row in tables.difficulty)
+    return Section("Difficulty of the categories, over all models", (Table(columns, rows),), key="difficulty")
+
+
+def _basis(outcome: Outcome) -> Iterator[str]:
+    """What could not be measured, and what it took."""
+    yield from _failures(outcome)
+    yield from outcome.notes
+    costs = outcome.costs
+    yield (
+        f"{number(costs.calls)} calls, {number(costs.remembered)} answers remembered, "
+        f"{number(costs.failed)} failed, {number(costs.tokens)} tokens, {usd(costs.usd)}, "
+        f"{duration(outcome.duration_s)}"
+    )
+    ratio, measured_usd = outcome.estimate_ratio, outcome.measured_usd
+    estimate = outcome.thumb_usd if measured_usd is None else measured_usd
+    if ratio is not None and estimate is not None:
+        how = "by rule of thumb" if measured_usd is None else "on the first issues"
+        spent = f"{usd(outcome.spent_usd)} (estimate / spent {number(ratio, 2)})"
+        yield f"estimated {how}: {usd(estimate)}; spent in all: {spent}"
+    if outcome.rewritten_by:
+        yield f"Texts were rewritten and translated by {outcome.rewritten_by}."
+    protocol = outcome.options.protocol
+    yield f"Severity {protocol.severity}, seed {protocol.seed}."
+
+
+def _failures(outcome: Outcome) -> Iterator[str]:
+    for row in outcome.tables.models:
+        if row.failures:
+            said = ", ".join(f"{reason} {number(count)}" for reason, count in row.failures.items())
+            yield f"{row.model}: without a rating or a quality: {said}"
+    reasons = {reason.removeprefix("quality_") for row in outcome.tables.models for reason in row.failures}
+    if reasons & FAULTS:
+        yield "The same command asks again for what an endpoint did not answer, and for nothing else."
+    for model, said in outcome.unusable.items():
+        yield f"{model}: not asked any more: {said}"
+
+
+def as_json(outcome: Outcome) -> str:
+    """Everything as JSON, shares in [0, 1]."""
+    protocol = outcome.options.protocol
+    return json_text(
+        {
+            "schema": SCHEMA,
+            "evenkeel": VERSION,
+            "prompts": PROMPTS_VERSION,
+            "source": outcome.options.source,
+            "items": len(outcome.options.items),
+            "tasks": protocol.tasks,
+            "runs": protocol.runs,
+            "severity": protocol.severity,
+            "seed": protocol.seed,
+            "scored_by": outcome.scored_by,
+            "rewritten_by": outcome.rewritten_by,
+            "duration_s": outcome.duration_s,
+            "spent": {
+                payee: {name: getattr(account, name) for name in _ACCOUNT}
+                for payee, account in outcome.costs.accounts.items()
+            },
+            "estimates": {
+                "thumb_usd": outcome.thumb_usd,
+                "measured_usd": outcome.measured_usd,
+                "spent_usd": outcome.spent_usd,
+                "ratio": outcome.estimate_ratio,
+            },
+            "notes": outcome.notes,
+            "unusable": dict(outcome.unusable),
+            "models": [_model(row) for row in outcome.tables.models],
+            "difficulty": outcome.tables.difficulty,
+        }
+    )
+
+
+def _model(row: ModelRow) -> dict[str, Any]:
+    found = asdict(row)
+    return {
+        **{
+            name: found.pop(name)
+            for name in ("model", "overall", "perturbed", "categories", "tasks", "languages")
+        },
+        "crosslingual_inputs": found["inputs"],
+        "crosslingual_answers": found["answers"],
+        "formats": found["formats"],
+        "kinds": found["kinds"],
+        "entities_f1": found["entities"],
+        "failures": found["failures"],
+    }
+
+
+def as_csv(outcome: Outcome) -> str:
+    """A head and a line for each model, task and kind."""
+    groups: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
+    for trial in outcome.trials:
+        groups[trial.model, trial.task, trial.kind].append(trial)
+    return csv_text([_COLUMNS, *(_row(key, trials) for key, trials in groups.items())])
+
+
+def _row(key: tuple[str, str, str], trials: list[Trial]) -> tuple[object, ...]:
+    model, task, kind = key
+    rated = [one for one in trials if one.shifted is not None]
+    found = scores([trials])
+    robustness = found.robustness
+    figures = (found.content_delta, found.quality_delta, robustness)
+    spread = ("", "", "") if robustness is None else (robustness.std, robustness.lower, robustness.upper)
+    return (
+        model, task, trials[0].category, kind, len(trials), len(rated),
+        sum(bool(one.shifted) for one in rated), sum(bool(one.invalid) for one in rated),
+        sum(one.changed is not None for one in rated), sum(one.changed is True for one in rated),
+        *("" if figure is None else figure.value for figure in figures),
+        *("" if value is None else value for value in spread),
+    )  # fmt: skip
+
+
+def as_lines(outcome: Outcome) -> str:
+    """A line of JSON for each trial."""
+    return "".join(json.dumps(asdict(trial), allow_nan=False) + "\n" for trial in outcome.trials)

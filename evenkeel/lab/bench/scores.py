@@ -1,0 +1,346 @@
+"""Scores over trials, with intervals that know which trials belong together, and the tables made of them.
+
+The trials of one issue hang together: they share prompts, answers and, in every run, the same variants.
+So issues are the sample, not trials. An interval is that of Korn and Graubard: Clopper and Pearson's exact
+interval for the number of independent trials that would leave as much uncertainty as the issues' own spread
+does. Where nothing or everything happened there is no spread to see, and each issue counts as one trial.
+
+Source: Korn, Graubard 1998, "Confidence intervals for proportions with small expected number of positive
+counts estimated from survey data".
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scipy.special import betaincinv, stdtrit
+
+from evenkeel.core import rewordings
+from evenkeel.core.rewordings import LanguagePair
+from evenkeel.monitor.estimate import Counts
+from evenkeel.monitor.estimate.counts import UNSURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evenkeel.lab.bench.trials import Trial
+    from evenkeel.monitor.estimate.counts import QualityOutcome
+
+_ALPHA: Final = 0.05
+"""Probability with which an interval may miss the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A share in [0, 1]."""
+
+    value: float
+    """Mean over the runs."""
+    std: float | None
+    """Standard deviation over the runs; None for a single one."""
+    lower: float
+    upper: float
+    """Interval of 95 % for another sample of issues."""
+    n: int
+    """Trials behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What some trials of a model say. Each is None where nothing was measured."""
+
+    robustness: Figure | None
+    """1 − content delta × quality delta."""
+    content_delta: Figure | None
+    quality_delta: Figure | None
+    invalid: float = 0.0
+    """Share of answers that ignore the format or language asked for, in [0, 1]: they count as shifts whose
+    quality changed."""
+
+
+_QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", True: "mixed", False: "same"}
+"""By whether a quality changed."""
+
+
+class Part(NamedTuple):
+    """Successes among the trials of one issue."""
+
+    successes: int
+    trials: int
+
+
+def interval(groups: Sequence[Mapping[str, Part]]) -> tuple[float, float] | None:
+    """The interval of a share, or of the mean of several shares over the same issues.
+
+    Args:
+        groups: For each share, by issue, the successes and trials.
+
+    Returns: (lower, upper) in [0, 1]; None without trials.
+    """
+    filled = [group for group in groups if any(part.trials for part in group.values())]
+    if not filled:
+        return None
+    off: dict[str, float] = defaultdict(float)
+    shares = []
+    for group in filled:
+        trials = sum(part.trials for part in group.values())
+        share = sum(part.successes for part in group.values()) / trials
+        shares.append(share)
+        for issue, part in group.items():
+            off[issue] += (part.successes - share * part.trials) / trials / len(filled)
+    share, issues = fmean(shares), len(off)
+    every = sum(part.trials for group in filled for part in group.values())
+    variance = issues / (issues - 1) * sum(one**2 for one in off.values()) if issues > 1 else 0.0
+    effective = float(issues)
+    if variance > 0 and 0 < share < 1:
+        # No more than there are: issues that happen to be alike prove nothing.
+        effective = min(float(every), share * (1 - share) / variance)
+        effective *= (stdtrit(max(1, every - 1), 1 - _ALPHA / 2) / stdtrit(issues - 1, 1 - _ALPHA / 2)) ** 2
+    hits = share * effective
+    lower = betaincinv(hits, effective - hits + 1, _ALPHA / 2) if share > 0 else 0.0
+    upper = betaincinv(hits + 1, effective - hits, 1 - _ALPHA / 2) if share < 1 else 1.0
+    return min(float(lower), share), max(float(upper), share)
+
+
+def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
+    """The scores of a model over some groups of trials, each group weighing the same.
+
+    A group alone gives the score of a category, a language or a format; all categories give the overall
+    score. A shift whose quality is not known counts as one like the others, and the interval of the
+    robustness allows for all such shifts changed and for none.
+    """
+    filled = [group for group in groups if any(trial.shifted is not None for trial in group)]
+    if not filled:
+        return Scores(None, None, None)
+    known = [[one for one in group if one.shifted is not None] for group in filled]
+    rated = [_parts(group, lambda one: one.shifted is True) for group in known]
+    scored = [
+        _parts([one for one in group if one.changed is not None], lambda one: one.changed is True)
+        for group in filled
+    ]
+    least = [_parts(group, lambda one: one.changed is True) for group in known]
+    most = [_parts(group, lambda one: bool(one.shifted) and one.changed is not False) for group in known]
+    low, high = interval(least), interval(most)
+    assert low is not None
+    assert high is not None
+    runs = _runs(filled)
+    return Scores(
+        _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
+        _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
+        _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
+        fmean(sum(bool(one.invalid) for one in group) / len(group) for group in known),
+    )
+
+
+def _parts(trials: Iterable[Trial], succeeds: Callable[[Trial], bool]) -> dict[str, Part]:
+    found: dict[str, Part] = {}
+    for trial in trials:
+        before = found.get(trial.item, Part(0, 0))
+        found[trial.item] = Part(before.successes + succeeds(trial), before.trials + 1)
+    return found
+
+
+def _trials(groups: Iterable[Mapping[str, Part]]) -> int:
+    return sum(part.trials for group in groups for part in group.values())
+
+
+def _counts(trials: Iterable[Trial]) -> Counts:
+    """The trials in the form that live traffic is counted in; what a quality moved to is not known."""
+    counts = Counts()
+    for trial in trials:
+        if trial.shifted is not None:
+            counts.rate(trial.rating or UNSURE, _QUALITIES[trial.changed] if trial.shifted else None)
+    return counts
+
+
+def _robustness(counts: Counts) -> float | None:
+    content, quality = counts.content_delta_value, counts.quality_delta_value
+    if content is None or quality is None:
+        return 1.0 if content == 0 else None
+    return 1 - content * quality
+
+
+def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[Counts]]:
+    """For each run the counts of each group."""
+    by_run: dict[int, list[list[Trial]]] = {}
+    for place, group in enumerate(groups):
+        for trial in group:
+            by_run.setdefault(trial.run, [[] for _ in groups])[place].append(trial)
+    return [[_counts(trials) for trials in by_run[run]] for run in sorted(by_run)]
+
+
+def _figure(
+    runs: Sequence[Sequence[Counts]],
+    value: Callable[[Counts], float | None],
+    span: tuple[float, float] | None,
+    n: int,
+) -> Figure | None:
+    means = []
+    for counts in runs:
+        known = [one for count in counts if (one := value(count)) is not None]
+        if known:
+            means.append(fmean(known))
+    if not means or span is None:
+        return None
+    mean = fmean(means)
+    spread = stdev(means) if len(means) > 1 else None
+    return Figure(mean, spread, min(span[0], mean), max(span[1], mean), n)
+
+
+def mean_std(figures: Iterable[Figure]) -> float | None:
+    """The mean of the standard deviations over runs; None for single runs."""
+    known = [one.std for one in figures if one.std is not None]
+    return fmean(known) if known else None
+
+
+BASELINE: Final = "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """Everything about one model."""
+
+    model: str
+    overall: Scores
+    """The mean over the categories, the baseline one of them, as in the paper."""
+    perturbed: Scores
+    """The mean over the categories without the baseline."""
+    categories: Mapping[str, Scores]
+    tasks: Mapping[str, Scores]
+    """All categories of one task, each weighing the same."""
+    languages: Mapping[str, Scores]
+    """Of `multilingual`, by language tag."""
+    inputs: Mapping[str, Scores]
+    """Of `crosslingual`, by the language of the input."""
+    answers: Mapping[str, Scores]
+    """Of `crosslingual`, by the language of the answer."""
+    formats: Mapping[str, Scores]
+    kinds: Mapping[str, Scores]
+    entities: float | None
+    """Mean F1 of slots filled from the original prompts, against the expected entities."""
+    failures: Mapping[str, int]
+    """Trials without a rating or a quality, by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """How hard a category is, over all models."""
+
+    category: str
+    mean: float
+    drop: float | None
+    """Mean minus that of the baseline; None of the baseline itself."""
+    mean_std: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All of them."""
+
+    models: tuple[ModelRow, ...]
+    """The most robust first."""
+    difficulty: tuple[CategoryRow, ...]
+    """The easiest first."""
+
+    def columns(self, of: Callable[[ModelRow], Mapping[str, Scores]]) -> tuple[str, ...]:
+        """The names under which any model has scores, in order of occurrence."""
+        return tuple(dict.fromkeys(name for row in self.models for name in of(row)))
+
+
+def make_tables(
+    models: Sequence[str], trials: Iterable[Trial], entities: Mapping[str, Sequence[float]]
+) -> Tables:
+    """The tables of some models.
+
+    Args:
+        models: Their names.
+        trials: All trials of all of them.
+        entities: By model, F1 of each slot filling.
+    """
+    by_model: dict[str, list[Trial]] = {name: [] for name in models}
+    for trial in trials:
+        by_model[trial.model].append(trial)
+    rows = [_row(name, by_model[name], entities.get(name, ())) for name in models]
+    ranked = tuple(sorted(rows, key=_rank))
+    return Tables(ranked, _difficulty(ranked))
+
+
+def _rank(row: ModelRow) -> tuple[float, str]:
+    """The most robust first; without a score last."""
+    figure = row.overall.robustness
+    return (-figure.value if figure else 1.0, row.model)
+
+
+def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
+    groups = _grouped(trials, lambda one: one.category)
+    ordered: dict[str, list[Trial]] = {name: groups[name] for name in sorted(groups, key=rewordings.position)}
+    rest = {name: group for name, group in ordered.items() if name != BASELINE}
+    tasks = _grouped(trials, lambda one: one.task)
+
+    def asking(what: str) -> list[Trial]:
+        return [one for one in trials if rewordings.category(one.kind).asks_for == what]
+
+    return ModelRow(
+        model=model,
+        overall=scores(ordered.values()),
+        perturbed=scores(rest.values()),
+        categories=_scored(ordered),
+        tasks={
+            name: scores(_grouped(group, lambda one: one.category).values()) for name, group in tasks.items()
+        },
+        languages=_scored(_grouped(asking("language"), _detail)),
+        inputs=_scored(_grouped(asking("languages"), lambda one: _pair(one).source)),
+        answers=_scored(_grouped(asking("languages"), lambda one: _pair(one).target)),
+        formats=_scored(_grouped(asking("format"), _detail)),
+        kinds=_scored(_grouped(trials, lambda one: one.kind)),
+        entities=fmean(entities) if entities else None,
+        failures=dict(sorted(Counter(one.failure for one in trials if one.failure).items())),
+    )
+
+
+def _scored(groups: Mapping[str, Sequence[Trial]]) -> dict[str, Scores]:
+    found = {name: scores([group]) for name, group in groups.items()}
+    return {name: one for name, one in found.items() if one.content_delta is not None}
+
+
+def _grouped(trials: Iterable[Trial], key: Callable[[Trial], str]) -> dict[str, list[Trial]]:
+    found: dict[str, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        found[key(trial)].append(trial)
+    return dict(found)
+
+
+def _pair(trial: Trial) -> LanguagePair:
+    pair = rewordings.language_pair(trial.kind)
+    return pair or LanguagePair(_detail(trial), _detail(trial))
+
+
+def _detail(trial: Trial) -> str:
+    return trial.kind.partition(".")[2]
+
+
+def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
+    found: dict[str, list[Figure]] = {}
+    for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
+        figures = [
+            figure
+            for row in rows
+            if (one := row.categories.get(name)) is not None and (figure := one.robustness) is not None
+        ]
+        if figures:
+            found[name] = figures
+    means = {name: fmean(figure.value for figure in figures) for name, figures in found.items()}
+    base = means.get(BASELINE)
+    made = [
+        CategoryRow(
+            name,
+            means[name],
+            means[name] - base if base is not None and name != BASELINE else None,
+            mean_std(figures),
+        )
+        for name, figures in found.items()
+    ]
+    return tuple(sorted(made, key=lambda row: (row.category != BASELINE, -row.mean)))

@@ -1,0 +1,101 @@
+"""What a run needs besides the models: a scorer, and a rewriter whose rejections are remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel.metrics.quality.bundles import Bundle
+from evenkeel.metrics.tasks import Task
+from evenkeel.shadow.rewriter import FLAWS, Rejection, cache_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.core.budget import CallBudget
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.release.kit.asking import Service
+    from evenkeel.release.kit.cost import Costs
+    from evenkeel.shadow.perturbations import RewriteTask
+    from evenkeel.shadow.rewriter import Rewriter
+    from evenkeel.stores.sqlite.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Scorer and rewriter of a run, connected."""
+
+    scorer: TwoStageScorer
+    rewrite: OnceRewritten | None
+    """None without a rewriter."""
+    judge_watch: Service | None
+    """Ends the run if the judge never answers; None without a judge."""
+
+
+class OnceRewritten:
+    """A rewriter whose rejections outlive the process; accepted texts are in its own cache."""
+
+    def __init__(
+        self,
+        rewriter: Rewriter,
+        database: Database,
+        costs: Costs,
+        budget: CallBudget,
+        watch: Service,
+        *,
+        name: str,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            rewriter: Who rewrites.
+            database: The journal.
+            costs: Refuses further calls once too much is spent.
+            budget: Who pays.
+            watch: Ends the run if the rewriter never answers.
+            name: Of the rewriter's models: another one may do better.
+        """
+        self._rewriter = rewriter
+        self._database = database
+        self._costs = costs
+        self._budget = budget
+        self._watch = watch
+        self._name = name
+        database.create(
+            "CREATE TABLE IF NOT EXISTS bench_rejections (key TEXT PRIMARY KEY, reason TEXT NOT NULL,"
+            " detail TEXT NOT NULL) WITHOUT ROWID"
+        )
+
+    async def __call__(self, task: RewriteTask) -> str | Rejection:
+        """The text, or why there is none that would do.
+
+        Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
+        """
+        key = cache_key(task, self._name)
+        row = self._database.row("SELECT reason, detail FROM bench_rejections WHERE key = ?", (key,))
+        if row is not None:
+            return Rejection(row[0], row[1])
+        outcome = await self._rewriter.rewrite(task, self._budget)
+        if isinstance(outcome, Rejection):
+            self._watch.failed(outcome.reason, outcome.detail)
+            if outcome.reason == "budget":
+                self._costs.check()
+            if outcome.reason in FLAWS:
+                self._watch.answered()
+                await asyncio.to_thread(self._remember, key, outcome)
+        else:
+            self._watch.answered()
+        return outcome
+
+    def _remember(self, key: str, rejection: Rejection) -> None:
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO bench_rejections (key, reason, detail) VALUES (?, ?, ?)",
+                (key, rejection.reason, rejection.detail),
+            )
+
+
+def without_slots(bundles: Mapping[Task, Bundle]) -> dict[Task, Bundle]:
+    """Slots are measured against the entities that are known to be right, not against another answer."""
+    return {**bundles, Task.SLOT_FILLING: Bundle()}

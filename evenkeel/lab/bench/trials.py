@@ -1,0 +1,392 @@
+"""Trials: every model answers every prompt of every issue in every run, and the answers are compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import SAME_CONTENT, Failure, Judgement, QualityScore, content_shifted
+from evenkeel.lab.bench.prompts import is_trouble, make_case, prompt_of
+from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
+from evenkeel.metrics.similarity.sequence import rouge_l
+from evenkeel.metrics.structured.tree import UnreadableError
+from evenkeel.metrics.tasks import Task
+from evenkeel.release.kit.asking import work_through
+from evenkeel.release.kit.cost import JUDGE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from evenkeel.core.pair import Answer, Format
+    from evenkeel.core.verdict import Obligation
+    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.models import ModelsAsked, ModelUnderTest
+    from evenkeel.lab.bench.prompts import Case, Variant
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.release.kit.asking import Service
+    from evenkeel.release.kit.cost import Costs
+    from evenkeel.shadow.perturbations import Perturbation, RewriteTask
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.rewriter import Rejection
+
+
+NAME: Final = "entity_match"
+VERSION: Final = 1
+_SHIFTED: Final = SAME_CONTENT - 1
+_EMPTY: Final = frozenset(("", "null", "none", "unknown", "n/a", "-"))
+
+
+def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> float | Failure:
+    """F1 of the slots that an answer fills, against those that the message does.
+
+    Values of choices and numbers must be equal, other ones reach a ROUGE-L F1 of 0.7.
+
+    Args:
+        item: Holds the schema and the expected entities.
+        answer: Filled slots in any structured format; without any structure it fills none.
+        wanted: The format that the answer should have, where the prompt names one.
+
+    Returns: ratio in [0, 1]; 1 = exactly the expected ones. A `Failure` "too_large" or "too_deep".
+    Source: Entity Match, section 4.2 of the enterprise perturbation paper.
+    """
+    read = read_slots(answer.text, wanted)
+    if isinstance(read, UnreadableError):
+        return Failure(NAME, VERSION, read.reason, str(read))
+    exact = {slot.name for slot in item.slots if slot.type != "string"}
+    expected = [Slot(name, _text(value)) for name, value in item.entities.items()]
+    filled = [
+        Slot(slot_key(slot.key), slot.value)
+        for slot in read or ()
+        if slot.value.strip().lower() not in _EMPTY
+    ]
+
+    def alike(left: Slot, right: Slot) -> float:
+        if left.key in exact:
+            return float(left.value.strip() == right.value.strip())
+        return float(rouge_l(left.value, right.value) >= SAME_TEXT)
+
+    return slot_f1(expected, filled, alike)
+
+
+def entity_quality(item: Item, pair: Pair) -> QualityScore | Failure:
+    """How well both answers of a pair fill the slots, as a quality of the second stage.
+
+    Args:
+        item: What was asked about.
+        pair: Two answers.
+    """
+    reference = entity_match(item, pair.reference)
+    candidate = entity_match(item, pair.candidate, pair.wanted.format)
+    if isinstance(reference, Failure):
+        return reference
+    if isinstance(candidate, Failure):
+        return candidate
+    return QualityScore(NAME, VERSION, reference, candidate, "ratio", 1e-9)
+
+
+def rating_by_gold(quality: QualityScore, rating: int | None) -> int | None:
+    """The rating of two answers of which is known how well each fills the slots.
+
+    Two right answers are the same, however they are written, and two that are not equally right are not. Only
+    where both are equally wrong does the rating stay what it was: they may be wrong alike or not.
+
+    Args:
+        quality: Of `entity_quality`.
+        rating: Of the two answers beside each other; None if there is none.
+    """
+    if quality.changed:
+        return min(rating or _SHIFTED, _SHIFTED)
+    return SAME_CONTENT if quality.reference == quality.candidate == 1 else rating
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One pair of answers."""
+
+    model: str
+    item: str
+    task: str
+    kind: str
+    run: int
+    rating: int | None = None
+    """3, 2 or 1; None if there is none."""
+    changed: bool | None = None
+    """Of a shifted pair: whether a quality changed; None if that is not known, or nothing shifted."""
+    failure: str = ""
+    """Why there is no rating, or no quality."""
+    similarity: float | None = None
+    """How near the answers are, in [0, 1]."""
+    invalid: tuple[Obligation, ...] = ()
+    """What the prompt asked of the answer's form and did not get."""
+
+    @property
+    def shifted(self) -> bool | None:
+        """Whether the content changed; None if that is not known."""
+        return content_shifted(self.rating, self.similarity, self.invalid)
+
+    @property
+    def category(self) -> str:
+        """First part of the kind's name."""
+        return self.kind.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of one model, prompt and run."""
+
+    trials: tuple[Trial, ...]
+    entities: float | None = None
+    """Of slot filling: F1 of the answer to the original against the expected entities."""
+
+
+class Rounds:
+    """Makes rounds."""
+
+    def __init__(
+        self,
+        models: ModelsAsked,
+        scorer: TwoStageScorer,
+        items: Mapping[str, Item],
+        costs: Costs,
+        watch: Service | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            models: Asks them.
+            scorer: Compares answers.
+            items: The issues by id.
+            costs: Books what the judge costs.
+            watch: Ends the run if the judge never answers; None without a judge.
+        """
+        self._models = models
+        self._scorer = scorer
+        self._items = items
+        self._costs = costs
+        self._watch = watch
+
+    async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
+        """Ask for the original, its control and all variants, and compare.
+
+        The original is asked first; if it is not answered, no variant is asked.
+
+        Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge never does.
+        """
+        original = await self._models.ask(model, case.original, f"{run} original")
+        if isinstance(original, Failure):
+            failed = (Trial(*_at(model, case, one, run), failure=original.reason) for one in case.variants)
+            return Round(tuple(failed))
+        wants_free = any(one.to_free for one in case.variants)
+        free = await self._free(model, case, original, run) if wants_free else original
+        calls = [
+            asyncio.create_task(self._trial(model, case, one, run, original, free)) for one in case.variants
+        ]
+        try:
+            trials = await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+        return Round(tuple(trials), self._entities(case, original))
+
+    async def _free(self, model: ModelUnderTest, case: Case, original: Answer, run: int) -> Answer | Failure:
+        if case.free is case.original:
+            return original
+        return await self._models.ask(model, case.free, f"{run} free")
+
+    async def _trial(
+        self,
+        model: ModelUnderTest,
+        case: Case,
+        variant: Variant,
+        run: int,
+        original: Answer,
+        free: Answer | Failure,
+    ) -> Trial:
+        at = _at(model, case, variant, run)
+        reference = free if variant.to_free else original
+        if isinstance(reference, Failure):
+            return Trial(*at, failure=reference.reason)
+        candidate: Answer | Failure = original
+        if not variant.as_original:
+            candidate = await self._models.ask(model, variant.view, f"{run} {variant.kind}")
+        if isinstance(candidate, Failure):
+            return Trial(*at, failure=candidate.reason)
+        if reference.model and candidate.model and reference.model != candidate.model:
+            return Trial(*at, failure="model_changed")
+        # What the answers rest on: the prompt that both had, which for a format is the one without it.
+        context: PromptView = case.original
+        pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
+        judgement = await self._scorer.score(pair)
+        account = self._costs.of(JUDGE)
+        account.tokens += judgement.tokens
+        account.usd += judgement.cost_usd
+        self._see(judgement)
+        return self._judged(at, case, pair, judgement)
+
+    def _see(self, judgement: Judgement) -> None:
+        if self._watch is None:
+            return
+        if judgement.rated_by:
+            self._watch.answered()
+        elif judgement.shifted is None:
+            self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
+
+    def _judged(
+        self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
+    ) -> Trial:
+        known = Trial(*at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid)
+        if judgement.invalid:
+            return replace(known, changed=True)
+        scores = list(judgement.quality)
+        failures = list(judgement.failures)
+        if case.task is Task.SLOT_FILLING:
+            found = entity_quality(self._items[case.item], pair)
+            if isinstance(found, Failure):
+                failures.append(found)
+            else:
+                scores.append(found)
+                # In another language right values are worded otherwise than the gold.
+                if pair.wanted.language is None:
+                    known = replace(known, rating=rating_by_gold(found, known.rating))
+        if known.shifted is None:
+            return Trial(*at, failure=failures[0].reason)
+        if not known.shifted:
+            return known
+        if any(score.changed for score in scores):
+            return replace(known, changed=True)
+        if failures or not scores:
+            return replace(known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
+        return replace(known, changed=False)
+
+    def _entities(self, case: Case, answer: Answer) -> float | None:
+        if case.task is not Task.SLOT_FILLING:
+            return None
+        found = entity_match(self._items[case.item], answer)
+        return None if isinstance(found, Failure) else found
+
+
+def _at(model: ModelUnderTest, case: Case, variant: Variant, run: int) -> tuple[str, str, str, str, int]:
+    """Which trial it is."""
+    return model.name, case.item, case.task.value, variant.kind, run
+
+
+_CASES_AT_ONCE = 4
+"""Prompts with all their variants in memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What is measured, apart from the issues."""
+
+    models: tuple[ModelUnderTest, ...]
+    tasks: tuple[Task, ...]
+    kinds: tuple[Perturbation, ...]
+    runs: int = 5
+    severity: float = 0.3
+    seed: int = 0
+
+    def rounds(self, items: int) -> int:
+        """Rounds that so many issues take."""
+        return items * len(self.tasks) * len(self.models) * self.runs
+
+
+@dataclass(slots=True)
+class Course:
+    """What a run leaves behind."""
+
+    trials: list[Trial] = field(default_factory=list)
+    entities: dict[str, list[float]] = field(default_factory=dict)
+    """By model: F1 of each slot filling against the expected entities."""
+    left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Task, kind and reason → issues for which there is no variant."""
+
+    @property
+    def troubles(self) -> int:
+        """Variants that are missing because the rewriter failed."""
+        return sum(count for (_, _, reason), count in self.left_out.items() if is_trouble(reason))
+
+
+async def measure(
+    protocol: Protocol,
+    items: Sequence[Item],
+    rounds: Rounds,
+    *,
+    rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None,
+    progress: Callable[[], None],
+) -> Course:
+    """Everything about some issues.
+
+    Args:
+        protocol: What is measured.
+        items: The issues.
+        rounds: Asks and compares.
+        rewrite: Writes texts anew; None = kinds that need that are left out.
+        progress: Told after each round.
+
+    Raises: BudgetUsedUpError, with every answer until then in the journal.
+    """
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]] = {}
+
+    async def work(of: tuple[Item, Task]) -> None:
+        item, task = of
+        case = await make_case(
+            item.id,
+            task,
+            prompt_of(item, task),
+            protocol.kinds,
+            severity=protocol.severity,
+            seed=protocol.seed,
+            rewrite=rewrite,
+        )
+        asked = [(model, run) for model in protocol.models for run in range(protocol.runs)]
+        made: dict[tuple[str, int], Round] = {}
+
+        async def one(of: tuple[ModelUnderTest, int]) -> None:
+            model, run = of
+            made[model.name, run] = await rounds.make(model, case, run)
+            progress()
+
+        await work_through(asked, one, concurrency=len(asked))
+        in_order = [(model, made[model.name, run]) for model, run in asked]
+        found[item.id, task.value] = (in_order, dict(case.left_out))
+
+    await work_through(
+        [(item, task) for item in items for task in protocol.tasks], work, concurrency=_CASES_AT_ONCE
+    )
+    return _collected(items, protocol, found)
+
+
+def _collected(
+    items: Sequence[Item],
+    protocol: Protocol,
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]],
+) -> Course:
+    """In the order of the issues, whoever was answered first."""
+    course = Course(entities={model.name: [] for model in protocol.models})
+    for item in items:
+        for task in protocol.tasks:
+            made, left_out = found[item.id, task.value]
+            for model, one in made:
+                course.trials += one.trials
+                if one.entities is not None:
+                    course.entities[model.name].append(one.entities)
+            course.left_out.update((task.value, kind, reason) for kind, reason in left_out.items())
+    return course
+
+
+def joined(first: Course, second: Course) -> Course:
+    """Two courses over different issues as one."""
+    entities = {
+        model: first.entities.get(model, []) + second.entities.get(model, [])
+        for model in dict.fromkeys((*first.entities, *second.entities))
+    }
+    return Course(first.trials + second.trials, entities, first.left_out + second.left_out)

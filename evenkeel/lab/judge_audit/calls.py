@@ -1,0 +1,225 @@
+"""Calls to a judge: each question once, a few at a time, remembered in a file that survives a killed run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge.reply import Reply, Ruling
+from evenkeel.release.kit.asking import work_through
+from evenkeel.release.kit.journal import LineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from evenkeel.llm.price import Price
+    from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.judge.prompts import Question
+
+
+FINAL = frozenset({"refused", "empty", "bad_schema", "out_of_scale", "truncated"})
+"""Failures that are the judge's answer. Others are the endpoint's, and worth another call.
+
+At temperature 0 a reply that was cut off is cut off again, and it is the dearest one to ask for twice.
+"""
+CHARS_PER_TOKEN = 4
+"""A usual rule of thumb for English; only used for the estimate before the first call."""
+_COMPLETION_TOKENS = 120
+_STEPWISE_TOKENS = 350
+_HOPELESS = frozenset({"circuit_open", "unauthorized"})
+
+Place = TypeVar("Place")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Place]):
+    """One question to put, and where its answer belongs."""
+
+    place: Place
+    question: Question
+    occasion: str = ""
+    """Tells the same question asked twice on purpose apart."""
+
+    @property
+    def characters(self) -> int:
+        """Length of the messages together, for an estimate of tokens."""
+        return sum(len(message.content) for message in self.question.messages)
+
+    def key(self, model: str) -> str:
+        """SHA-256 of everything that decides the reply of a judge, in hex."""
+        asked = self.question
+        content = [model, self.occasion, list(asked.scale), [[m.role, m.content] for m in asked.messages]]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+class ReplyCache:
+    """Remembers replies; with a path they are appended to that file at once."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Read what is there.
+
+        Raises: InputError for a file that is no such cache.
+        """
+        self._replies: dict[str, Reply] = {}
+        self._file = (
+            None
+            if path is None
+            else LineFile(path, self._read, is_what="a cache of judges' replies", option="--cache")
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+    def get(self, key: str) -> Reply | None:
+        """The reply, None if it has to be asked for."""
+        return self._replies.get(key)
+
+    def add(self, key: str, reply: Reply) -> None:
+        """Remember a reply, unless the endpoint rather than the judge failed."""
+        outcome = reply.outcome
+        if isinstance(outcome, Failure) and outcome.reason not in FINAL:
+            return
+        self._replies[key] = reply
+        if self._file:
+            said: dict[str, Any]
+            if isinstance(outcome, Failure):
+                said = {"failure": [outcome.metric, outcome.version, outcome.reason, outcome.detail]}
+            else:
+                said = {"rating": outcome.rating, "explanation": outcome.explanation}
+            self._file.add(
+                {
+                    "key": key,
+                    "prompt_tokens": reply.prompt_tokens,
+                    "completion_tokens": reply.completion_tokens,
+                    "cost_usd": reply.cost_usd,
+                    **said,
+                }
+            )
+
+    def _read(self, row: dict[str, Any]) -> None:
+        outcome = (
+            Failure(*row["failure"])
+            if "failure" in row
+            else Ruling(int(row["rating"]), str(row["explanation"]))
+        )
+        tokens = int(row["prompt_tokens"]), int(row["completion_tokens"])
+        self._replies[str(row["key"])] = Reply(outcome, *tokens, float(row["cost_usd"]))
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """What a plan will cost, roughly, without what is remembered already."""
+
+    model: str
+    calls: int
+    remembered: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    """0 for a model without a public price."""
+
+    def __str__(self) -> str:
+        price = f"about {usd(self.cost_usd)}" if self.cost_usd else "no public price known"
+        return (
+            f"{number(self.calls)} calls to {self.model} ({number(self.remembered)} remembered), "
+            f"about {number(self.prompt_tokens)} prompt and {number(self.completion_tokens)} completion "
+            f"tokens, {price}"
+        )
+
+
+def estimate(model: str, plan: Collection[Call[Place]], cache: ReplyCache, price: Price) -> CallEstimate:
+    """Calls, tokens and cost ahead. Tokens are guessed from lengths: a quarter of the characters."""
+    calls = prompt = completion = 0
+    for call in plan:
+        if cache.get(call.key(model)) is None:
+            calls += 1
+            prompt += call.characters // CHARS_PER_TOKEN
+            stepwise = call.question.prompt.endswith("step_by_step")
+            completion += _STEPWISE_TOKENS if stepwise else _COMPLETION_TOKENS
+    cost = price(model, prompt, completion)
+    return CallEstimate(model, calls, len(plan) - calls, prompt, completion, cost)
+
+
+@dataclass(slots=True)
+class Spent:
+    """Calls made in this run, and what they cost."""
+
+    calls: int = 0
+    remembered: int = 0
+    """Answers taken from the cache."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    """By list price; 0 for a model without one."""
+
+    def add(self, reply: Reply, *, remembered: bool) -> None:
+        """Count a reply; a remembered one has cost nothing."""
+        if remembered:
+            self.remembered += 1
+            return
+        self.calls += 1
+        self.prompt_tokens += reply.prompt_tokens
+        self.completion_tokens += reply.completion_tokens
+        self.cost_usd += reply.cost_usd
+
+
+class JudgeUnusableError(Exception):
+    """The endpoint keeps failing or rejects the key: asking on would only collect failures."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(f"{failure.reason}: {failure.detail}")
+
+
+async def ask_all(
+    judge: Judge,
+    plan: Collection[Call[Place]],
+    cache: ReplyCache,
+    *,
+    concurrency: int = 4,
+    progress: Callable[[Reply, bool], None] = lambda *_: None,
+) -> dict[Place, Reply]:
+    """The replies to a plan, by place.
+
+    Args:
+        judge: whom to ask. Questions in the cache are not asked.
+        plan: the questions; places are unique.
+        cache: what was answered before, and where new replies are kept as soon as they are there.
+        concurrency: calls under way at the same time.
+        progress: called with each reply, and whether it was remembered.
+
+    Raises: JudgeUnusableError with the failure behind it; what was answered until then is in the cache.
+    """
+    replies: dict[Place, Reply] = {}
+    last_fault: Failure | None = None
+
+    async def answer(call: Call[Place]) -> None:
+        nonlocal last_fault
+        key = call.key(judge.model)
+        remembered = cache.get(key)
+        reply = remembered
+        if reply is None:
+            reply = await judge.ask(call.question)
+            cache.add(key, reply)
+        fault = reply.outcome
+        if isinstance(fault, Failure) and fault.reason in _HOPELESS:
+            raise JudgeUnusableError(last_fault if fault.reason == "circuit_open" and last_fault else fault)
+        if isinstance(fault, Failure) and fault.reason not in FINAL:
+            last_fault = fault
+        replies[call.place] = reply
+        progress(reply, remembered is not None)
+
+    await work_through(plan, answer, concurrency=concurrency)
+    return replies

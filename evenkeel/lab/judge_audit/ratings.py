@@ -1,0 +1,237 @@
+"""Human ratings: what several people said of the same texts, one quality at a time, on a scale."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.lab.judge_audit.published import published_rows
+from evenkeel.lab.judge_audit.rows import (
+    Row,
+    check_columns,
+    column_name,
+    is_missing,
+    metric_key,
+    read_rows,
+    suggestion,
+)
+from evenkeel.release.kit.arguments import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+
+_WRITTEN = re.compile(r"\A\s*\[?\s*(-?\d{1,4})\s*(?:\.\.|,|;|to|[-\u2013])\s*(-?\d{1,4})\s*\]?\s*\Z")
+_MOST_STEPS = 101
+"""0–100; structured output lists every rating that is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From `low` (worst) to `high` (best). A judge is asked for whole numbers; people may give others."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high < self.low + _MOST_STEPS:
+            raise ValueError(f"a scale goes from a lower to a higher number, at most 100 apart, not {self}")
+
+    def __str__(self) -> str:
+        return f"{self.low}\u2013{self.high}"
+
+    def __contains__(self, rating: float) -> bool:
+        return self.low <= rating <= self.high
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """All whole ratings, ascending."""
+        return tuple(range(self.low, self.high + 1))
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """Read "1-5", "1–5", "1..5", "1 to 5" or "[1, 5]"; ValueError says what is wrong."""
+        written = _WRITTEN.match(text)
+        if not written:
+            raise ValueError(f'"{text}" is not a scale; write it like 1-5')
+        return cls(int(written[1]), int(written[2]))
+
+
+RATER_PREFIXES = ("rater_", "human_", "annotator_", "expert_")
+"""What the columns of a wide file begin with, one column a person."""
+
+_SHARED = ("item", "metric", "scale", "text", "context")
+_LONG = ("rater", "rating")
+_KNOWN = frozenset({*_SHARED, *_LONG, "ratings"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One text, one quality, and how people rated it."""
+
+    id: str
+    metric: str
+    scale: Scale
+    text: str
+    """What is rated; "" where only recorded judge ratings will be compared."""
+    context: str
+    """What the text answers or sums up; "" if nothing."""
+    ratings: tuple[float | None, ...]
+    """One per rater of the whole file, None where that person did not rate this."""
+    cluster: str = ""
+    """What it shares with other items, e.g. the article summed up; "" if nothing was named."""
+
+    @property
+    def given(self) -> tuple[float, ...]:
+        """The ratings that are there."""
+        return tuple(rating for rating in self.ratings if rating is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """A file of human ratings."""
+
+    items: tuple[Item, ...]
+    """In the file's order; (id, metric) is unique."""
+    raters: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+    """Columns of the file that mean nothing here."""
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What the rows read so far say of one item and metric."""
+
+    row: Row
+    scale: Scale
+    texts: dict[str, str] = field(default_factory=dict)
+    by_rater: dict[str, float | None] = field(default_factory=dict)
+
+
+def read_ratings(
+    path: Path,
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    rater_columns: Sequence[str] = (),
+    cluster: str = "",
+) -> Ratings:
+    """Human ratings from a JSONL, JSON, CSV or TSV file in one of three layouts.
+
+    Long: one row a rating, with `rater` and `rating`. Wide: one row an item and metric, and one
+    column a person, named `rater_…` (see `RATER_PREFIXES`) or listed in `rater_columns`. Nested (JSON
+    only): `ratings` is a list, or an object by rater. All have `item` and `metric`; `scale` ("1-5")
+    unless `scales` has it; `text` and `context` where a judge will be asked. The files of SummEval and USR
+    are read as they were published (see `published_rows`).
+
+    Args:
+        path: the file.
+        scales: by metric, of those whose rows have none.
+        rater_columns: where ratings are; of SummEval `expert_annotations`, `turker_annotations` or both.
+        cluster: column whose value says which items belong together; "" = none.
+
+    Raises: InputError naming file, line and field.
+    """
+    named = tuple(map(column_name, rater_columns))
+    rows = read_rows(path)
+    published = published_rows(rows, named)
+    if published:
+        rows, named = published, ()
+    grouped_by = (column_name(cluster),) if cluster else ()
+    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    wide = [c for c in columns if c in named or c.startswith(RATER_PREFIXES)]
+    lacking = next((column for column in (*named, *grouped_by) if column not in columns), None)
+    if lacking:
+        raise InputError(f'{path.name}: no column "{lacking}"{suggestion(lacking, columns)}')
+    layout = "nested" if "ratings" in columns else "wide" if wide else "long"
+    needed = {"nested": ("ratings",), "wide": (), "long": _LONG}[layout]
+    known = _KNOWN.union(wide, grouped_by)
+    check_columns(rows, required=("item", "metric", *needed), known=known)
+    unused = tuple(column for column in columns if column not in known)
+    _refuse_misspelt(rows[0], unused, columns)
+
+    gathered: dict[tuple[str, str], _Gathered] = {}
+    first_scales: dict[str, tuple[Scale, str]] = {}
+    for row in rows:
+        key = (row.text("item").strip(), metric_key(row.text("metric")))
+        scale = _scale(row, key[1], scales or {})
+        known_scale, place = first_scales.setdefault(key[1], (scale, row.place))
+        if scale != known_scale:
+            raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
+        entry = gathered.setdefault(key, _Gathered(row, scale))
+        _add_texts(row, entry, ("text", "context", *grouped_by))
+        for rater, source, value in _said(row, layout, wide):
+            rating = row.number(source, value)
+            if rating is not None and rating not in scale:
+                raise row.error(source, f"{rating} is not on the scale {scale}")
+            if rater in entry.by_rater:
+                raise row.error(source, f'"{rater}" rated item "{key[0]}" for {key[1]} before')
+            entry.by_rater[rater] = rating
+    raters = tuple(dict.fromkeys(rater for entry in gathered.values() for rater in entry.by_rater))
+    items = tuple(
+        Item(
+            item,
+            metric,
+            entry.scale,
+            entry.texts.get("text", ""),
+            entry.texts.get("context", ""),
+            tuple(entry.by_rater.get(rater) for rater in raters),
+            _cluster(entry, grouped_by),
+        )
+        for (item, metric), entry in gathered.items()
+    )
+    return Ratings(items, raters, unused)
+
+
+def _refuse_misspelt(row: Row, unused: Sequence[str], columns: Sequence[str]) -> None:
+    """An optional column that is not there while one of nearly its name is: a slip, not an extra."""
+    for column in unused:
+        meant = suggestion(column, [name for name in ("scale", "text", "context") if name not in columns])
+        if meant:
+            raise row.error(column, f"is not known{meant}")
+
+
+def _scale(row: Row, metric: str, scales: Mapping[str, Scale]) -> Scale:
+    if not row.has("scale"):
+        if metric in scales:
+            return scales[metric]
+        raise row.error("scale", f'is not there; add it ("1-5"), or give --scale {metric}=1-5')
+    value = row.cells["scale"]
+    try:
+        return Scale.parse(json.dumps(value) if isinstance(value, list) else str(value))
+    except ValueError as error:
+        raise row.error("scale", str(error)) from error
+
+
+def _cluster(entry: _Gathered, grouped_by: Sequence[str]) -> str:
+    for column in grouped_by:
+        if column not in entry.texts:
+            raise entry.row.error(column, "is empty, so the item belongs to no cluster")
+        return entry.texts[column]
+    return ""
+
+
+def _add_texts(row: Row, entry: _Gathered, names: Iterable[str]) -> None:
+    for name in names:
+        if row.has(name):
+            text = row.text(name)
+            if entry.texts.setdefault(name, text) != text:
+                raise row.error(name, f"differs from that at {entry.row.place} for the same item")
+
+
+def _said(row: Row, layout: str, wide: Sequence[str]) -> list[tuple[str, str, Any]]:
+    """(rater, field, value) of all ratings in a row."""
+    if layout == "long":
+        return [(row.text("rater"), "rating", row.cells["rating"])]
+    if layout == "wide":
+        return [(column, column, row.cells.get(column)) for column in wide]
+    value = row.cells["ratings"]
+    if isinstance(value, dict):
+        return [(str(rater), "ratings", rating) for rater, rating in value.items()]
+    if isinstance(value, list):
+        return [(f"rater_{place}", "ratings", rating) for place, rating in enumerate(value, start=1)]
+    if is_missing(value):
+        return []
+    raise row.error("ratings", "is neither a list nor an object of ratings by rater")

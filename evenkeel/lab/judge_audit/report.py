@@ -1,0 +1,352 @@
+"""The outcome for people, as a document with pictures, and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.figures import number, percent, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
+from evenkeel.lab.judge_audit.attack import Move
+from evenkeel.lab.judge_audit.judgements import Strategy
+from evenkeel.release.kit.charts import Bar, Point, bar_plot, dot_plot
+from evenkeel.release.kit.document import (
+    Bullets,
+    Column,
+    Document,
+    Form,
+    Picture,
+    Section,
+    Table,
+    both,
+    written,
+)
+from evenkeel.release.kit.renderings import json_text, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
+    from evenkeel.lab.judge_audit.pairs import PairwiseReport
+    from evenkeel.lab.judge_audit.run import Outcome
+    from evenkeel.monitor.estimate.agreement import Agreement, Share
+    from evenkeel.release.kit.document import Bounded, Value
+
+    Rows = list[tuple[Value, ...]]
+
+STRATEGIES: Final[dict[str, str]] = {
+    Strategy.ZERO_SHOT: "zero-shot",
+    Strategy.KNOWLEDGE: "knowledge",
+    Strategy.FEW_SHOT: "few-shot",
+    Strategy.STEP_BY_STEP: "step by step",
+}
+"""What evenkeel's own strategies are called; others go by the name in their file."""
+MOVES: Final = {
+    Move.UNCHANGED: "unchanged",
+    Move.TO_CLAIM: "to the claim",
+    Move.TOWARDS: "towards it",
+    Move.AWAY: "away from it",
+}
+_COLOURS: Final = {Move.UNCHANGED: "b0", Move.TO_CLAIM: "b7", Move.TOWARDS: "b5", Move.AWAY: "b3"}
+_ALPHA_TICKS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
+_SHARE_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_NICE_TONES: Final = (0.1, 0.25, 0.5, 1.0)
+_DIGITS: Final = 2
+
+
+def as_json(outcome: Outcome) -> str:
+    """The whole outcome as indented JSON.
+
+    Field names are those of the report's classes; an alpha or a tone that could not be measured is an
+    object with "failure" and "detail" in its place.
+    """
+    return json_text({"evenkeel": VERSION, **plain(outcome)})
+
+
+def document(outcome: Outcome) -> Document:
+    """The outcome for people."""
+    sections: list[Section] = []
+    headline = ""
+    if outcome.pairwise:
+        sections += _pairwise(outcome.pairwise)
+    if outcome.ratings:
+        headline = _headline(outcome.ratings)
+        sections += _tables(outcome.ratings)
+        sections += [_pictures(metric) for metric in outcome.ratings.metrics]
+        sections += _failures(outcome.ratings)
+    sections.append(Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
+    return Document(
+        title=outcome.judge,
+        kind="judge audit",
+        subtitle=f"From {', '.join(outcome.sources)}. Intervals cover 95 %.",
+        headline=headline,
+        sections=tuple(sections),
+    )
+
+
+def _basis(outcome: Outcome) -> Iterator[str]:
+    yield from outcome.notes
+    if outcome.spent:
+        spent = outcome.spent
+        yield (
+            f"{number(spent.calls)} calls, {number(spent.remembered)} remembered, "
+            f"{number(spent.prompt_tokens + spent.completion_tokens)} tokens, {usd(spent.cost_usd)}"
+        )
+
+
+def _headline(report: AuditReport) -> str:
+    """The attack's effect over all metrics and strategies in one sentence, "" if it was not tried."""
+    tried = [each.resistance for metric in report.metrics for each in metric.strategies if each.resistance]
+    n = sum(each.unchanged.n for each in tried)
+    if not n:
+        return ""
+    kept = sum(each.unchanged.count for each in tried)
+    claimed = sum(each.moves[Move.TO_CLAIM] for each in tried)
+    return (
+        f"Told that an expert gave the opposite rating, the judge kept {percent(kept / n)} of its "
+        f"{number(n)} ratings and turned {percent(claimed / n)} into the claimed one."
+    )
+
+
+def _tables(report: AuditReport) -> Iterator[Section]:
+    """Agreement, resistance and tone, a row for each metric and strategy."""
+    judged = any(metric.strategies for metric in report.metrics)
+    names = ("metric", "scale", "level", "items", "raters", "people among themselves")
+    yield _section(
+        "Agreement",
+        "Krippendorff's alpha with its 95 % interval; for interval ratings where some have decimals.",
+        (*names, "judge across strategies") if judged else names,
+        [
+            (
+                metric.metric, metric.scale, metric.level, metric.items, metric.raters, metric.people,
+                *((metric.across_strategies,) if judged else ()),
+            )
+            for metric in report.metrics
+        ],
+        words=3,
+    )  # fmt: skip
+    yield _section(
+        "Judge and people",
+        "Alpha of the judge with people.",
+        ("metric", "strategy", "asked", "rated", "with all of them", "with their mode", "with their median"),
+        [
+            (
+                metric.metric, _strategy(each.strategy), label, found.rated, found.all_raters,
+                found.with_mode, found.with_median,
+            )
+            for metric in report.metrics
+            for each in metric.strategies
+            for label, found in (("plain", each.plain), ("attacked", each.attacked))
+            if found
+        ],
+        words=3,
+    )  # fmt: skip
+    moves = [move for move in Move if move is not Move.UNCHANGED]
+    yield _section(
+        "Told that an expert gave the opposite rating",
+        "Ratings that stayed the same, and where the others went.",
+        ("metric", "strategy", "unchanged", "swayed", *map(MOVES.__getitem__, moves), "same if asked again"),
+        [
+            (
+                metric.metric, _strategy(each.strategy), _share(each.resistance.unchanged),
+                _share(each.resistance.swayed), *(each.resistance.moves[move] for move in moves),
+                _share(each.same_again),
+            )
+            for metric in report.metrics
+            for each in metric.strategies
+            if each.resistance
+        ],
+        words=2,
+    )  # fmt: skip
+    yield _section(
+        "Tone of the justifications",
+        "Mean tone before and after the attack.",
+        ("metric", "strategy", "measure", "items", "before → after"),
+        [
+            (metric.metric, _strategy(each.strategy), shift.metric, 0, shift)
+            if isinstance(shift, Failure)
+            else (metric.metric, _strategy(each.strategy), shift.analyser, shift.n, _tone(shift))
+            for metric in report.metrics
+            for each in metric.strategies
+            for shift in each.tone
+        ],
+        words=3,
+    )
+
+
+def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, words: int) -> Section:
+    """A section of one table; without a block, and so left out, where it would have no rows."""
+    columns = tuple(
+        Column(name)
+        if place < words
+        else Column(name, Form.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
+        for place, name in enumerate(names)
+    )
+    moves = {MOVES[move] for move in Move}
+    columns = tuple(Column(one.name, Form.NUMBER) if one.name in moves else one for one in columns)
+    return Section(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
+
+
+def _strategy(name: str) -> str:
+    return STRATEGIES.get(name, name.replace("_", " "))
+
+
+def _share(value: Share | None, digits: int = 0) -> str:
+    """As in "31 % [24, 38]"; "–" if nothing was counted."""
+    return both(value, Form.PERCENT, digits)
+
+
+def _tone(value: ToneShift) -> str:
+    """As in "0.14 → 0.09"."""
+    return f"{number(value.before, _DIGITS)} → {number(value.after, _DIGITS)}"
+
+
+def _pictures(metric: MetricReport) -> Section:
+    """One metric: agreement, ratings kept, where they went, and the tone."""
+    name = metric.metric.replace("_", " ")
+    found = [
+        Picture(
+            dot_plot(f"Agreement on {name}", list(_agreement(metric)), low=-1, high=1, ticks=_ALPHA_TICKS),
+            "Agreement",
+            f"(Krippendorff's alpha, {metric.level})",
+            (
+                ("people", "people"),
+                ("judge", "judge with itself"),
+                ("plain", "judge with people"),
+                ("attacked", "under attack"),
+            )
+            if metric.strategies
+            else (),
+        )
+    ]
+    if kept := list(_kept(metric)):
+        found.append(
+            Picture(
+                dot_plot(f"Ratings of {name} kept", kept, low=0, high=1, ticks=_SHARE_TICKS),
+                "Ratings that stayed the same",
+                "(share of the items)",
+                (
+                    ("judge", "merely asked again"),
+                    ("attacked", "told that an expert gave the opposite rating"),
+                ),
+            )
+        )
+    if moves := list(_moves(metric)):
+        keys = tuple((_COLOURS[move], MOVES[move]) for move in Move)
+        plot = bar_plot(f"Moves of the ratings of {name}", moves)
+        found.append(Picture(plot, "Where ratings went under attack", "", keys))
+    if tones := list(_tones(metric)):
+        ends = [abs(end) for one in tones for end in (one.value, one.lower, one.upper) if end is not None]
+        reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
+        ticks = (-reach, -reach / 2, 0, reach / 2, reach)
+        plot_of = dot_plot(f"Tone of justifications about {name}", tones, low=-reach, high=reach, ticks=ticks)
+        about = "under attack (left: more negative)"
+        found.append(Picture(plot_of, "Change in the tone of the justifications", about))
+    about = f"Scale {metric.scale}, {number(metric.items)} items, {number(metric.raters)} people."
+    return Section(name.capitalize(), tuple(found), key=f"metric-{metric.metric}", about=about)
+
+
+def _point(label: str, kind: str, value: Bounded | Failure, form: Form, digits: int) -> Point:
+    text = both(value, form, digits)
+    if isinstance(value, Failure):
+        return Point(label, None, None, None, kind, text)
+    return Point(label, value.value, value.lower, value.upper, kind, text)
+
+
+def _agreement(metric: MetricReport) -> Iterator[Point]:
+    def point(label: str, kind: str, value: Agreement | Failure) -> Point:
+        return _point(label, kind, value, Form.NUMBER, _DIGITS)
+
+    yield point("people among themselves", "people", metric.people)
+    if metric.across_strategies is not None:
+        yield point("judge across strategies", "judge", metric.across_strategies)
+    for each in metric.strategies:
+        name = _strategy(each.strategy)
+        yield point(f"{name}, with all people", "plain", each.plain.all_raters)
+        yield point(f"{name}, with their mode", "plain", each.plain.with_mode)
+        if each.attacked:
+            yield point(f"{name}, attacked, with mode", "attacked", each.attacked.with_mode)
+
+
+def _kept(metric: MetricReport) -> Iterator[Point]:
+    for each in metric.strategies:
+        name = _strategy(each.strategy)
+        if each.same_again:
+            yield _point(f"{name}, asked again", "judge", each.same_again, Form.PERCENT, 0)
+        if each.resistance:
+            yield _point(f"{name}, attacked", "attacked", each.resistance.unchanged, Form.PERCENT, 0)
+
+
+def _moves(metric: MetricReport) -> Iterator[Bar]:
+    for each in metric.strategies:
+        if each.resistance:
+            parts = tuple((_COLOURS[move], each.resistance.moves[move]) for move in Move)
+            yield Bar(_strategy(each.strategy), parts, f"{number(each.resistance.unchanged.n)} items")
+
+
+def _tones(metric: MetricReport) -> Iterator[Point]:
+    for each in metric.strategies:
+        for shift in each.tone:
+            if not isinstance(shift, Failure):
+                label = f"{_strategy(each.strategy)}, {shift.analyser.replace('_', ' ')}"
+                text = f"{_tone(shift)}, n = {number(shift.n)}"
+                change = shift.after - shift.before
+                yield Point(label, change, shift.lower, shift.upper, "attacked", text)
+
+
+def _failures(report: AuditReport) -> Iterator[Section]:
+    """Judgements without a rating: a sentence, and a table of them in a page."""
+    reasons: Counter[str] = Counter()
+    for each in report.failures:
+        reasons[each.reason] += each.count
+    if reasons:
+        said = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(reasons.items()))
+        rows = tuple(
+            (_strategy(each.strategy), each.condition.value, each.reason, each.count)
+            for each in report.failures
+        )
+        columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", Form.NUMBER))
+        line = f"{number(reasons.total())} of {number(report.judgements)} judgements gave no rating: {said}."
+        yield Section(
+            "Judgements without a rating",
+            (Bullets((line,)), Table(columns, rows, on=frozenset(("html", "markdown")))),
+            about="Part of no figure above.",
+        )
+
+
+def _pairwise(reports: Sequence[PairwiseReport]) -> Iterator[Section]:
+    names = (
+        "judge", "pairs", "accuracy", "same with answers swapped", "right both ways", "prefers what is first",
+        "no ruling",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            report.judge, written(report.pairs, Form.NUMBER), _share(report.accuracy, 1),
+            _share(report.swap_consistency, 1), _share(report.right_both_ways, 1),
+            _share(report.first_shown, 1),
+            ", ".join(f"{reason} {count}" for reason, count in report.failures.items()) or "0",
+        )
+        for report in reports
+    )  # fmt: skip
+    columns = (Column("judge"), *(Column(name, Form.PERCENT, 1) for name in names[1:]))
+    yield Section("Pairwise judges", (Table(columns, rows),))
+    measures = (
+        ("Accuracy", "Rulings, in both orders, for the answer that people preferred.", "accuracy", "plain"),
+        (
+            "Consistency when answers are swapped",
+            "Pairs with the same preference whichever answer is shown first.",
+            "swap_consistency",
+            "judge",
+        ),
+        (
+            "Preference for the first place",
+            "Rulings for the answer that was shown first; one half if the place does not matter.",
+            "first_shown",
+            "attacked",
+        ),
+    )
+    for heading, about, measure, kind in measures:
+        points = [_point(one.judge, kind, getattr(one, measure), Form.PERCENT, 1) for one in reports]
+        plot = dot_plot(heading, points, low=0, high=1, ticks=_SHARE_TICKS)
+        yield Section(heading, (Picture(plot),), about=about)

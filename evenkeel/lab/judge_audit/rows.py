@@ -1,0 +1,208 @@
+"""Rows out of a JSONL, JSON, CSV or TSV file, each knowing its place, so that errors can name it."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import json
+import zlib
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.release.kit.arguments import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
+"""Cells that mean "no rating", in lower case."""
+
+_FIELD_CHARS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record."""
+
+    source: str
+    """File name."""
+    place: str
+    """"line 3", or "entry 3" of a JSON array."""
+    cells: dict[str, Any]
+    """By column name in lower case, with "_" for spaces and hyphens; values as the file has them."""
+
+    def error(self, field: str, problem: str) -> InputError:
+        """An error about one field of this row."""
+        return InputError(f'{self.source}, {self.place}, field "{field}": {problem}')
+
+    def has(self, field: str) -> bool:
+        """Whether the field holds something."""
+        return not is_missing(self.cells.get(field))
+
+    def text(self, field: str, default: str | None = None) -> str:
+        """The field as text; without a default it must hold something."""
+        value = self.cells.get(field)
+        if is_missing(value):
+            if default is None:
+                raise self.error(field, "is empty")
+            return default
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            raise self.error(field, "is not text")
+        return str(value)
+
+    def number(self, field: str, value: Any) -> float | None:
+        """A value as a finite number, an `int` where it is whole; None if it is missing."""
+        if is_missing(value):
+            return None
+        if isinstance(value, str):
+            try:
+                value = float(value.strip())
+            except ValueError:
+                raise self.error(field, f'"{value}" is not a number') from None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.error(field, f"{json.dumps(value, default=str)[:60]} is not a number")
+        if not isfinite(value):
+            raise self.error(field, f"{value} is not a finite number")
+        return int(value) if value == int(value) else value
+
+    def whole(self, field: str, value: Any) -> int | None:
+        """A value as a whole number; None if it is missing."""
+        number = self.number(field, value)
+        if isinstance(number, float):
+            raise self.error(field, f"{number} is not a whole number")
+        return number
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell holds nothing, or one of the usual words for nothing."""
+    return (
+        value is None
+        or (isinstance(value, str) and value.strip().lower() in MISSING)
+        or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
+    )
+
+
+def read_rows(path: Path) -> list[Row]:
+    """All rows of a file, at least one. Suffixes: .jsonl, .json, .csv, .tsv; .gz on top of each.
+
+    The first character says what a file without one of these suffixes holds.
+    """
+    text = _text(path)
+    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    start = text.lstrip()[:1]
+    if kind in {"csv", "tsv"} or start not in {"{", "["}:
+        rows = list(_table_rows(path.name, text, tabs=kind == "tsv"))
+    elif start == "[":
+        rows = list(_array_rows(path.name, text))
+    else:
+        rows = list(_line_rows(path.name, text))
+    if not rows:
+        raise InputError(f"{path.name}: holds no rows")
+    return rows
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """' (did you mean "…"?)', or "" if nothing known is close."""
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def check_columns(rows: list[Row], *, required: Iterable[str], known: Iterable[str]) -> None:
+    """Raise unless every row has the required fields; names a misspelt column with what was meant."""
+    for row in rows:
+        for field in required:
+            if field in row.cells:
+                continue
+            strange = [name for name in row.cells if name not in set(known)]
+            close = difflib.get_close_matches(field, strange, n=1, cutoff=0.6)
+            if close:
+                raise row.error(close[0], f'is not known; did you mean "{field}"?')
+            raise InputError(
+                f'{row.source}, {row.place}: there is no field "{field}"; there are {_listed(row.cells)}'
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or 'not a complete gzip file'}") from error
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a complete gzip file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def column_name(column: object) -> str:
+    """A column's name as rows know it: lower case, "_" for spaces and hyphens."""
+    return str(column).strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _cells(source: str, place: str, value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise InputError(f"{source}, {place}: is not a JSON object")
+    return Row(source, place, {column_name(column): cell for column, cell in value.items()})
+
+
+def _line_rows(source: str, text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            place = f"line {number}"
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{source}, {place}: is not JSON ({error})") from error
+            yield _cells(source, place, value)
+
+
+def _array_rows(source: str, text: str) -> Iterator[Row]:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: is not JSON ({error})") from error
+    for number, value in enumerate(values, start=1):
+        yield _cells(source, f"entry {number}", value)
+
+
+def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[Row]:
+    head = text.split("\n", 1)[0]
+    delimiter = "\t" if tabs else max(",;\t", key=head.count)
+    csv.field_size_limit(_FIELD_CHARS)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    columns: list[str] = []
+    before = 0
+    try:
+        for record in reader:
+            place, before = f"line {before + 1}", reader.line_num
+            if not any(cell.strip() for cell in record):
+                continue
+            if not columns:
+                columns = [column_name(cell) for cell in record]
+                twice = next((name for name in columns if columns.count(name) > 1), None)
+                if twice is not None:
+                    raise InputError(f'{source}, {place}: two columns are named "{twice}"')
+                continue
+            if len(record) != len(columns):
+                raise InputError(
+                    f"{source}, {place}: {len(record)} cells under {len(columns)} columns; "
+                    "put cells with commas or line breaks into double quotes"
+                )
+            yield Row(source, place, dict(zip(columns, record, strict=True)))
+    except csv.Error as error:
+        raise InputError(f"{source}, line {reader.line_num}: {error}") from error
+
+
+def metric_key(name: str) -> str:
+    """A metric's name as used throughout: lower case, "_" for spaces and hyphens."""
+    return "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())

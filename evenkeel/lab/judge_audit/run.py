@@ -1,0 +1,250 @@
+"""One audit: files in, calls out, an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.calls import (
+    FINAL,
+    JudgeUnusableError,
+    ReplyCache,
+    Spent,
+    ask_all,
+    estimate,
+)
+from evenkeel.lab.judge_audit.judgements import read_recorded, recorded_lines
+from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
+from evenkeel.lab.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
+from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
+from evenkeel.lab.judge_audit.ratings import read_ratings
+from evenkeel.lab.judge_audit.rows import suggestion
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.asking import advised
+from evenkeel.release.kit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.lab.judge_audit.calls import Call, Place
+    from evenkeel.lab.judge_audit.judgements import Judgements
+    from evenkeel.lab.judge_audit.measures import AuditReport
+    from evenkeel.lab.judge_audit.pairs import PairwiseReport
+    from evenkeel.lab.judge_audit.ratings import Ratings, Scale
+    from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.release.kit.asking import ModelAddress
+    from evenkeel.release.kit.confirmation import Confirm
+
+
+PEOPLE: Final = "people"
+"""Named in place of the judge where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that is shown. Either `ratings` is set, or `pairwise` has an entry."""
+
+    judge: str
+    sources: tuple[str, ...]
+    """Names of the files."""
+    ratings: AuditReport | None = None
+    pairwise: tuple[PairwiseReport, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was left out, and why."""
+    spent: Spent | None = None
+    """None if no judge was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What the command line says."""
+
+    files: tuple[Path, ...]
+    judge: ModelAddress | None = None
+    recorded: Path | None = None
+    design: Design = field(default_factory=Design)
+    rubric: Path | None = None
+    scales: Mapping[str, Scale] | None = None
+    rater_columns: tuple[str, ...] = ()
+    cluster: str = ""
+    """Column whose groups intervals are drawn over; "" = over items."""
+    max_items: int | None = None
+    seed: int = 0
+    resamples: int = RESAMPLES
+    cache: Path | None = None
+    record: Path | None = None
+
+
+_OPTIONS: Final = {"key_option": "--judge-key-env", "url_option": "--judge-url", "members": "such requests"}
+"""What advice about the judge's endpoint names."""
+
+
+class JudgeFailedError(Exception):
+    """The judge could not be used. The message says why, and how to go on."""
+
+
+def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) -> Outcome:
+    """Read, ask if need be, and measure.
+
+    Args:
+        options: what to do.
+        err: gets progress.
+        confirm: asked once before the first call, with an estimate of the cost.
+
+    Raises: InputError for files and options that cannot be used; NotConfirmedError;
+        JudgeFailedError, with what was answered until then in the cache.
+    """
+    if options.record and not (options.judge or options.recorded):
+        raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
+    if options.judge and options.recorded:
+        raise InputError(
+            "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
+        )
+    asking = _Asking(options, err, confirm)
+    return _pairwise(options, asking) if holds_pairs(options.files[0]) else _ratings(options, asking)
+
+
+def _pairwise(options: AuditOptions, asking: _Asking) -> Outcome:
+    if options.recorded:
+        raise InputError("--recorded is about ratings; a file of pairs holds the judge's results itself")
+    if options.cluster:
+        raise InputError("--cluster is about ratings; of pairs the intervals are always drawn over pairs")
+    reports, notes = [], []
+    for path in options.files:
+        pairs = read_pairs(path)
+        cases, said, name = pairs.cases, pairs.recorded, pairs.source
+        if options.max_items is not None and options.max_items < len(cases):
+            kept = sorted(Random(f"{options.seed}:sample").sample(range(len(cases)), options.max_items))
+            notes.append(f"{name}: {len(kept)} of {len(cases)} pairs were drawn (seed {options.seed}).")
+            cases = tuple(cases[index] for index in kept)
+            said = said and tuple(said[index] for index in kept)
+        if options.judge:
+            name = options.judge.model if len(options.files) == 1 else f"{options.judge.model}, {name}"
+            said = preferences(cases, asking.replies(plan(cases)))
+        if said is None:
+            raise InputError(f"{path.name}: holds no results of a judge; name one with --judge-model")
+        rng = Random(f"{options.seed}:pairs")
+        reports.append(pairwise_report(name, cases, said, times=options.resamples, rng=rng))
+    return Outcome(
+        judge=options.judge.model if options.judge else _judges(reports),
+        sources=tuple(path.name for path in options.files),
+        pairwise=tuple(reports),
+        notes=tuple(notes),
+        spent=asking.spent,
+    )
+
+
+def _judges(reports: Sequence[PairwiseReport]) -> str:
+    return reports[0].judge if len(reports) == 1 else f"{len(reports)} recorded judges"
+
+
+def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
+    if len(options.files) != 1:
+        raise InputError("one file of ratings at a time; several files can be given for pairs only")
+    path = options.files[0]
+    ratings = read_ratings(
+        path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
+    )
+    notes = list(_unused(path, ratings))
+    if options.cluster:
+        notes.append(f'Intervals are drawn over the groups of "{options.cluster}", not over items.')
+    sources = [path.name]
+    judgements: Judgements | None = None
+    items = ratings.items
+    if options.recorded:
+        judgements = read_recorded(options.recorded, ratings)
+        sources.append(options.recorded.name)
+    elif options.judge:
+        chosen = choose(ratings, options.design, max_items=options.max_items, seed=options.seed)
+        defined = rubrics(options.rubric)
+        for metric in dict.fromkeys(item.metric for item in chosen.items):
+            if metric not in defined:
+                raise InputError(
+                    f'metric "{metric}" has no definition{suggestion(metric, defined)}; '
+                    "give one in a file with --rubric"
+                )
+        items, notes = chosen.items, [*notes, *chosen.notes]
+        asked = RatingPlan(items, options.design, defined, chosen.examples)
+        judgements = dict(asked.judgements(asking.replies(asked)))
+    analysers = (vader(), polarity()) if judgements else ()
+    judge = options.judge.model if options.judge else sources[-1] if options.recorded else PEOPLE
+    if options.record and judgements:
+        options.record.write_text(
+            "".join(f"{line}\n" for line in recorded_lines(judgements)), encoding="utf-8"
+        )
+    with asking.err.status("measuring"):
+        report = audit(
+            judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers
+        )
+    return Outcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=asking.spent)
+
+
+def _unused(path: Path, ratings: Ratings) -> list[str]:
+    return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
+
+
+class _Asking:
+    """Puts plans to the judge, after one question to the user about each, and adds up what it took."""
+
+    def __init__(self, options: AuditOptions, err: Console, confirm: Confirm) -> None:
+        self._options = options
+        self.err = err
+        self._confirm = confirm
+        self.spent: Spent | None = None
+
+    def replies(self, calls: Collection[Call[Place]]) -> dict[Place, Reply]:
+        address = self._options.judge
+        assert address is not None
+        with ReplyCache(self._options.cache) as cache:
+            ahead = estimate(address.model, calls, cache, address.prices.usd)
+            if ahead.calls:
+                self._confirm(ahead)
+            return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
+
+    async def _ask(
+        self, address: ModelAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
+    ) -> dict[Place, Reply]:
+        async with address.judge() as judge:
+            failure = await judge.check() if check else None
+            if failure and failure.reason not in FINAL - {"truncated"}:
+                said = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
+                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}): {said}")
+            return await self._put(address, judge, calls, cache)
+
+    async def _put(
+        self, address: ModelAddress, judge: Judge, calls: Collection[Call[Place]], cache: ReplyCache
+    ) -> dict[Place, Reply]:
+        spent, failed = Spent() if self.spent is None else self.spent, 0
+        self.spent = spent
+
+        def details() -> str:
+            return f"{usd(spent.cost_usd)}, {number(failed)} failed"
+
+        with progress("asking the judge", "answers", len(calls), self.err, details=details) as made:
+
+            def count(reply: Reply, remembered: bool) -> None:  # noqa: FBT001 - a callback of `ask_all`
+                nonlocal failed
+                failed += isinstance(reply.outcome, Failure)
+                spent.add(reply, remembered=remembered)
+                made.add(remembered=remembered)
+
+            try:
+                return await ask_all(judge, calls, cache, concurrency=address.concurrency, progress=count)
+            except JudgeUnusableError as error:
+                raise JudgeFailedError(
+                    f"{address.model} keeps failing ({error}); stopped after {number(made.done)} of "
+                    f"{number(len(calls))} answers. {self._advice()}"
+                ) from error
+
+    def _advice(self) -> str:
+        if self._options.cache:
+            return "Run the same command again to go on from there."
+        return "With --cache FILE, a stopped run can go on from there."

@@ -1,0 +1,452 @@
+"""The report for people, as a document, and for machines: everything as JSON, each line of tables as CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core import figures, rewordings
+from evenkeel.core.geometry import band
+from evenkeel.core.version import VERSION
+from evenkeel.lab.report import sentences
+from evenkeel.lab.report.sides import COMPARED
+from evenkeel.lab.report.tables import BASELINE_CATEGORY, MEASURES, ranked
+from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
+from evenkeel.release.kit.document import (
+    EVERYWHERE,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Form,
+    Paragraph,
+    Section,
+    Table,
+)
+from evenkeel.release.kit.renderings import csv_text, json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.lab.report import tables
+    from evenkeel.lab.report.findings import Report
+    from evenkeel.lab.report.sides import ChangeSides, SideLine, SideTable
+    from evenkeel.lab.report.tables import Line
+    from evenkeel.release.kit.document import Rendering, Value
+
+SCHEMA: Final = 1
+MOST_LINES: Final = 150
+"""Of a table that is written for people; the rest is in the files for machines."""
+MOST_ALERTS: Final = 60
+_MOST_UNTRIED: Final = 40
+_MOST_ROWS: Final = 16
+"""Of the picture, so that it and the words stand on one page."""
+_HTML: Final[frozenset[Rendering]] = frozenset(("html",))
+_MEASURES: Final = (*MEASURES, "quality_worse", "quality_better", "mean_of_categories")
+_PARTS: Final = ("value", "lower", "upper", "n")
+_WITHOUT_PLACE: Final = ("models", "difficulty")
+"""Tables whose lines need no heading that says where they are from."""
+_ABOUT_SIDES: Final = (
+    "In points of 100. A difference is coloured where its interval leaves out zero; the intervals of one "
+    "figure hold for all lines together with 95 % confidence."
+)
+_LEFT_OUT: Final = "Shown are the {} least robust of {}; all are in the CSV and JSON files."
+
+
+def document(report: Report) -> Document:
+    """The report for people."""
+    return Document(
+        title=sentences.title(report),
+        kind="report",
+        subtitle=report.period.words,
+        headline=sentences.headline(report),
+        summary=tuple(sentences.summary(report)),
+        sections=(
+            _picture(report),
+            _listed("meaning", sentences.GLOSSARY, on=_HTML),
+            *(_change(report.change) if report.change is not None else ()),
+            *(_table(table) for table in report.tables.all),
+            _alerts(report),
+            _changes(report),
+            _judges(report),
+            *_gaps(report),
+            *_spend(report),
+        ),
+        footer=f"Made {figures.date_and_time(report.made_at)} from {report.store}.",
+    )
+
+
+def _section(key: str, *blocks: Block, more: str = "", on: frozenset[Rendering] = EVERYWHERE) -> Section:
+    """A section that `words.toml` names; `more` follows the sentence on it."""
+    words = sentences.SECTIONS[key]
+    about = f"{words.get('about', '')}{more}"
+    return Section(words["title"], blocks, key=key, about=about, level=words.get("level", 2), on=on)
+
+
+def _listed(key: str, rows: Iterable[tuple[Value, ...]], **more: Any) -> Section:
+    """A section with one table; without rows, what the section says then, or nothing."""
+    words, lines = sentences.SECTIONS[key], tuple(rows)
+    none = (Paragraph(words["none"]),) if "none" in words else ()
+    table = Table(tuple(map(_column, words["columns"])), lines)
+    return _section(key, *((table,) if lines else none), **more)
+
+
+def _column(words: str | Mapping[str, Any]) -> Column:
+    if isinstance(words, str):
+        return Column(words)
+    return Column(**{**words, "form": Form(words.get("form", "text"))})
+
+
+def _points(name: str) -> Column:
+    return Column(name, Form.POINTS, 1)
+
+
+def _picture(report: Report) -> Section:
+    """Robustness by route, model and category; where there are too many, the least robust of them."""
+    found = report.tables
+    named = {line.name for lines in found.categories.values() for line in lines}
+    categories = sorted(named, key=rewordings.position)
+    weakest = sorted(found.models, key=lambda line: line.robustness.value if line.robustness else 1.0)
+    kept = {(line.route, line.model) for line in weakest[:_MOST_ROWS]}
+    rows: list[tuple[Value, ...]] = []
+    for whole in found.models:
+        if (whole.route, whole.model) in kept:
+            lines = {line.name: line for line in found.categories[whole.route, whole.model]}
+            cells = (_heat(lines[one], one) if one in lines else None for one in categories)
+            rows.append((Cell(whole.route, whole.model), _heat(whole, "all"), *cells))
+    names = ("all", *("control" if one == BASELINE_CATEGORY else one for one in categories))
+    columns = (Column("Route, model"), *map(_points, names))
+    left_out = len(found.models) - len(rows)
+    more = f" The {len(rows)} least robust models of {len(found.models)}." if left_out else ""
+    table = Table(columns, tuple(rows), heat=True, legend=True)
+    return _section("picture", *((table,) if rows else ()), more=more, on=_HTML)
+
+
+def _heat(line: Line, name: str) -> Cell:
+    estimate, where = line.robustness, f"{line.route}, {line.model}, {name}"
+    trials = f"{figures.count(line.trials, 'trial')}, {figures.count(line.observations, 'observation')}"
+    if estimate is None:
+        return Cell(
+            figures.number(line.observations),
+            "observations",
+            title=f"{where}: {trials}: too few for a figure",
+        )
+    said = f"{where}: robustness {figures.points_text(estimate)}, {trials}"
+    return _coloured(estimate, said)
+
+
+def _coloured(estimate: Estimate, title: str = "") -> Cell:
+    text, interval = figures.points(estimate), figures.points_interval(estimate)
+    return Cell(text, interval, band=band(estimate.value), title=title)
+
+
+def _table(table: tables.Table) -> Section:
+    lines = shown(table.lines)
+    about = table.about
+    if len(lines) < len(table.lines):
+        about += " " + _LEFT_OUT.format(figures.number(len(lines)), figures.number(len(table.lines)))
+    placed = table.key != "difficulty"
+    columns = (
+        *((Column("Route, model"),) if placed else ()),
+        *((Column(table.what.capitalize()),) if table.what else ()),
+        Column("Trials", Form.NUMBER),
+        Column("Observations", Form.NUMBER),
+        *(_points(sentences.HEADINGS[name]) for name in MEASURES),
+        *((_points(sentences.HEADINGS["mean_of_categories"]),) if table.key == "models" else ()),
+    )
+    rows = tuple(
+        (
+            *((sentences.place(line.route, line.model),) if placed else ()),
+            *((sentences.short_name(line.name, table.key),) if table.what else ()),
+            line.trials,
+            line.observations,
+            *(_measure(line, name) for name in MEASURES),
+            *((line.mean_of_categories,) if table.key == "models" else ()),
+        )
+        for line in lines
+    )
+    blocks: list[Block] = [Table(columns, rows, grouped=table.key not in _WITHOUT_PLACE)]
+    if table.key == "models":
+        blocks.append(Paragraph(sentences.ABOUT_MEAN, "note"))
+    return Section(table.title, tuple(blocks), key=table.key, about=about)
+
+
+def _measure(line: Line, name: str) -> Value:
+    estimate: Estimate | None = getattr(line, name)
+    return _coloured(estimate) if name == "robustness" and estimate is not None else estimate
+
+
+def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """As many lines as people read; of too many the least robust, in their order."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    kept = {id(line) for line in ranked(lines)[:MOST_LINES]}
+    return tuple(line for line in lines if id(line) in kept)
+
+
+def _change(change: ChangeSides) -> Iterator[Section]:
+    found = change.report
+    marks = tuple((NAMES.get(mark.kind, mark.kind), mark.before, mark.after) for mark in found.marks)
+    yield _section(
+        "change",
+        Paragraph(
+            f"Effect: {found.said}. Coincided with: {found.coincided}. Noticed "
+            f"{figures.date_and_time(found.at)}, change {found.id}."
+        ),
+        *((Paragraph(found.silent.summary),) if found.silent is not None else ()),
+        *_listed("change", marks).blocks,
+    )
+    for key, lines in (
+        ("measured", finding_lines(found)),
+        ("coincided", candidate_lines(found)),
+        ("ruled-out", found.ruled_out),
+        ("evidence", found.evidence),
+        ("settings-that-differ", found.settings),
+    ):
+        yield _section(key, *((Bullets(tuple(lines)),) if lines else ()))
+    if found.goldens is not None:
+        rows = ((measure, before, now) for measure, now, before in found.goldens.breaches)
+        yield _listed("goldens", rows, more=found.goldens.reason or "")
+    for table in change.tables:
+        yield _side_table(table)
+
+
+def _side_table(table: SideTable) -> Section:
+    return Section(
+        table.title,
+        tuple(_sides(table.lines, pair) for pair in (COMPARED[:2], COMPARED[2:])),
+        key=table.key,
+        about=f"{table.about} {_ABOUT_SIDES}".strip(),
+    )
+
+
+def _sides(lines: Sequence[SideLine], measures: Sequence[str]) -> Table:
+    columns = (
+        Column("Rewording"),
+        *(
+            Column(name, form, 1)
+            for measure in measures
+            for name, form in (
+                (f"{sentences.HEADINGS[measure]} before", Form.POINTS),
+                ("after", Form.POINTS),
+                ("difference", Form.SIGNED_POINTS),
+            )
+        ),
+    )
+    rows = tuple(
+        (
+            sentences.line_name(line.name),
+            *(
+                value
+                for measure in measures
+                for value in (
+                    getattr(line.before, measure),
+                    getattr(line.after, measure),
+                    _moved(line, measure),
+                )
+            ),
+        )
+        for line in lines
+    )
+    return Table(columns, rows)
+
+
+def _moved(line: SideLine, measure: str) -> Cell:
+    found = line.differences[measure]
+    return Cell(
+        figures.difference(found), figures.difference_interval(found), tone=sentences.tone(measure, found)
+    )
+
+
+def _alerts(report: Report) -> Section:
+    rows = tuple(
+        (
+            figures.date_and_time(alert.raised_at),
+            figures.date_and_time(alert.resolved_at) if alert.resolved_at is not None else "still up",
+            alert.summary,
+        )
+        for alert in report.alerts[:MOST_ALERTS]
+    )
+    more = len(report.alerts) - len(rows)
+    about = f"{figures.number(more)} more are in the JSON file." if more > 0 else ""
+    return _listed("alerts", rows, more=about)
+
+
+def _changes(report: Report) -> Section:
+    lines = tuple(f"{sentences.change_line(one)} ({one.id})" for one in report.changes)
+    none = Paragraph(sentences.SECTIONS["changes"]["none"])
+    return _section("changes", Bullets(lines) if lines else none)
+
+
+def _judges(report: Report) -> Section:
+    rows = (
+        (
+            sentences.place(line.route, line.model), line.found.noise, line.found.swap_consistency,
+            line.found.agreement, figures.reasons(line.found.decided),
+        )
+        for line in report.judges
+    )  # fmt: skip
+    return _listed("judge", rows)
+
+
+def _gaps(report: Report) -> Iterator[Section]:
+    yield _section("gaps", Bullets(tuple(_gap_lines(report))))
+    flows = (
+        (
+            flow.route, flow.eligible, flow.sampled, flow.queued, flow.scored,
+            figures.reasons(flow.skipped) or "none",
+        )
+        for flow in report.gaps.flows
+    )  # fmt: skip
+    yield _listed("flows", flows)
+    untried = (
+        (one.route, sentences.line_name(one.perturbation), one.reason.replace("_", " "), one.count or 0)
+        for one in report.gaps.untried[:_MOST_UNTRIED]
+    )
+    yield _listed("untried", untried)
+
+
+def _gap_lines(report: Report) -> Iterator[str]:
+    gaps = report.gaps
+    for route, counts in gaps.failures.items():
+        if counts:
+            yield f"{route}: trials without a rating: {figures.reasons(counts)}."
+    for route, counts in gaps.unscored.items():
+        if counts:
+            said = figures.reasons(counts)
+            yield f"{route}: changed answers of which a quality could not be measured: {said}."
+    for route, n in gaps.unsure.items():
+        yield (
+            f"{route}: {figures.number(n)} trials are unsure: nothing is proven and no judge was asked, so "
+            "their similarity counts."
+        )
+    for route, n in gaps.invalid.items():
+        yield (
+            f"{route}: {figures.number(n)} answers ignore the format or language asked for; "
+            "they count as worse."
+        )
+    if not gaps.failures and not gaps.unscored:
+        yield "Every trial of the period was rated, and every changed answer’s qualities were measured."
+    if gaps.thin:
+        named = [
+            f"{sentences.line_name(line.name)} on {line.route} ({line.model}) "
+            f"{figures.number(line.observations)}"
+            for line in gaps.thin[:_MOST_UNTRIED]
+        ]
+        more = len(gaps.thin) - len(named)
+        said = "; ".join([*named, *([f"{figures.number(more)} more"] if more else [])])
+        yield f"Fewer than {figures.number(report.rules.min_trials)} observations, so no figure: {said}."
+    yield from gaps.notes
+
+
+def _spend(report: Report) -> Iterator[Section]:
+    costs = (
+        (route, cost.trials, cost.tokens, cost.usd, 1000 * cost.usd / cost.trials)
+        for route, cost in report.costs.items()
+    )
+    yield _listed("spend", costs)
+    days = (
+        (figures.date(day * sentences.DAY_S), cost.trials, cost.tokens, cost.usd)
+        for day, cost in report.days.items()
+    )
+    if len(report.days) > 1:
+        yield _listed("days", days)
+
+
+def as_json(report: Report) -> str:
+    """Everything as JSON: ratios in [0, 1], times in Unix seconds."""
+    gaps = report.gaps
+    thin = (
+        {name: getattr(line, name) for name in ("route", "model", "name", "trials", "effective")}
+        for line in gaps.thin
+    )
+    return json_text(
+        {
+            "schema": SCHEMA,
+            "evenkeel": VERSION,
+            "store": report.store,
+            "made_at": report.made_at,
+            "since": report.period.since,
+            "until": report.period.until,
+            "route": report.route,
+            "confidence": round(1 - report.rules.alpha, 12),
+            "min_trials": report.rules.min_trials,
+            "exchanges": report.exchanges,
+            "trials": report.trials,
+            "scorers": report.scorers,
+            "first_at": report.first_at,
+            "last_at": report.last_at,
+            "title": sentences.title(report),
+            "headline": sentences.headline(report),
+            "summary": sentences.summary(report),
+            "overall": report.tables.whole,
+            "tables": {table.key: table.lines for table in report.tables.all},
+            "change": _change_for_machines(report.change),
+            "alerts": report.alerts,
+            "changes": report.changes,
+            "judges": report.judges,
+            "not_measured": {
+                "failures": gaps.failures,
+                "quality_failures": gaps.unscored,
+                "unsure": gaps.unsure,
+                "invalid": gaps.invalid,
+                "too_few_trials": list(thin),
+                "since_the_service_started": {"routes": gaps.flows, "not_applicable": gaps.untried},
+                "notes": gaps.notes,
+            },
+            "spend": {
+                "routes": report.costs,
+                "days": [
+                    {"day": figures.iso(day * sentences.DAY_S)[:10], "trials": cost.trials,
+                     "tokens": cost.tokens, "usd": cost.usd}
+                    for day, cost in report.days.items()
+                ],
+            },
+        }
+    )  # fmt: skip
+
+
+def _change_for_machines(change: ChangeSides | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    return {"report": change.report, "tables": {table.key: table.lines for table in change.tables}}
+
+
+def as_csv(report: Report) -> str:
+    """A head, and a line for each line of each table; an empty cell is one that was not measured."""
+    heads = [name if part == "value" else f"{name}_{part}" for name in _MEASURES for part in _PARTS]
+    rows = [
+        (
+            table.key, line.route, line.model, line.name, line.trials,
+            "" if line.effective is None else line.effective,
+            "" if line.exchanges is None else line.exchanges,
+            *(cell for name in _MEASURES for cell in _estimate(getattr(line, name))),
+        )
+        for table in report.tables.all
+        for line in table.lines
+    ]  # fmt: skip
+    return csv_text([("table", "route", "model", "name", "trials", "effective", "exchanges", *heads), *rows])
+
+
+def sides_as_csv(change: ChangeSides) -> str:
+    """A head, and a line for each measure of each line before and after the change."""
+    sides = [f"{side}_{part}" if part != "value" else side for side in ("before", "after") for part in _PARTS]
+    head = ("table", "name", "measure", *sides, "difference", "difference_lower", "difference_upper")
+    rows = [
+        (
+            table.key, line.name, name,
+            *_estimate(getattr(line.before, name)), *_estimate(getattr(line.after, name)),
+            *(("", "", "") if (moved := line.differences[name]) is None
+              else (moved.value, moved.lower, moved.upper)),
+        )
+        for table in change.tables
+        for line in table.lines
+        for name in COMPARED
+    ]  # fmt: skip
+    return csv_text([head, *rows])
+
+
+def _estimate(found: Estimate | None) -> tuple[object, ...]:
+    return ("", "", "", "") if found is None else (found.value, found.lower, found.upper, found.n)

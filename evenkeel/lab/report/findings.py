@@ -1,0 +1,408 @@
+"""The findings: everything that a report says, read from the stores."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from evenkeel.core.figures import listing
+from evenkeel.lab.report.counts import Folder
+from evenkeel.lab.report.period import Period, read_period, span_of
+from evenkeel.lab.report.sides import Sides, change_sides
+from evenkeel.lab.report.tables import Rules, make_tables
+from evenkeel.monitor.changes.book import ChangeBook, latest_changes
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings
+from evenkeel.monitor.monitor import stored_states
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from evenkeel.core.verdict import Scorer
+    from evenkeel.lab.report.counts import Cost
+    from evenkeel.lab.report.sides import ChangeSides
+    from evenkeel.lab.report.tables import Line, Tables
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.noise import JudgeEstimates
+    from evenkeel.stores.changes import ChangeStore
+    from evenkeel.stores.counters import CounterStore
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.verdict_log import VerdictLog
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert that was up at some time of the period. Times are Unix seconds."""
+
+    route: str
+    model: str
+    perturbation: str
+    what: str
+    """"excess": above the threshold. "drift": away from what it was."""
+    raised_at: float | None
+    """None if that is no longer known."""
+    resolved_at: float | None
+    """None if it was still up at the end of the period."""
+    summary: str
+    """One sentence for people, of when it was raised or else of when it was resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """What is known of the judge on one model of one route."""
+
+    route: str
+    model: str
+    found: JudgeEstimates
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What was not measured, and why."""
+
+    failures: Mapping[str, Mapping[str, int]]
+    """By route: trials without a rating, by reason."""
+    unscored: Mapping[str, Mapping[str, int]]
+    """By route: shifted trials of which a quality could not be measured, by reason."""
+    unsure: Mapping[str, int]
+    """By route: trials of which nothing is proven and no judge was asked; their similarity counts."""
+    invalid: Mapping[str, int]
+    """By route: answers that ignore the format or language asked for; they count as worse."""
+    thin: tuple[Line, ...]
+    """Perturbations with too few observations for a figure."""
+    flows: tuple[RouteFlow, ...]
+    """From request to verdict, since the service started; not of the period."""
+    untried: tuple[Untried, ...]
+    """Perturbations that did not apply to a prompt, since the service started."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report."""
+
+    store: str
+    """Where the verdicts are."""
+    made_at: float
+    """Unix time in seconds."""
+    period: Period
+    route: str | None
+    """The only one that is looked at; None for all."""
+    rules: Rules
+    exchanges: int
+    """Exchanges that were replayed."""
+    trials: int
+    """Trials, the controls and those without a rating among them."""
+    scorers: Mapping[Scorer, int]
+    """Ratings by who gave them."""
+    first_at: float
+    """Unix time in seconds of the first verdict; likewise the last."""
+    last_at: float
+    tables: Tables
+    judges: tuple[JudgeLine, ...]
+    alerts: tuple[Alert, ...]
+    """The newest first."""
+    changes: tuple[ChangeReport, ...]
+    """Those noticed in the period, the newest first."""
+    change: ChangeSides | None
+    """The one that the report is about."""
+    gaps: Gaps
+    costs: Mapping[str, Cost]
+    """By route: replays and judge; not the rewriter, which is paid for by the exchange."""
+    days: Mapping[int, Cost]
+    """The same by UTC day, in days since 1970."""
+
+
+def alerts_of(events: Iterable[AlertEvent], period: Period, route: str | None = None) -> tuple[Alert, ...]:
+    """The alerts that were up at some time of the period, the newest first.
+
+    Args:
+        events: Of all times, in any order; the same one may occur twice.
+        period: From when to when.
+        route: Only of this one; None for all.
+    """
+    cells: dict[tuple[str, ...], dict[str, AlertEvent]] = defaultdict(dict)
+    for event in events:
+        if route is None or event.route == route:
+            cells[event.route, event.model, event.perturbation, event.what, event.change][event.id] = event
+    found = [
+        alert
+        for cell in cells.values()
+        for alert in _paired(sorted(cell.values(), key=lambda event: (event.at, event.offset)))
+        if (alert.raised_at is None or alert.raised_at < period.until)
+        and (alert.resolved_at is None or alert.resolved_at >= period.since)
+    ]
+    closed = [_as_of(alert, period.until) for alert in found]
+    return tuple(
+        sorted(closed, key=lambda one: (-_time(one), one.route, one.model, one.perturbation, one.what))
+    )
+
+
+def _paired(events: list[AlertEvent]) -> Iterator[Alert]:
+    raised: AlertEvent | None = None
+    for event in events:
+        if event.kind == "raised":
+            raised = raised or event
+        else:
+            yield _alert(raised, event)
+            raised = None
+    if raised is not None:
+        yield _alert(raised, None)
+
+
+def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> Alert:
+    one = raised or resolved
+    assert one is not None
+    began, ended = (event.at if event else None for event in (raised, resolved))
+    return Alert(one.route, one.model, one.perturbation, one.what, began, ended, one.summary)
+
+
+def _as_of(alert: Alert, until: float) -> Alert:
+    """The alert as it stood at the end of the period."""
+    over = alert.resolved_at is None or alert.resolved_at < until
+    return alert if over else replace(alert, resolved_at=None)
+
+
+def _time(alert: Alert) -> float:
+    return alert.raised_at if alert.raised_at is not None else alert.resolved_at or 0.0
+
+
+_EVENTS_READ: Final = 10_000
+_DAY_S: Final = 86_400.0
+_SKEW_S: Final = 3_600.0
+"""What a side counted may lie so far outside its first and last verdict: workers' clocks differ."""
+_AFTER_S: Final = 1.0
+"""A side's last verdict lies in the period, whose end does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a report is to be about."""
+
+    period: Period | None
+    """None: that of the change."""
+    route: str | None = None
+    change: str | None = None
+    """Id of a change to hold before against after."""
+
+
+class ReportStores(Protocol):
+    """The stores that a report reads."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for people."""
+        ...
+
+    @property
+    def verdicts(self) -> VerdictLog:
+        """The verdict log."""
+        ...
+
+    @property
+    def changes(self) -> ChangeStore:
+        """The goldens' runs."""
+        ...
+
+    @property
+    def counters(self) -> CounterStore:
+        """What the processes counted."""
+        ...
+
+    def monitors(self) -> list[MonitorStore]:
+        """Checkpoint and alerts of every monitor."""
+        ...
+
+
+def make_report(
+    stores: ReportStores,
+    wish: Wish,
+    *,
+    min_trials: int,
+    clock: Callable[[], float],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Report:
+    """Read the stores and make the report. Blocks.
+
+    Args:
+        stores: Where everything is kept.
+        wish: What it is to be about.
+        min_trials: Observations that a figure needs at least.
+        clock: Unix time in seconds.
+        progress: Called with how many places of the log are read, and about how many there are.
+
+    Raises: InputError, in one line that says what there is, if there is nothing to report on.
+    """
+    monitor = MonitorSettings(min_trials=min_trials)
+    rules = Rules(monitor.alpha, monitor.min_trials)
+    records, notes = _records(stores, monitor)
+    book = ChangeBook(lambda: records, stores.changes, min_trials=rules.min_trials, clock=clock)
+    change = _wanted(book, wish.change)
+    record = next((one for one in records if change is not None and one.id == change.id), None)
+    now = clock()
+    period = wish.period or _around(change, record, now)
+    if change is not None and wish.route not in {None, change.route}:
+        raise InputError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
+    route = wish.route if change is None else change.route
+    sides = Sides(record, records) if record is not None else None
+    folder, seen = _folded(stores.verdicts, period, _reach(period, record), route, sides, progress)
+    if not folder.verdicts:
+        raise InputError(_nothing(stores.verdicts, period, route, seen))
+    assert folder.first_at is not None
+    assert folder.last_at is not None
+    if sides is not None and not sides.whole:
+        notes.append(
+            "The verdict log no longer has all of the traffic around the change, so its two sides cannot be "
+            "compared."
+        )
+    tables = make_tables(folder, rules)
+    snapshots = stores.counters.read()
+    flows = route_flows(snapshots)
+    return Report(
+        store=stores.place,
+        made_at=now,
+        period=period,
+        route=route,
+        rules=rules,
+        exchanges=folder.resends.total(),
+        trials=folder.verdicts,
+        scorers=dict(folder.scorers),
+        first_at=folder.first_at,
+        last_at=folder.last_at,
+        tables=tables,
+        judges=_judges(folder, rules),
+        alerts=alerts_of(_events(stores), period, route),
+        changes=tuple(
+            one for one in book.reports() if period.covers(one.at) and (route is None or route in one.routes)
+        ),
+        change=None if change is None else change_sides(change, sides, rules),
+        gaps=Gaps(
+            failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
+            unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
+            unsure=dict(sorted(folder.unsure.items())),
+            invalid=dict(sorted(folder.invalid.items())),
+            thin=tuple(line for line in tables.kinds if not line.measured),
+            flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
+            untried=tuple(one for one in untried(snapshots) if route in {None, one.route}),
+            notes=tuple(notes),
+        ),
+        costs={name: folder.costs[name] for name in sorted(folder.costs)},
+        days={day: folder.days[day] for day in sorted(folder.days)},
+    )
+
+
+def _records(stores: ReportStores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
+    """The changes that the monitors know of, and why those of some are not known."""
+    found: list[Sequence[ChangeRecord]] = []
+    notes = []
+    for store in stores.monitors():
+        try:
+            found += [state.change_records() for state in stored_states([store], settings)]
+        except CheckpointError as error:
+            notes.append(
+                f"Changes are left out: the monitor's {error}; start `evenkeel up` on the store once."
+            )
+    return latest_changes(found), notes
+
+
+def _wanted(book: ChangeBook, change: str | None) -> ChangeReport | None:
+    if change is None:
+        return None
+    found = book.find(change)
+    if found is not None:
+        return found
+    known = [report.id for report in book.reports()]
+    close = difflib.get_close_matches(change, known, n=1, cutoff=0.6)
+    there = f'did you mean "{close[0]}"? ' if close else ""
+    raise InputError(
+        f'there is no change "{change}" (any more); {there}`evenkeel changes list` shows those there are'
+    )
+
+
+def _around(change: ChangeReport | None, record: ChangeRecord | None, now: float) -> Period:
+    assert change is not None
+    if record is None:
+        return Period(change.at - _DAY_S, min(now, change.at + _DAY_S) + _AFTER_S)
+    began_at = record.before.began_at
+    ended_at = record.after.ended_at
+    return Period(
+        change.at - _DAY_S if began_at is None else began_at,
+        (change.at if ended_at is None else ended_at) + _AFTER_S,
+    )
+
+
+def _reach(period: Period, record: ChangeRecord | None) -> Period:
+    """What has to be read: the period, and both sides of the change."""
+    if record is None:
+        return period
+    times = [record.before.began_at, record.after.ended_at]
+    known = [at for at in times if at is not None]
+    return Period(
+        min([period.since, *(at - _SKEW_S for at in known)]),
+        max([period.until, *(at + _SKEW_S for at in known)]),
+    )
+
+
+def _folded(
+    log: VerdictLog,
+    period: Period,
+    reach: Period,
+    route: str | None,
+    sides: Sides | None,
+    progress: Callable[[int, int], None],
+) -> tuple[Folder, set[str]]:
+    """What was counted, and every route that has verdicts in the period."""
+    folder, seen = Folder(), set()
+    for logged in read_period(log, reach, progress=progress):
+        verdict = logged.verdict
+        if period.covers(verdict.scored_at):
+            seen.add(verdict.route)
+            if route is None or verdict.route == route:
+                folder.add(logged)
+        if sides is not None:
+            sides.add(logged)
+    return folder, seen
+
+
+def _nothing(log: VerdictLog, period: Period, route: str | None, seen: set[str]) -> str:
+    """Says what there is where nothing of what was asked for is."""
+    if route is not None and seen:
+        close = difflib.get_close_matches(route, sorted(seen), n=1, cutoff=0.6)
+        meant = f'; did you mean "{close[0]}"?' if close else ""
+        newest = log.latest(1, route=route)
+        last = f" (its newest: {_day(newest[0].scored_at)})" if newest else ""
+        return (
+            f'route "{route}" has no verdicts in the period, {period.words}{last}; there are some of '
+            f"{listing(sorted(seen))}{meant}"
+        )
+    span = span_of(log)
+    if span is None:
+        return "there are no verdicts yet; `evenkeel up` writes some once it has sampled traffic"
+    first, last_day = _day(span.since), _day(span.until)
+    return (
+        f"there are no verdicts in the period, {period.words}; the log has some from {first} to {last_day}: "
+        f"--since {first} --until {last_day}"
+    )
+
+
+def _day(at: float) -> str:
+    return Period(at, at + 1).name.partition("_")[0]
+
+
+def _judges(folder: Folder, rules: Rules) -> tuple[JudgeLine, ...]:
+    places = sorted({(key.route, key.model) for key in folder.cells})
+    lines = (
+        JudgeLine(*place, folder.judges.estimates(*place, alpha=rules.alpha, min_trials=rules.min_trials))
+        for place in places
+    )
+    return tuple(line for line in lines if line.found.decided)
+
+
+def _events(stores: ReportStores) -> Iterable[AlertEvent]:
+    for store in stores.monitors():
+        yield from store.events(_EVENTS_READ)

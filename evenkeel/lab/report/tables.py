@@ -1,0 +1,338 @@
+"""The tables of the paper, made of what was counted."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
+from evenkeel.core import rewordings
+from evenkeel.core.cells import Estimate
+from evenkeel.core.verdict import BASELINE
+from evenkeel.lab.report.counts import CellKey, GroupKey, worth_a_table
+from evenkeel.monitor.estimate import Counts, rollup_estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from evenkeel.core.rewordings import Category
+    from evenkeel.lab.report.counts import Folder, Group, Kind
+
+
+MEASURES: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
+"""In the order of the columns."""
+_FOUND: Final = ("content_delta", "quality_delta", "robustness", "quality_worse", "quality_better")
+"""Estimates that a line takes over as they are."""
+BASELINE_CATEGORY: Final = "baseline"
+"""The control among the categories."""
+RESEND: Final = frozenset((BASELINE, BASELINE_CATEGORY))
+"""Names of its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Estimates of some trials; each is None below the minimum number of its observations."""
+
+    route: str
+    """"" for all routes."""
+    model: str
+    """"" for all models."""
+    name: str
+    """Of the perturbation, the category or the language; "" for everything."""
+    trials: int
+    """Perturbed ones with a rating; resends for the resend's own line."""
+    effective: int | None
+    """Of one perturbation: trials that are observations, as a cluster gives one in a hundred trials."""
+    exchanges: int | None
+    """Of several perturbations: exchanges that are observations."""
+    content_delta: Estimate | None
+    quality_delta: Estimate | None
+    robustness: Estimate | None
+    noise_floor: Estimate | None
+    excess: Estimate | None
+    quality_worse: Estimate | None = None
+    quality_better: Estimate | None = None
+    mean_of_categories: Estimate | None = None
+    """Of their robustness, the control one of them: comparable with `evenkeel bench`. Only of a model."""
+
+    @property
+    def observations(self) -> int:
+        """What the estimates are made of."""
+        return (self.exchanges if self.effective is None else self.effective) or 0
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything is known."""
+        return self.content_delta is not None or self.robustness is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How counts become estimates."""
+
+    alpha: float = 0.05
+    """Probability with which an interval may ever miss the truth."""
+    min_trials: int = 30
+    """Nothing is said about fewer observations."""
+
+
+def cell_line(
+    route: str, model: str, name: str, counts: Counts, rules: Rules, *, noise_floor: Estimate | None
+) -> Line:
+    """A perturbation of a model; the same figures as the monitor's for the same verdicts."""
+    found = counts.estimates(alpha=rules.alpha, min_trials=rules.min_trials)
+    return Line(
+        route=route,
+        model=model,
+        name=name,
+        trials=counts.trials + counts.clustered,
+        effective=counts.trials,
+        exchanges=None,
+        noise_floor=noise_floor,
+        # The resend is what the others are held against; it has none itself.
+        excess=None if name in RESEND else found.excess,
+        **{each: getattr(found, each) for each in _FOUND},
+    )
+
+
+def group_line(
+    route: str,
+    model: str,
+    name: str,
+    group: Group,
+    rules: Rules,
+    *,
+    noise_floor: Estimate | None = None,
+    mean_of_categories: Estimate | None = None,
+) -> Line:
+    """Several perturbations together, every exchange weighing the same.
+
+    Args:
+        route: Where.
+        model: Whose answers.
+        name: What the perturbations have in common.
+        group: Their exchanges.
+        rules: How they become estimates.
+        noise_floor: Of the resend, for groups that have none of their own.
+        mean_of_categories: See `Line`.
+    """
+    found = rollup_estimates(group.occurrences.total(), alpha=rules.alpha, min_exchanges=rules.min_trials)
+    return Line(
+        route=route,
+        model=model,
+        name=name,
+        trials=group.trials,
+        effective=None,
+        exchanges=found.exchanges,
+        noise_floor=found.noise_floor or noise_floor,
+        excess=found.excess,
+        **{each: getattr(found, each) for each in _FOUND},
+        mean_of_categories=mean_of_categories,
+    )
+
+
+def mean_of(estimates: list[Estimate]) -> Estimate | None:
+    """The mean of several estimates, and of their intervals; None of none.
+
+    The interval holds with the probability that all of them hold together, so each has to be made with its
+    share of alpha.
+    """
+    if not estimates:
+        return None
+    n = len(estimates)
+    return Estimate(
+        sum(one.value for one in estimates) / n,
+        sum(one.lower for one in estimates) / n,
+        sum(one.upper for one in estimates) / n,
+        sum(one.n for one in estimates),
+    )
+
+
+WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+"""What a report says whatever was found."""
+SIDE_WORDS: Final[dict[str, dict[str, str]]] = WORDS["sides"]
+"""Title and meaning of the tables of a change."""
+_LANGUAGES: Final = ("language", "languages")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table."""
+
+    key: str
+    title: str
+    about: str
+    what: str
+    """Heading of the column with the lines' names; "" where they have none."""
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All of them."""
+
+    whole: Line | None
+    """Everything; None without a rated trial."""
+    models: tuple[Line, ...]
+    """One for each model of each route."""
+    categories: Mapping[tuple[str, str], tuple[Line, ...]]
+    """By route and model; the control is one of them."""
+    all: tuple[Table, ...]
+    """In the order of reading, those without a line left out."""
+
+    @property
+    def kinds(self) -> Iterator[Line]:
+        """The line of every single perturbation, the control aside."""
+        for table in self.all:
+            if table.key in {"kinds", "formats", "languages"}:
+                yield from table.lines
+
+
+def make_tables(folder: Folder, rules: Rules) -> Tables:
+    """The tables of what a folder counted."""
+    return _Maker(folder, rules).made()
+
+
+class _Maker:
+    def __init__(self, folder: Folder, rules: Rules) -> None:
+        self._groups = folder.groups()
+        self._cells = folder.cells
+        self._rules = rules
+        self._places = sorted({(key.route, key.model) for key in self._cells})
+        self._noise = {
+            place: self._noise_of(self._cells.get(CellKey(*place, BASELINE))) for place in self._places
+        }
+
+    def made(self) -> Tables:
+        models = [line for place in self._places if (line := self._model(*place)) is not None]
+        categories = {place: tuple(self._categories(*place)) for place in self._places}
+        all_routes = self._groups.get(GroupKey("", ""))
+        whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
+        lines: dict[str, Iterable[Line]] = {
+            "models": self._with_sums(models, whole),
+            "difficulty": self._difficulty(),
+            "categories": (line for own in categories.values() for line in own),
+            "formats": self._single(lambda category: category.asks_for == "format"),
+            "languages": self._single(lambda category: category.asks_for in _LANGUAGES),
+            "inputs": self._grouped("input"),
+            "answers": self._grouped("answer"),
+            "kinds": self._single(
+                lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
+            ),
+        }
+        tables = (Table(key=key, lines=tuple(found), **WORDS["tables"][key]) for key, found in lines.items())
+        return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
+
+    def _noise_of(self, counts: Counts | None) -> Estimate | None:
+        if counts is None:
+            return None
+        return counts.content_delta(alpha=self._rules.alpha, min_trials=self._rules.min_trials)
+
+    def _model(self, route: str, model: str) -> Line | None:
+        group = self._groups.get(GroupKey(route, model))
+        if group is None:
+            return None
+        return group_line(route, model, "", group, self._rules, mean_of_categories=self._mean(route, model))
+
+    def _with_sums(self, models: list[Line], whole: Line | None) -> Iterator[Line]:
+        if whole is not None and len(models) > 1:
+            yield whole
+        routes = [line.route for line in models]
+        said = set()
+        for line in models:
+            route = line.route
+            if routes.count(route) > 1 and len(set(routes)) > 1 and route not in said:
+                said.add(route)
+                yield group_line(route, "", "", self._groups[GroupKey(route, "")], self._rules)
+            yield line
+
+    def _mean(self, route: str, model: str) -> Estimate | None:
+        """The mean over the categories, each with its share of alpha; None unless all are known."""
+        named = self._named("category", route, model)
+        resend = self._cells.get(CellKey(route, model, BASELINE))
+        alpha = self._rules.alpha / (len(named) + 1)
+        least = self._rules.min_trials
+        found = [
+            rollup_estimates(group.occurrences.total(), alpha=alpha, min_exchanges=least).robustness
+            for group in named.values()
+        ]
+        found.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
+        known = [one for one in found if one is not None]
+        return mean_of(known) if len(known) == len(found) > 1 else None
+
+    def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:
+        found = {
+            key.name: group
+            for key, group in self._groups.items()
+            if (key.route, key.model, key.kind) == (route, model, kind)
+        }
+        return dict(sorted(found.items(), key=lambda item: rewordings.position(item[0])))
+
+    def _categories(self, route: str, model: str) -> Iterator[Line]:
+        resend = self._cells.get(CellKey(route, model, BASELINE))
+        if resend is not None:
+            yield cell_line(
+                route, model, BASELINE_CATEGORY, resend, self._rules, noise_floor=self._noise[route, model]
+            )
+        for name, group in self._named("category", route, model).items():
+            yield group_line(route, model, name, group, self._rules, noise_floor=self._noise[route, model])
+
+    def _grouped(self, kind: Kind) -> Iterator[Line]:
+        perturbations = {key.perturbation for key in self._cells}
+        if not worth_a_table(self._named(kind, "", ""), perturbations):
+            return
+        for place in self._places:
+            for name, group in self._named(kind, *place).items():
+                yield group_line(*place, name, group, self._rules, noise_floor=self._noise[place])
+
+    def _difficulty(self) -> Iterator[Line]:
+        if len(self._places) < 2:  # noqa: PLR2004 - one line a category says the same
+            return
+        resends = Counts()
+        for key, counts in self._cells.items():
+            if key.perturbation == BASELINE:
+                resends = summed(resends, counts)
+        noise = self._noise_of(resends)
+        lines = [
+            group_line("", "", name, group, self._rules, noise_floor=noise)
+            for name, group in self._named("category", "", "").items()
+        ]
+        if resends.trials:
+            yield cell_line("", "", BASELINE_CATEGORY, resends, self._rules, noise_floor=noise)
+        yield from sorted(lines, key=lambda line: -(line.robustness.value if line.robustness else -1.0))
+
+    def _single(self, wanted: Callable[[Category], bool]) -> Iterator[Line]:
+        keys = [key for key in self._cells if wanted(rewordings.category(key.perturbation))]
+        keys.sort(key=lambda key: (key.route, key.model, rewordings.position(key.perturbation)))
+        for key in keys:
+            noise = self._noise[key.route, key.model]
+            yield cell_line(*key, self._cells[key], self._rules, noise_floor=noise)
+
+
+def summed(one: Counts, other: Counts) -> Counts:
+    """Two counts together, without their failures."""
+    rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
+    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero", "clustered")
+    none = Counts()
+    light = {
+        sign: summed(one.light.get(sign, none), other.light.get(sign, none))
+        for sign in sorted(one.light.keys() | other.light.keys())
+    }
+    sums = {name: getattr(one, name) + getattr(other, name) for name in names}
+    return replace(Counts(rated=rated, light=light), **sums)
+
+
+def ranked(lines: Iterable[Line]) -> list[Line]:
+    """The least robust first, those without a figure last."""
+    return sorted(
+        lines,
+        key=lambda line: (
+            line.robustness is None,
+            line.robustness.value if line.robustness else 0.0,
+            line.route,
+            line.model,
+            line.name,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""May it ship? Goldens, calibrated thresholds, and the gate."""

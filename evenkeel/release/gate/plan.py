@@ -1,0 +1,301 @@
+"""What a gate would find before anything is asked: how many goldens settle which regression, or a pass.
+
+Answers are drawn: noise breaches a measure by chance, on both sides alike, and a regression breaches it on
+some of the goldens always. One measure is drawn, at the level that it has among those that decide, so that
+others find more.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import log
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from evenkeel.core.figures import count, number, percent
+from evenkeel.monitor.detect.e_detector import bets_against
+from evenkeel.monitor.detect.gate import GateRules
+from evenkeel.monitor.detect.gate_evidence import SHARES
+from evenkeel.monitor.detect.last_look import Draws, p_value, scores
+from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Section, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.core.cells import CellReport
+    from evenkeel.release.kit.document import Block, Value
+
+EXCESSES: Final = (0.05, 0.1, 0.15, 0.3)
+"""Regressions that are planned for."""
+LADDER: Final = (20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Numbers of goldens that are tried."""
+_SHOWN: Final = (20, 50, 100, 200, 500)
+LIKELY: Final = 0.8
+"""Share of the runs from which on a number of goldens is enough."""
+_RUNS: Final = 400
+_CELL_RUNS: Final = 40
+MOST_TRIALS: Final = 5_000
+"""Trials after which a cell is given up."""
+_TENTHS: Final = 10
+_NEVER: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is known in advance."""
+
+    noise: float
+    """Share of the reference's answers that breach the measure by chance, in [0, 1)."""
+    measures: int = 2
+    """Measures that can fail the gate."""
+    repeats: int = 1
+    """Calls for each golden and side."""
+    rules: GateRules = field(default_factory=GateRules)
+    seed: int = 0
+
+
+class Outlook(NamedTuple):
+    """What a gate over so many goldens comes to, as shares of the runs."""
+
+    goldens: int
+    regression: float
+    passed: float
+    asked: float
+    """Goldens until it stops, on average."""
+
+
+@lru_cache(maxsize=64)
+def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tuple[Outlook, ...]:
+    """Simulate gates over each number of goldens.
+
+    Args:
+        scenario: Noise, measures and rules.
+        excess: How many more of the candidate's answers breach the measure; below 1 − noise.
+        numbers: Of goldens.
+    """
+    rules, most = scenario.rules, max(numbers)
+    rng = np.random.default_rng([scenario.seed, round(excess * 1e6), round(scenario.noise * 1e6)])
+    shape, repeats = (_RUNS, most), scenario.repeats
+    candidate = rng.binomial(repeats, scenario.noise, shape)
+    candidate[rng.random(shape) < excess / (1 - scenario.noise)] = repeats
+    reference = rng.binomial(repeats, scenario.noise, shape)
+    differences = (candidate - reference) / repeats
+    worse, harmless = _evidence(differences, rules.tolerance), _evidence(-differences, -rules.limit)
+    worse_at = _first(worse >= log(scenario.measures / (rules.alpha * rules.sequential)))
+    passed_at = _first(harmless >= log(1 / (rules.beta * rules.sequential)))
+    found = []
+    for n in numbers:
+        regression = (worse_at <= n) & (worse_at < passed_at)
+        passed = (passed_at <= n) & ~regression
+        left = np.flatnonzero(~regression & ~passed)
+        if rules.last_look:
+            alpha = rules.alpha * rules.last_look / scenario.measures
+            beta = rules.beta * rules.last_look
+            mine, theirs, seen = candidate[left, :n], reference[left, :n], differences[left, :n]
+            if repeats > 1:
+                regression[left] = [
+                    _dealt(*sides, repeats) <= alpha for sides in zip(mine, theirs, strict=True)
+                ]
+                passed[left] = ~regression[left] & (harmless[left, n - 1] >= log(1 / beta))
+            else:
+                ups, downs = (seen > 0).sum(axis=1), (seen < 0).sum(axis=1)
+                regression[left] = _rejected(ups, downs, n, rules.tolerance, alpha)
+                passed[left] = ~regression[left] & _rejected(downs, ups, n, -rules.limit, beta)
+        asked = np.minimum(np.minimum(worse_at, passed_at), n).mean()
+        found.append(Outlook(n, float(regression.mean()), float(passed.mean()), float(asked)))
+    return tuple(found)
+
+
+def _evidence(differences: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+    """Log evidence after each golden of each run."""
+    wealths = [
+        np.cumsum(np.log1p(share / (1 + threshold) * (differences - threshold)), axis=1) for share in SHARES
+    ]
+    evidence: NDArray[np.float64] = np.logaddexp.reduce(wealths, axis=0) - log(len(SHARES))
+    return evidence
+
+
+def _first(reached: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Goldens after which each run reached its goal."""
+    return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, _NEVER)
+
+
+def _rejected(
+    worse: NDArray[np.int64], better: NDArray[np.int64], n: int, threshold: float, level: float
+) -> NDArray[np.bool_]:
+    """Which outcomes the last look rejects: its p-value falls with the score."""
+    standing = scores(worse, better, n, threshold)
+    places = np.argsort(standing)
+
+    def rejected(place: int) -> bool:
+        up, down = int(worse[place]), int(better[place])
+        return p_value({1.0: up, -1.0: down, 0.0: n - up - down}, threshold) <= level
+
+    first = bisect_left(places, x=True, key=rejected)
+    least = standing[places[first]] if first < len(places) else np.inf
+    found: NDArray[np.bool_] = standing >= least
+    return found
+
+
+def _dealt(candidate: NDArray[np.int64], reference: NDArray[np.int64], repeats: int) -> float:
+    counted = Counter(zip(candidate.tolist(), reference.tolist(), strict=True))
+    draws = {Draws(mine, repeats, theirs, repeats): times for (mine, theirs), times in counted.items()}
+    differences: Counter[float] = Counter()
+    for (mine, theirs), times in counted.items():
+        differences[(mine - theirs) / repeats] += times
+    return p_value(differences, 0.0, draws)
+
+
+def enough(scenario: Scenario, excess: float) -> int | None:
+    """The fewest goldens of the ladder that settle it in most runs: a regression, or without one a pass.
+
+    Returns: None if even the most are too few.
+    """
+    return next(
+        (
+            one.goldens
+            for one in outlooks(scenario, excess, LADDER)
+            if (one.regression if excess else one.passed) >= LIKELY
+        ),
+        None,
+    )
+
+
+@lru_cache(maxsize=64)
+def trials_to_alert(noise: float, excess: float, *, limit: float, level: float) -> int | None:
+    """Trials of a cell after which half of the detectors have raised their alert.
+
+    Args:
+        noise: The noise floor.
+        excess: Points above noise, as a ratio.
+        limit: Of the alert.
+        level: Mean trials between false alarms of one detector.
+
+    Returns: None for an excess that the limit tolerates, or that takes more than `MOST_TRIALS`.
+    """
+    if excess <= limit:
+        return None
+    bets = bets_against(limit, "above", -1.0, 1.0)
+    stakes = np.array(bets.stakes)
+    rng = np.random.default_rng([round(excess * 1e6), round(noise * 1e6)])
+    wealth = np.zeros((_CELL_RUNS, len(stakes)))
+    raised = np.zeros(_CELL_RUNS, dtype=bool)
+    for trial in range(1, MOST_TRIALS + 1):
+        shifted = rng.random(_CELL_RUNS) < noise + excess
+        difference = shifted.astype(float) - (rng.random(_CELL_RUNS) < noise)
+        wealth = (wealth + 1 / len(stakes)) * (1 + stakes * (difference[:, None] - limit))
+        raised |= wealth.sum(axis=1) >= level
+        if 2 * raised.sum() >= _CELL_RUNS:
+            return trial
+    return None
+
+
+def noise_of(reports: Iterable[CellReport], route: str | None = None) -> float | None:
+    """The noise floor that the cells of a route have, or of all routes; None if none was measured."""
+    floors = {
+        (report.key.route, report.key.model): report.noise_floor
+        for report in reports
+        if report.noise_floor is not None and route in {None, report.key.route}
+    }
+    observations = sum(floor.n for floor in floors.values())
+    if not observations:
+        return None
+    return sum(floor.value * floor.n for floor in floors.values()) / observations
+
+
+def sentence(scenario: Scenario, goldens: int, excess: float = 0.15) -> str:
+    """What so many goldens can do, in one sentence."""
+    (chance,) = outlooks(scenario, excess, (goldens,))
+    least = enough(scenario, 0.0)
+    passes = f"a pass takes {number(least)}" if least else f"a pass takes more than {number(LADDER[-1])}"
+    return (
+        f"With {count(goldens, 'golden')} at {percent(scenario.noise)} noise, the gate finds a regression of "
+        f"{round(100 * excess)} points in {round(_TENTHS * chance.regression)} of {_TENTHS} runs; {passes}."
+    )
+
+
+def cell_sentence(noise: float, *, limit: float, level: float) -> str:
+    """How many trials a cell of live traffic takes to see regressions of several sizes."""
+    said = []
+    for excess in (each for each in EXCESSES if each + noise < 1):
+        found = trials_to_alert(noise, excess, limit=limit, level=level)
+        if found is not None:
+            said.append(f"{round(100 * excess)} points after about {number(found)} trials")
+        elif excess > limit:
+            said.append(f"{round(100 * excess)} points not within {number(MOST_TRIALS)}")
+    if not said:
+        return f"Live, a cell at this noise sees no regression of up to {round(100 * EXCESSES[-1])} points."
+    sizes = ", on ".join(said)
+    return f"Live, a cell at this noise alerts on {sizes}; up to {round(100 * limit)} points are tolerated."
+
+
+class Prospect(NamedTuple):
+    """How a gate would rule on a regression of some size."""
+
+    regression: float
+    """Share of the answers that got worse; 0 = an equal candidate."""
+    enough: int | None
+    """Goldens after which four runs in five settle it; None = more than are tried."""
+    chances: dict[int, float]
+    """Share of the runs that settle it, by the number of goldens."""
+
+
+def prospects(scenario: Scenario, goldens: int) -> list[Prospect]:
+    """What is planned for: an equal candidate, and regressions of several sizes.
+
+    Args:
+        scenario: What is known.
+        goldens: How many there are today.
+    """
+    found = []
+    for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
+        seen = outlooks(scenario, excess, _numbers(goldens))
+        chances = {one.goldens: one.regression if excess else one.passed for one in seen}
+        found.append(Prospect(excess, enough(scenario, excess), chances))
+    return found
+
+
+def _numbers(goldens: int) -> tuple[int, ...]:
+    return tuple(sorted({*_SHOWN, *([goldens] if goldens else [])}))
+
+
+def document(
+    scenario: Scenario, goldens: int, source: str, *, noise_from: str, effort: Sequence[str] = ()
+) -> Document:
+    """The plan, for people.
+
+    Args:
+        scenario: What is known.
+        goldens: How many there are today.
+        source: Where they come from.
+        noise_from: Where the noise comes from.
+        effort: Lines about calls and cost.
+    """
+    columns = (
+        Column("Regression"), Column(f"Goldens for {percent(LIKELY)}"),
+        *(Column(number(one), Form.PERCENT) for one in _numbers(goldens)),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for one in prospects(scenario, goldens):
+        name = f"+{round(100 * one.regression)} points: found" if one.regression else "none: passes"
+        least = number(one.enough) if one.enough else f"over {number(LADDER[-1])}"
+        rows.append((name, least, *one.chances.values()))
+    blocks: list[Block] = [Table(columns, tuple(rows))]
+    if goldens:
+        blocks.append(Paragraph(sentence(scenario, goldens)))
+    repeated = f", {number(scenario.repeats)} calls a golden and side" if scenario.repeats > 1 else ""
+    blocks += [Paragraph(line, tone="quiet") for line in effort]
+    return Document(
+        title="evenkeel gate: plan",
+        kind="gate",
+        subtitle=f"{source}. Noise {percent(scenario.noise)} ({noise_from}){repeated}; "
+        f"{number(scenario.measures)} measures decide. Shares of {number(_RUNS)} simulated runs, seed "
+        f"{scenario.seed}.",
+        sections=(Section("", tuple(blocks), key="plan"),),
+    )

@@ -1,0 +1,323 @@
+"""The outcome for people, as a document, and for machines: JSON and JUnit XML."""
+
+from __future__ import annotations
+
+import re
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.figures import duration, number, percent, usd
+from evenkeel.core.text import one_line
+from evenkeel.core.version import VERSION
+from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.release.kit.document import (
+    Bullets,
+    Column,
+    Document,
+    Folded,
+    Form,
+    Paragraph,
+    Section,
+    Table,
+)
+from evenkeel.release.kit.renderings import JUnitCase, json_text, junit, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.monitor.detect.gate import Finding, GateReport
+    from evenkeel.release.gate.run import Fallen, Outcome
+    from evenkeel.release.kit.document import Block, Rendering, Tone
+
+SCHEMA: Final = 1
+MOST_FALLEN: Final = 5
+"""Goldens that are named, or shown with a diff."""
+MOST_LINES: Final = 12
+"""Of a diff."""
+MOST_CHARS: Final = 200
+"""Of a diff's line."""
+_SMALLEST_P: Final = 0.0001
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
+_MARKS: Final = {
+    Verdict.PASS: "✅",
+    Verdict.REGRESSION: "❌",
+    Verdict.UNDECIDED: "⚠️",
+    Verdict.COULD_NOT_MEASURE: "⚠️",
+}
+_UNDECIDED: Final = "⚠️"
+"""A pass that nothing proves must not look like one that something does."""
+_TONES: Final[Mapping[Verdict, Tone]] = {Verdict.PASS: "better", Verdict.REGRESSION: "worse"}
+_TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
+_MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
+VERDICTS: Final = {
+    Verdict.PASS: "PASS",
+    Verdict.REGRESSION: "REGRESSION",
+    Verdict.UNDECIDED: "UNDECIDED",
+    Verdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
+}
+STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
+
+
+def headline(report: GateReport) -> str:
+    """The verdict and its reason in one sentence."""
+    word = VERDICTS[report.verdict]
+    deciding = [finding for finding in report.findings if finding.measure.decides]
+    if report.verdict is Verdict.COULD_NOT_MEASURE:
+        return f"{word}: {report.reason}."
+    if not report.settled:
+        which = [finding for finding in deciding if finding.state == "not_settled"]
+        said = "; ".join(f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which)
+        if report.verdict is Verdict.PASS:
+            return f"{word} only because what is undecided passes (--undecided). Not settled: {said}."
+        return f"{word}: {number(report.measured)} goldens settle nothing. Not settled: {said}."
+    if report.verdict is Verdict.REGRESSION:
+        which = [finding for finding in deciding if finding.state == "regression"]
+        said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
+        return f"{word}: {said} over {_beside(report)}{_look(which)}."
+    return (
+        f"{word}: an excess of {percent(report.rules.limit)} or more over {_beside(report)} is ruled out for "
+        f"{', '.join(finding.measure.name for finding in deciding)}{_look(deciding)}."
+    )
+
+
+def _look(findings: Sequence[Finding]) -> str:
+    """Which look decided: nothing for evidence on the way, else the exact test and its p-value."""
+    tested = [finding.p_value for finding in findings if finding.p_value is not None]
+    if not tested:
+        return ""
+    return f"; decided by the last look, an exact test of all goldens ({_p(max(tested))})"
+
+
+def _p(value: float) -> str:
+    return f"p = {value:.2g}" if value >= _SMALLEST_P else f"p < {_SMALLEST_P:g}"
+
+
+def _beside(report: GateReport) -> str:
+    if report.with_reference:
+        return "the reference"
+    return "nothing: no reference was asked, so the noise floor is part of it"
+
+
+def excess(finding: Finding) -> str:
+    """As in "+14 % [3 %, 27 %]"."""
+    sign = "+" if finding.excess > 0 else ""
+    return f"{sign}{percent(finding.excess)} [{percent(finding.lower)}, {percent(finding.upper)}]"
+
+
+def settled(finding: Finding) -> str:
+    """When it was settled, or how many goldens are lacking."""
+    if finding.n == 0:
+        return "not measured"
+    if finding.p_value is not None:
+        return f"last look, {_p(finding.p_value)}"
+    if finding.settled_after is not None:
+        return f"after {number(finding.settled_after)}"
+    if finding.needed is None:
+        return "never, if it goes on like this"
+    if finding.needed <= finding.n:
+        return "at the next golden or so"
+    return f"about {number(finding.needed)} needed"
+
+
+def role(finding: Finding) -> str:
+    """The measure's state, and if it does not decide, why."""
+    if finding.measure.decides:
+        return STATES[finding.state]
+    return f"{STATES[finding.state]} ({finding.measure.why_not}: does not decide)"
+
+
+def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
+    """Which goldens say nothing, in a sentence each.
+
+    Args:
+        report: Of the gate.
+        details: What was said about each reason.
+    """
+    found = []
+    for reasons, of, what in (
+        (report.left_out, report.goldens, "cannot be asked"),
+        (report.unmeasured, report.asked, "could not be measured"),
+    ):
+        if reasons:
+            most = next(iter(reasons))
+            said = ", ".join(f"{reason} {number(count)}" for reason, count in reasons.items())
+            detail = f"; {most}: {details[most]}" if details.get(most) else ""
+            found.append(f"{number(sum(reasons.values()))} of {number(of)} goldens {what} ({said}){detail}.")
+    return found
+
+
+def effort(outcome: Outcome) -> str:
+    """Calls, what stopping early saved, tokens, dollars, time."""
+    ledger = outcome.ledger
+    share = outcome.saved_calls / outcome.planned_calls if outcome.planned_calls else 0.0
+    tokens = ledger.prompt_tokens + ledger.completion_tokens + ledger.judge_tokens
+    saved = f", {number(outcome.saved_calls)} ({percent(share)}) saved by stopping early"
+    return (
+        f"{number(ledger.calls)} calls of {number(outcome.planned_calls)}, {number(ledger.remembered)} "
+        f"remembered{saved if outcome.report.settled else ''}; "
+        f"{number(tokens)} tokens, {usd(ledger.cost_usd)}, {duration(outcome.duration_s)}"
+    )
+
+
+def rule(report: GateReport) -> str:
+    """What the verdict means, in two sentences."""
+    rules = report.rules
+    return (
+        f"If no measure is really more than {percent(rules.tolerance)} above the reference, the evidence "
+        f"settles on a regression with probability {percent(rules.alpha)} at most. If one is "
+        f"{percent(rules.limit)} above it, it settles on a pass with probability {percent(rules.beta)} at "
+        f"most. {percent(rules.last_look)} of both is kept for an exact test after the last golden."
+    )
+
+
+def goldens_asked(report: GateReport) -> str:
+    """How far it got."""
+    return f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured"
+
+
+def document(outcome: Outcome) -> Document:
+    """The outcome for people. A terminal shows the verdict last, a pull request first."""
+    report = outcome.report
+    undecided = report.verdict is Verdict.PASS and not report.settled
+    mark, more = (_UNDECIDED, ", undecided") if undecided else (_MARKS[report.verdict], "")
+    verdict = headline(report)
+    blocks: list[Block] = [
+        Paragraph(verdict, on=_MARKDOWN),
+        Bullets(
+            (
+                f"Candidate: {outcome.candidate}",
+                f"Reference: {outcome.reference or 'none; the noise floor is not taken off'}",
+            )
+        ),
+    ]
+    if report.measured:
+        blocks.append(_measures(report))
+    named = [f"worse: {one.golden.id} ({', '.join(one.differences)})" for one in outcome.fallen[:MOST_FALLEN]]
+    lines = (
+        *lost(report, outcome.failures),
+        *outcome.notes,
+        f"{goldens_asked(report)}; {effort(outcome)}",
+        outcome.scored_by,
+    )
+    blocks += [
+        Bullets(tuple(named), quiet=True, on=_TERMINAL),
+        Bullets(lines, quiet=True),
+        Bullets((rule(report),), on=_MARKDOWN),
+        *(_details(one) for one in outcome.fallen[:MOST_FALLEN]),
+    ]
+    left = len(outcome.fallen) - MOST_FALLEN
+    if left > 0:
+        blocks.append(Paragraph(f"{number(left)} more goldens were answered worse than by the reference."))
+    blocks.append(Paragraph(verdict, tone=_TONES.get(report.verdict, ""), on=_TERMINAL))
+    title = f"{mark} evenkeel gate: {VERDICTS[report.verdict].lower()}{more}"
+    return Document(title=title, kind="gate", sections=(Section("", tuple(blocks), key="verdict"),))
+
+
+def _measures(report: GateReport) -> Table:
+    columns = (
+        Column("Measure"), Column("State", wide=True), Column("Candidate", Form.PERCENT),
+        Column("Reference", Form.PERCENT), Column("Excess"), Column("Goldens", Form.NUMBER),
+        Column("Settled", wide=True),
+    )  # fmt: skip
+    rows = tuple(
+        (one.measure.name, role(one), one.candidate, one.reference, excess(one), one.n, settled(one))
+        for one in report.findings
+    )
+    return Table(columns, rows)
+
+
+def _details(fallen: Fallen) -> Folded:
+    rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
+    return Folded(
+        f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",
+        text=one_line(fallen.explanation, MOST_CHARS),
+        code="\n".join(diff(fallen.golden.answer, fallen.answer)),
+        language="diff",
+        on=_MARKDOWN,
+    )
+
+
+def diff(approved: Answer, answer: Answer) -> Iterator[str]:
+    """What differs, a sentence a line, both cut in length and in number."""
+    lines = list(unified_diff(_sentences(approved), _sentences(answer), n=0, lineterm=""))[2:]
+    lines = [line for line in lines if not line.startswith("@@")]
+    for line in lines[:MOST_LINES]:
+        yield _cut(line)
+    if len(lines) > MOST_LINES:
+        yield f"… {len(lines) - MOST_LINES} more lines"
+
+
+def _sentences(answer: Answer) -> list[str]:
+    said = [part.strip() for part in _SENTENCE_END.split(answer.text) if part.strip()]
+    return [*said, *(f"calls {call.name}({call.arguments})" for call in answer.tool_calls)]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
+
+
+def as_json(outcome: Outcome) -> str:
+    """The whole outcome; field names are those of the classes behind it.
+
+    Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
+    approved answer and the candidate's.
+    """
+    found: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "evenkeel": VERSION,
+        "verdict": outcome.report.verdict.value,
+        "headline": headline(outcome.report),
+        **plain(outcome),
+        "saved_calls": outcome.saved_calls,
+        "fallen": [
+            {
+                "golden": fallen.golden.id,
+                "version": fallen.golden.version,
+                "differences": dict(fallen.differences),
+                "rating": fallen.rating,
+                "explanation": fallen.explanation,
+                "approved": fallen.golden.answer,
+                "answer": fallen.answer,
+            }
+            for fallen in outcome.fallen
+        ],
+    }
+    return json_text(found)
+
+
+def as_junit(outcome: Outcome) -> str:
+    """JUnit XML, one test case a measure.
+
+    A regression is a failure. If nothing could be measured, one test case has an error. A measure that is not
+    settled fails if the rules say so; otherwise it passes with that said in its output. One that does not
+    decide is skipped.
+    """
+    report = outcome.report
+    if report.verdict is Verdict.COULD_NOT_MEASURE:
+        cases = [JUnitCase(name="measurement", error=("could_not_measure", report.reason))]
+    else:
+        cases = [_case(finding, outcome) for finding in report.findings]
+    return junit(
+        "evenkeel gate",
+        "evenkeel.gate",
+        cases,
+        properties={"candidate": outcome.candidate, "reference": outcome.reference},
+        output=f"{headline(report)}\n{goldens_asked(report)}; {effort(outcome)}",
+        duration_s=outcome.duration_s,
+    )
+
+
+def _case(finding: Finding, outcome: Outcome) -> JUnitCase:
+    said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
+    report, name = outcome.report, finding.measure.name
+    if not finding.measure.decides:
+        return JUnitCase(name=name, output=said, skipped=f"{finding.measure.why_not}: does not decide")
+    # Where evidence settled the gate, what is still open has not failed.
+    still_open = finding.state == "not_settled" and not report.settled
+    failed = finding.state == "regression" or still_open
+    if not failed or report.verdict is Verdict.PASS:
+        return JUnitCase(name=name, output=said)
+    named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
+    text = f"worse than by the reference: {named}" if named else ""
+    return JUnitCase(name=name, output=said, failure=(finding.state, said, text))

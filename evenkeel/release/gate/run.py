@@ -1,0 +1,586 @@
+"""One run of the gate: goldens in a drawn order, a few at a time, until the evidence settles it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number, usd
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
+from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_goldens
+from evenkeel.release.gate.plan import outlooks
+from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
+from evenkeel.release.gate.thresholds import calibrated
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised
+from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, Costs, Estimate
+from evenkeel.release.kit.journal import Answers, open_database
+from evenkeel.release.kit.progress import progress
+from evenkeel.shadow.replay import Replayer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from rich.console import Console
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.monitor.detect.gate import GateReport, Measured
+    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.gate.plan import Scenario
+    from evenkeel.release.gate.scoring import Scored
+    from evenkeel.release.gate.sides import Side, SideName
+    from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.stores.goldens import Golden
+    from evenkeel.stores.sqlite.database import Database
+
+_PATIENCE: Final = 10
+"""Failures in a row of a side that has answered before, after which the run ends."""
+
+
+class Raters(NamedTuple):
+    """Who scores answers, as the settings name them."""
+
+    judge: Judge | None
+    rating: TwoStageScorer | None
+    """None if answers are only held against a calibration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions:
+    """Everything that a run needs."""
+
+    goldens: Sequence[Golden]
+    source: str
+    """Where they come from."""
+    sides: Sequence[Side]
+    """Candidate and, if it is asked, reference; else the tolerance is all that is taken off."""
+    recorded: bool = False
+    """Whether the goldens' recorded answers are the reference."""
+    task: str | None = None
+    """Of goldens that name none and whose route has none."""
+    route_tasks: Mapping[str, str | None] = field(default_factory=dict)
+    raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
+    """Opens them; the database remembers what a judge said."""
+    raters_name: str = ""
+    """Everything that decides what they say; a verdict is only remembered for the same."""
+    prices: Prices = field(default_factory=Prices)
+    calibration: Calibration | None = None
+    measures: int = 2
+    """How many can fail the gate, for a plan."""
+    deciding: tuple[str, ...] = ()
+    """Measures that can fail the gate; none = all but harmless ones."""
+    rules: GateRules = field(default_factory=GateRules)
+    repeats: int = 1
+    seed: int = 0
+    concurrency: int = 8
+    timeout_s: float = 60.0
+    cache: Path | None = None
+    most_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was asked, and what it cost."""
+
+    calls: int = 0
+    remembered: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    """0 for a model without a price. Of answers and of the judge."""
+    judge_tokens: int = 0
+
+    @classmethod
+    def of(cls, costs: Costs) -> Spent:
+        """What a run has spent."""
+        accounts = costs.accounts.values()
+        return cls(
+            costs.calls,
+            costs.remembered,
+            costs.failed,
+            sum(one.prompt_tokens for one in accounts),
+            sum(one.completion_tokens for one in accounts),
+            costs.usd,
+            costs.of(JUDGE).tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fallen:
+    """A golden that the candidate answers worse than the reference."""
+
+    golden: Golden
+    differences: Mapping[str, float]
+    """By measure, where above 0."""
+    answer: Answer
+    """The candidate's, the first that breaches one of them."""
+    rating: int | None
+    """1, 2 or 3; None if it was not rated."""
+    explanation: str
+
+    @property
+    def weight(self) -> tuple[float, int]:
+        """For sorting: the worst is the highest."""
+        return sum(self.differences.values()), -(self.rating or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything that is shown."""
+
+    report: GateReport
+    source: str
+    """Where the goldens come from."""
+    candidate: str
+    """What it is, in a line."""
+    reference: str
+    """The same; "" if none was asked."""
+    scored_by: str
+    planned_calls: int
+    """Calls to both sides that asking all goldens takes."""
+    ledger: Spent
+    fallen: tuple[Fallen, ...]
+    """Worst first."""
+    failures: Mapping[str, str]
+    """What was said about each reason why goldens could not be measured, once."""
+    notes: tuple[str, ...] = ()
+    seed: int = 0
+    repeats: int = 1
+    duration_s: float = 0.0
+
+    @property
+    def saved_calls(self) -> int:
+        """Calls that were not needed because the answer was settled before."""
+        return max(0, self.planned_calls - self.ledger.calls - self.ledger.remembered)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found about one golden."""
+
+    measured: Measured | Failure
+    fallen: Fallen | None = None
+
+
+@dataclass(slots=True)
+class Course:
+    """What a run leaves behind besides the gate's counts."""
+
+    fallen: list[Fallen] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    """The first detail of each reason."""
+    cut_short: str = ""
+    """Why it stopped before it was settled, "" if it did not."""
+
+
+def shuffled(tasks: Sequence[Task | Unasked], seed: int) -> list[Task | Unasked]:
+    """The tasks in an order that follows from the seed and the goldens, not from how they were given."""
+    ordered = sorted(tasks, key=lambda task: (task.golden.id, task.golden.version))
+    Random(f"{seed}:gate").shuffle(ordered)
+    return ordered
+
+
+@dataclass(slots=True)
+class Run:
+    """Asks and scores goldens for a gate."""
+
+    gate: Gate
+    """Takes what is found."""
+    asker: Asker
+    scoring: Scoring
+    """Scores each answer beside the approved one."""
+    costs: Costs
+    """Where the judge's are added."""
+    repeats: int = 1
+    """Calls to each side for each golden."""
+    recorded: bool = False
+    """Whether the goldens' recorded answers stand for the reference."""
+    concurrency: int = 8
+    """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
+    task: Callable[[Golden], str | None] = lambda golden: golden.task
+    """Name of a golden's task."""
+    progress: Callable[[], None] = lambda: None
+    """Called after each golden."""
+
+    async def run(self, tasks: Sequence[Task | Unasked]) -> Course:
+        """Take the tasks in order until the gate is settled or there are no more.
+
+        Those that cannot be asked come first of all: if they are too many, nothing is spent.
+
+        Answers come in any order; they are taken in that of the tasks, so that a quick answer does not
+        count before a slow one, and a run can be repeated.
+        """
+        course = Course()
+        for one in tasks:
+            if isinstance(one, Unasked):
+                self.gate.leave_out(one.failure)
+                course.failures.setdefault(one.failure.reason, one.failure.detail)
+        asked = [task for task in tasks if isinstance(task, Task)]
+        waiting = iter(asked)
+        begun: deque[asyncio.Task[Looked]] = deque()
+        try:
+            while not self.gate.settled:
+                while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
+                    begun.append(asyncio.create_task(self._look(task)))
+                if not begun:
+                    break
+                self._take(await begun.popleft(), course)
+        except UnusableError as error:
+            course.cut_short = str(error)
+        except BudgetUsedUpError:
+            course.cut_short = "the budget was used up before the evidence settled anything"
+        finally:
+            for look in begun:
+                look.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
+        return course
+
+    def _ahead(self, tasks: Sequence[Task]) -> int:
+        """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
+        each = next((len(draws(task, self.repeats, recorded=self.recorded)) for task in tasks), 1)
+        return max(1, round(self.concurrency / each))
+
+    def _take(self, looked: Looked, course: Course) -> None:
+        self.gate.take(looked.measured)
+        if looked.fallen is not None:
+            course.fallen.append(looked.fallen)
+        failed = [looked.measured] if isinstance(looked.measured, Failure) else looked.measured.values()
+        for one in failed:
+            if isinstance(one, Failure):
+                course.failures.setdefault(one.reason, one.detail)
+        self.progress()
+
+    async def _look(self, task: Task) -> Looked:
+        places = draws(task, self.repeats, recorded=self.recorded)
+        calls = [
+            asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
+        ]
+        try:
+            answers = await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+        failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
+        if failure is not None:
+            return Looked(failure)
+        said = [answer for answer in answers if not isinstance(answer, Failure)]
+        if self.recorded:
+            return await self._beside_recorded(task, said)
+        scored = await self._scores(task, task.golden.answer, said)
+        found: dict[SideName, list[tuple[Answer, Scored]]] = {}
+        for (side, _), answer, one in zip(places, said, scored, strict=True):
+            found.setdefault(side, []).append((answer, one))
+        return _looked(task, found, self._numbers(found))
+
+    async def _beside_recorded(self, task: Task, said: Sequence[Answer]) -> Looked:
+        """Hold new answers against recorded ones.
+
+        With samples, both sides are held against the approved answer. With nothing but that answer, the
+        last of the new ones takes its place on the other side: if nothing has changed, the two could be
+        exchanged.
+        """
+        approved, samples = task.golden.answer, task.golden.samples
+        found: dict[SideName, list[tuple[Answer, Scored]]]
+        if samples:
+            scored = await self._scores(task, approved, [*said, *samples])
+            answers = list(zip([*said, *samples], scored, strict=True))
+            found = {"candidate": answers[: len(said)], "reference": answers[len(said) :]}
+            return _looked(task, found, self._numbers(found))
+        *new, other = said
+        found = {
+            "candidate": list(zip(new, await self._scores(task, approved, new), strict=True)),
+            "reference": list(zip(new, await self._scores(task, other, new), strict=True)),
+        }
+        return _looked(task, found, self._numbers(found) if len(new) == 1 else None)
+
+    def _numbers(self, found: Mapping[SideName, Sequence[object]]) -> tuple[int, int]:
+        """Answers of each side."""
+        return len(found["candidate"]), len(found.get("reference", ()))
+
+    async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[Scored]:
+        """The scores of each answer. Answers that are equal are scored once, so they score alike."""
+        by_content: dict[tuple[object, ...], Scored] = {}
+        scores = []
+        for answer in answers:
+            key = (answer.text, answer.tool_calls)
+            if key not in by_content:
+                pair = Pair(approved, answer, task.context, self.task(task.golden))
+                by_content[key] = scored = await self.scoring.score(pair)
+                account = self.costs.of(JUDGE)
+                account.book(Spend(0, scored.opinions_usd))
+                if scored.judgement is not None:
+                    account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+            scores.append(by_content[key])
+        return scores
+
+
+def draws(task: Task, repeats: int, *, recorded: bool) -> list[tuple[SideName, int]]:
+    """What is asked for a golden: the side and the number of the call.
+
+    Beside a single recorded answer the candidate is asked once more, to see how far it repeats itself.
+    """
+    more = recorded and not task.golden.samples
+    return [(side, number) for side in task.requests for number in range(repeats + more)]
+
+
+def _looked(
+    task: Task,
+    found: Mapping[SideName, Sequence[tuple[Answer, Scored]]],
+    numbers: tuple[int, int] | None,
+) -> Looked:
+    measured: Measured = {}
+    names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
+    for name in names:
+        shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
+        failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
+        known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
+        measured[name] = failure or Shares(known["candidate"], known.get("reference"), numbers)
+    differences = {
+        name: shares.difference
+        for name, shares in measured.items()
+        if isinstance(shares, Shares) and shares.difference > 0
+    }
+    if not differences:
+        return Looked(measured)
+    answer, scored = next(
+        one for one in found["candidate"] if any(one[1].breaches[name] is True for name in differences)
+    )
+    rating = scored.judgement.rating if scored.judgement else None
+    explanation = scored.judgement.explanation if scored.judgement else ""
+    return Looked(measured, Fallen(task.golden, differences, answer, rating, explanation))
+
+
+def _share(scored: Sequence[Scored], name: str) -> float | Failure:
+    """Share of the answers that breach a measure; the failure if that is unknown of one of them."""
+    breaches = [one.breaches[name] for one in scored]
+    failure = next((breach for breach in breaches if isinstance(breach, Failure)), None)
+    return failure or sum(breach is True for breach in breaches) / len(breaches)
+
+
+def give_up(sides: Sequence[Side]) -> Callable[[Call, Failure], None]:
+    """What to do about a side that does not answer: asking on would only collect failures."""
+    by_name = {side.name: side for side in sides}
+
+    def end(call: Call, failure: Failure) -> None:
+        side = by_name["candidate" if call.payee == "candidate" else "reference"]
+        told = advised(
+            failure.reason,
+            failure.detail,
+            variable=side.key_variable,
+            key_option="--api-key-env" if side.name == "candidate" else "--reference-key-env",
+            url_option="--base-url" if side.name == "candidate" else "--reference-url",
+            members="the goldens' requests",
+        )
+        raise UnusableError(f"the {side.name} at {call.target.url} gives no answers: {told}")
+
+    return end
+
+
+def estimate(
+    asked: Sequence[Task],
+    answers: Answers,
+    options: GateOptions,
+    scoring: Scoring,
+    *,
+    judged: bool,
+) -> Estimate | None:
+    """What asking and judging all goldens costs at most, if answers are as long as the approved ones.
+
+    Args:
+        asked: The goldens that can be asked.
+        answers: What need not be asked for.
+        options: Of the run.
+        scoring: What is asked about each answer.
+        judged: Whether a judge rates.
+
+    Returns: None if nobody is asked at all.
+    """
+    calls = remembered = 0
+    spend = Spend(0, 0.0)
+    by_judge = scoring.calibrated.asked if scoring.calibrated else ()
+    for task in asked:
+        answer = task.golden.answer
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        places = draws(task, options.repeats, recorded=options.recorded)
+        for side, repeat in places:
+            request = task.requests[side]
+            if answers.get(drawn(request, repeat).key) is not None:
+                remembered += 1
+                continue
+            calls += 1
+            cost = options.prices.usd(request.model, request.prompt_tokens, said)
+            spend = spend.plus(Spend(request.prompt_tokens + said, cost))
+        name = task_of(task.golden, options.route_tasks, options.task)
+        each = [one.expense(Pair(answer, answer, task.context, name)) for one in by_judge]
+        if judged and scoring.rating is not None:
+            each.append(scoring.rating.estimate(2 * len(answer.text), len(task.context), name))
+        pairs = len(places) + len(task.golden.samples) * options.recorded
+        for one in each:
+            spend = spend.plus(Spend(pairs * one.tokens, pairs * one.usd))
+    judges = judged or bool(by_judge)
+    if not calls and not judges:
+        return None
+    return Estimate(f"{number(calls)} calls{' and those of the judge' if judges else ''}", spend, remembered)
+
+
+def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome:
+    """Ask, score and decide.
+
+    Args:
+        options: What to do.
+        err: Gets progress.
+        confirm: Called once before the first call, with an estimate of the cost.
+
+    Raises: InputError for what cannot be used; NotConfirmedError.
+    """
+    ordered = shuffled(tasks(options.goldens, options.sides), options.seed)
+    asked = [task for task in ordered if isinstance(task, Task)]
+    check_different(asked, options.sides)
+    with ExitStack() as stack:
+        path = options.cache
+        if path is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="evenkeel-gate-"))
+            path = Path(folder) / "answers"
+        database = open_database(path, "--cache")
+        stack.callback(database.close)
+        return asyncio.run(_decided(options, ordered, asked, database, stack, err, confirm))
+
+
+async def _decided(
+    options: GateOptions,
+    ordered: Sequence[Task | Unasked],
+    asked: Sequence[Task],
+    database: Database,
+    stack: ExitStack,
+    err: Console,
+    confirm: Confirm,
+) -> Outcome:
+    answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
+    async with AsyncExitStack() as services:
+        with err.status("loading metrics"):
+            raters = await services.enter_async_context(options.raters(database))
+            found = options.calibration
+            thresholds = None if found is None else calibrated(found, stack, raters.judge)
+            scoring = Scoring(raters.rating, thresholds)
+        try:
+            gate = Gate(
+                options.rules,
+                scoring.measures(options.deciding),
+                goldens=len(ordered),
+                with_reference=len(sides) > 1 or options.recorded,
+            )
+        except ValueError as error:
+            raise InputError(f"--gate-on: {error}") from error
+        ahead = estimate(asked, answers, options, scoring, judged=raters.judge is not None)
+        if ahead is not None:
+            confirm(ahead)
+        started = time.monotonic()
+        replayer = Replayer(
+            concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{VERSION}"
+        )
+        services.push_async_callback(replayer.close)
+        asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up(sides))
+        with progress("asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs)) as made:
+            course = await Run(
+                gate,
+                asker,
+                scoring,
+                costs=costs,
+                repeats=options.repeats,
+                recorded=options.recorded,
+                concurrency=options.concurrency,
+                task=lambda golden: task_of(golden, options.route_tasks, options.task),
+                progress=made.add,
+            ).run(ordered)
+        took_s = time.monotonic() - started
+    return Outcome(
+        report=gate.report(course.cut_short),
+        source=options.source,
+        candidate=described(sides[0]),
+        reference=described(sides[1]) if len(sides) > 1 else _recorded(options),
+        scored_by=scoring.said,
+        planned_calls=sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked),
+        ledger=Spent.of(costs),
+        fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
+        failures=course.failures,
+        notes=tuple(_notes(options, len(ordered))),
+        seed=options.seed,
+        repeats=options.repeats,
+        duration_s=took_s,
+    )
+
+
+def _recorded(options: GateOptions) -> str:
+    """What stands for the reference where it is not asked; "" if nothing does."""
+    if not options.recorded:
+        return ""
+    alone = sum(not golden.samples for golden in options.goldens)
+    noise = f"; for {number(alone)} with one answer the candidate shows the noise" if alone else ""
+    return f"the goldens' recorded answers{noise}"
+
+
+def _spent_so_far(costs: Costs) -> str:
+    return (
+        f"{number(costs.calls)} calls, {number(costs.remembered)} remembered, {number(costs.failed)} failed, "
+        f"{usd(costs.usd)}"
+    )
+
+
+def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
+    least = least_goldens(options.rules)
+    if goldens < least:
+        yield (
+            f"{number(goldens)} goldens cannot settle a pass: it takes {number(least)} even if no answer "
+            "differs."
+        )
+    if len(options.sides) == 1 and not options.recorded:
+        yield (
+            "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
+            "answers differently by chance counts against the candidate."
+        )
+
+
+def effort(options: GateOptions, scenario: Scenario) -> list[str]:
+    """How many calls a run is likely to take, and what its answers cost at most.
+
+    Args:
+        options: Of the run that is planned.
+        scenario: What is known.
+    """
+    goldens = len(options.goldens)
+    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, Task)]
+    if not goldens:
+        return []
+    alone = sum(not golden.samples for golden in options.goldens) * options.recorded
+    calls = goldens * len(options.sides) * options.repeats + alone
+    if asked:
+        calls = sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked)
+    (likely,) = outlooks(scenario, 0.0, (goldens,))
+    expected = round(calls * likely.asked / goldens)
+    lines = [f"An equal candidate takes about {number(expected)} of {number(calls)} calls."]
+    with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
+        database = open_database(options.cache or Path(folder) / "answers", "--cache")
+        try:
+            ahead = estimate(asked, Answers(database), options, Scoring(None, None), judged=False)
+        finally:
+            database.close()
+    if ahead is not None:
+        lines.append(f"Answers cost {usd(ahead.spend.usd)} at most, a judge not counted.")
+    return lines

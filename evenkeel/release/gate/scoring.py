@@ -1,0 +1,193 @@
+"""Scores an answer beside the approved one, and the measures that it breaches."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.verdict import Failure
+from evenkeel.monitor.detect.gate import Measure
+from evenkeel.release.calibrate.degrade.variants import form_of
+from evenkeel.release.calibrate.score_table import FailureMode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Judgement
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibrate.columns import PairScorer
+    from evenkeel.release.calibrate.judge import Asked, Opinion
+
+
+CONTENT_SHIFT: Final = "content_shift"
+"""The answer does not say what the approved one says: a rating below 3, or too little similarity."""
+QUALITY_CHANGE: Final = "quality_change"
+"""The content has shifted and a quality changed with it, other than for the better alone."""
+RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
+"""What the two-stage rating says."""
+
+VERSION: Final = 1
+
+Breached = bool | Failure
+"""Whether an answer breaches a measure, or why that is not known."""
+
+
+def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
+    """What a rating says about the measures in `RATED`.
+
+    A quality that failed leaves `quality_change` open, unless another one got worse already.
+    """
+    shifted = judgement.shifted
+    if shifted is None:
+        return dict.fromkeys(RATED, judgement.failures[0])
+    if not shifted:
+        return {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
+    if judgement.invalid:
+        return {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
+    directions = [score.direction for score in judgement.quality if score.changed]
+    changed: Breached = any(direction != "better" for direction in directions)
+    if not changed and judgement.failures:
+        changed = judgement.failures[0]
+    elif not judgement.quality:
+        changed = Failure(QUALITY_CHANGE, VERSION, "no_quality", "no quality metric applies to this answer")
+    return {CONTENT_SHIFT: True, QUALITY_CHANGE: changed}
+
+
+def calibrated_breaches(
+    calibration: Calibration, scores: Mapping[str, float | Failure]
+) -> dict[str, Breached]:
+    """What scores say about each failure mode that the calibration has a threshold for."""
+    breached = {breach.mode for breach in calibration.breaches(scores)}
+    unwatched = set(calibration.unwatched(scores))
+    return {
+        mode.value: _why(calibration, mode, scores) if mode in unwatched else mode in breached
+        for mode in watched_modes(calibration)
+    }
+
+
+def watched_modes(calibration: Calibration) -> tuple[FailureMode, ...]:
+    """The failure modes whose primary metric has a threshold."""
+    return tuple(
+        result.mode
+        for result in calibration.modes
+        if result.mode is not FailureMode.NONE and result.primary and result.primary.threshold
+    )
+
+
+def _why(calibration: Calibration, mode: FailureMode, scores: Mapping[str, float | Failure]) -> Failure:
+    result = calibration.of(mode)
+    assert result is not None
+    assert result.primary is not None
+    score = scores.get(result.primary.metric)
+    if isinstance(score, Failure):
+        return score
+    return Failure(result.primary.metric, VERSION, "not_in_use", "the metric was not computed")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One answer beside the approved one."""
+
+    breaches: Mapping[str, Breached]
+    judgement: Judgement | None = None
+    opinions_usd: float = 0.0
+    """What the judge's scores cost, besides its judgement."""
+    scores: Mapping[str, float | Failure] = field(default_factory=dict)
+    """By metric; empty without a calibration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """Metrics that are held against a calibration's thresholds."""
+
+    calibration: Calibration
+    scorer: PairScorer
+    asked: Sequence[Asked] = ()
+    """Metrics that a judge gives."""
+
+    async def opinions(self, pair: Pair) -> dict[str, Opinion]:
+        """What the judge says; nothing if no mode is watched by it, or for another form of answer."""
+        if self._other_form(pair):
+            return {}
+        return {one.name: await one.ask(pair) for one in self.asked}
+
+    def score(self, pair: Pair) -> dict[str, float | Failure]:
+        """The scores of every metric with a role but the judge's. Work for the processor.
+
+        A score means something else for another form of answer than the calibration was made on: each is a
+        failure "other_form" then.
+        """
+        names = roles(self.calibration)
+        if self._other_form(pair):
+            detail = f"the calibration is about answers of the form {self.calibration.form}"
+            return {name: Failure(name, VERSION, "other_form", detail) for name in names}
+        return self.scorer.score(pair, names)
+
+    def _other_form(self, pair: Pair) -> bool:
+        wanted = self.calibration.form
+        return wanted is not None and form_of(pair.reference, pair.task) != wanted
+
+
+def roles(calibration: Calibration) -> set[str]:
+    """Names of the metrics that watch a mode."""
+    return {role.metric for mode in calibration.modes for role in (mode.primary, mode.secondary) if role}
+
+
+class Scoring:
+    """What an answer is held against. At least one of the two is there."""
+
+    def __init__(self, rating: TwoStageScorer | None, calibrated: Calibrated | None) -> None:
+        self.rating = rating
+        self.calibrated = calibrated
+
+    @property
+    def said(self) -> str:
+        """Who scores, for the head of a report."""
+        parts = []
+        if self.rating is not None:
+            judged = self.rating.scorer == "judge"
+            parts.append("rated by the judge" if judged else "rated by metrics, without a judge")
+        if self.calibrated is not None:
+            parts.append(f"thresholds of {self.calibrated.calibration.calibrated_on}")
+        return ", ".join(parts)
+
+    async def score(self, pair: Pair) -> Scored:
+        """Score a pair; what cannot be measured is among the breaches as a failure."""
+        breaches: dict[str, Breached] = {}
+        judgement: Judgement | None = None
+        scores: dict[str, float | Failure] = {}
+        opinions_usd = 0.0
+        if self.rating is not None:
+            judgement = await self.rating.score(pair)
+            breaches |= rated_breaches(judgement)
+        if self.calibrated is not None:
+            scores = await asyncio.to_thread(self.calibrated.score, pair)
+            for name, opinion in (await self.calibrated.opinions(pair)).items():
+                scores[name] = opinion.outcome
+                opinions_usd += opinion.cost_usd
+            breaches |= calibrated_breaches(self.calibrated.calibration, scores)
+        return Scored(breaches, judgement, opinions_usd, scores)
+
+    def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
+        """What is looked at.
+
+        Args:
+            deciding: Names of the measures that can fail the gate; none = all but harmless modes.
+
+        Raises: ValueError for a name that is not among them.
+        """
+        modes = self.calibrated.calibration.modes if self.calibrated else ()
+        watched = watched_modes(self.calibrated.calibration) if self.calibrated else ()
+        names = [*(RATED if self.rating else ()), *(mode.value for mode in watched)]
+        for name in deciding:
+            if name not in names:
+                raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')
+        why_not = {result.mode.value: "harmless" for result in modes if result.harmless}
+        if deciding:
+            why_not = {name: "not chosen" for name in names if name not in deciding}
+        return tuple(
+            Measure(name=name, decides=name not in why_not, why_not=why_not.get(name, "")) for name in names
+        )

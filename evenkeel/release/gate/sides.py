@@ -1,0 +1,178 @@
+"""Candidate and reference: what each is asked for a golden, and whether they differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import estimate_tokens
+from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.asking import Call, call_key
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.replay import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.core.endpoint import Upstream
+    from evenkeel.release.gate.edits import Edit
+    from evenkeel.stores.goldens import Golden
+
+    Headers = tuple[tuple[str, str], ...]
+
+SideName = Literal["candidate", "reference"]
+
+_VERSION = 1
+_MESSAGES_HEADERS = (("anthropic-version", "2023-06-01"),)
+"""The messages API refuses requests without it; goldens do not keep headers."""
+
+
+def drawn(call: Call, repeat: int) -> Call:
+    """The call among those with the same request.
+
+    The side is part of the answer's key: where both are asked the very same, the two answers must be two
+    draws.
+    """
+    where: list[object] = [call.payee, call.target.url, call.target.unix_path, repeat]
+    return replace(call, key=call_key(where, call.body))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """An endpoint, a model and a prompt."""
+
+    name: SideName
+    upstreams: Mapping[str, Upstream] = field(default_factory=dict)
+    """By route."""
+    upstream: Upstream | None = None
+    """For the routes that are not listed."""
+    headers: Headers = ()
+    """The credential for `upstream`."""
+    route_headers: Mapping[str, Headers] = field(default_factory=dict)
+    """By route, the credential for its listed upstream: a key belongs to an origin."""
+    key_variable: str = ""
+    """Environment variable that holds it, for messages."""
+    model: str | None = None
+    """None = the one that the golden's request names, or else that gave its answer."""
+    edit: Edit | None = None
+    """None = the golden's own prompt."""
+
+    def request(self, golden: Golden) -> Call | Failure:
+        """What this side is asked for a golden, or why it cannot be asked: as replays, without effects."""
+        upstream = self.upstreams.get(golden.route, self.upstream)
+        if upstream is None:
+            return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
+        view = view_of(golden)
+        if isinstance(view, Failure):
+            return view
+        if self.edit is not None:
+            edited = self.edit(view)
+            if isinstance(edited, Failure):
+                return edited
+            view = edited
+        model = self.model or (golden.model if view.model is None else None)
+        if model is not None:
+            view = view.with_members({"model": json.dumps(model)})
+        extra = _MESSAGES_HEADERS if view.api == "messages" else ()
+        listed = golden.route in self.upstreams
+        credential = self.route_headers.get(golden.route, ()) if listed else self.headers
+        target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)
+        tokens = estimate_tokens(view.text)
+        call = Call(self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api)
+        return drawn(call, 0)
+
+
+def view_of(golden: Golden) -> PromptView | Failure:
+    """A golden's prompt, or why it cannot be asked again."""
+    if golden.request is None:
+        return _failure("no_request", "the golden holds an answer but no request")
+    api = api_of(golden.path)
+    if api is None:
+        return _failure("api_unsupported", f"requests to {golden.path} cannot be read")
+    try:
+        view = PromptView.parse(golden.request.encode("utf-8", "surrogatepass"), api=api)
+    except UnreadablePrompt as error:
+        return _failure(error.reason, error.detail)
+    refused = refusal(view)
+    return view if refused is None else _failure(refused.reason, refused.detail)
+
+
+def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str | None = None) -> str | None:
+    """Its task: as the golden says, else its route, else as stated, else as the prompt plainly shows."""
+    said = golden.task or by_route.get(golden.route) or otherwise
+    if said is not None:
+        return said
+    view = view_of(golden)
+    if isinstance(view, Failure):
+        return None
+    return recognise(Turn(message.role, message.text) for message in view.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A golden that can be asked, and its requests."""
+
+    golden: Golden
+    context: str
+    """The golden's own prompt, for scoring."""
+    requests: Mapping[SideName, Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A golden that cannot be asked."""
+
+    golden: Golden
+    failure: Failure
+
+
+def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | Unasked, ...]:
+    """What has to be asked for each golden."""
+    return tuple(_task(golden, sides) for golden in goldens)
+
+
+def _task(golden: Golden, sides: Sequence[Side]) -> Task | Unasked:
+    requests: dict[SideName, Call] = {}
+    for side in sides:
+        request = side.request(golden)
+        if isinstance(request, Failure):
+            return Unasked(golden, request)
+        requests[side.name] = request
+    view = view_of(golden)
+    assert not isinstance(view, Failure)
+    return Task(golden, view.text, requests)
+
+
+def _failure(reason: str, detail: str) -> Failure:
+    return Failure("gate", _VERSION, reason, detail)
+
+
+def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
+    """Refuse to compare something with itself: it would pass and say nothing.
+
+    Raises: InputError.
+    """
+    if len(sides) == 1 or not asked:
+        return
+    alike = all(
+        task.requests["candidate"].body == task.requests["reference"].body
+        and task.requests["candidate"].target == task.requests["reference"].target
+        for task in asked
+    )
+    if alike:
+        raise InputError(
+            "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
+            "--template and --new-template, or what it is compared with by --reference-url or "
+            "--reference-model; for new weights under the same name, compare with --against recorded"
+        )
+
+
+def described(side: Side) -> str:
+    """What a side is, in a line without credentials."""
+    where = str(side.upstream) if side.upstream else f"upstreams of {len(side.upstreams)} route(s)"
+    what = side.model or "the goldens' model"
+    edit = f", {side.edit.said}" if side.edit else ""
+    return f"{what} at {where}{edit}"

@@ -1,0 +1,68 @@
+"""The metrics that a calibration's thresholds are for, ready to score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.core.languages import language_of
+from evenkeel.metrics.judge import JudgeRater
+from evenkeel.metrics.registry import metrics
+from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError
+from evenkeel.release.calibrate.calibration import BertModel, CalibrationError
+from evenkeel.release.calibrate.columns import PairScorer, heuristic_columns
+from evenkeel.release.calibrate.encoder import bert_score_column, encoder
+from evenkeel.release.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.gate.scoring import Calibrated, roles
+from evenkeel.release.kit.arguments import InputError
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibrate.columns import Column
+
+_JUDGED = frozenset({AskedSimilarity.name, AskedWorkflow.name})
+
+
+def needs_judge(calibration: Calibration | None) -> bool:
+    """Whether a mode is watched by what a judge says."""
+    return calibration is not None and bool(roles(calibration) & _JUDGED)
+
+
+def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) -> Calibrated:
+    """The calibration with its metrics. Loading an encoder takes seconds.
+
+    Args:
+        calibration: Whose thresholds decide.
+        stack: Closes what the encoder holds.
+        judge: For modes that are watched by what it says.
+
+    Raises: InputError if a metric or the encoder is not there, or is of another version.
+    """
+    if judge is None and needs_judge(calibration):
+        raise InputError("--calibration: a mode is watched by a judge; name it with --judge-model")
+    known = (AskedSimilarity(JudgeRater(judge)), AskedWorkflow(judge)) if judge else ()
+    asked = tuple(one for one in known if one.name in roles(calibration))
+    try:
+        scorer = PairScorer((*heuristic_columns(), *_encoded(calibration, stack)))
+        versions = {**scorer.versions, **{one.name: one.version for one in asked}}
+        calibration.check(versions, calibration.encoder)
+    except EmbeddingsUnavailableError as error:
+        raise InputError(f"--calibration: needs the encoder {calibration.encoder}: {error}") from error
+    except CalibrationError as error:
+        raise InputError(f"--calibration: {error}") from error
+    return Calibrated(calibration, scorer, asked)
+
+
+def _encoded(calibration: Calibration, stack: ExitStack) -> tuple[Column, ...]:
+    model = None if calibration.encoder == MINILM else calibration.encoder
+    columns: tuple[Column, ...] = ()
+    if calibration.encoder is not None:
+        columns = stack.enter_context(encoder(model, None, language_of)).columns
+    # BERTScore loads a model of its own, so only if a mode is watched by it.
+    matched = {one.name for one in metrics() if one.about.needs == "token_matcher"}
+    if calibration.form is None or not roles(calibration) & matched:
+        return columns
+    bert = calibration.bert_score or BertModel()
+    return (*columns, bert_score_column(calibration.form, bert, language_of, encoder=model))

@@ -1,0 +1,248 @@
+"""Asks the goldens of a route, under the model and the prompt of today, and scores the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import Quote, estimate_tokens
+from evenkeel.release.gate.edits import NewSystemPrompt
+from evenkeel.release.gate.sides import Side, Task, task_of, tasks
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
+from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.goldens import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.endpoint import Upstream
+    from evenkeel.llm.price import Prices
+    from evenkeel.release.gate.edits import Edit
+    from evenkeel.release.gate.scoring import Scored, Scoring
+    from evenkeel.shadow.replay import Replayer
+    from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.changes import Trigger
+    from evenkeel.stores.goldens import Golden, GoldenStore
+    from evenkeel.stores.verdict_log import VerdictLog
+
+SIMILARITY: Final = "similarity"
+"""Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
+_AT_ONCE: Final = 4
+_LOOKED_AT: Final = 20
+"""Latest exchanges among which the prompt of today is looked for."""
+_SYSTEM: Final = frozenset({"system", "developer"})
+_WORST_RATING: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What a route's traffic asks now."""
+
+    model: str | None
+    """Requested name; None if no traffic was seen yet."""
+    prompt_version: str | None
+    system: str | None
+    """The one system message of the latest exchange with that prompt; None if there is not exactly one."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenRoute:
+    """A route whose goldens are asked again."""
+
+    upstream: Upstream
+    headers: tuple[tuple[str, str], ...] = ()
+    """The credential."""
+    task: str | None = None
+
+
+@dataclass(slots=True)
+class GoldenReplayer:
+    """Asks goldens and scores them. Needs an event loop."""
+
+    routes: Mapping[str, GoldenRoute]
+    """Whose goldens are asked, by name."""
+    store: GoldenStore
+    archive: ExchangeArchive
+    """Where the prompt of today is found."""
+    log: VerdictLog
+    """Where the model of today is found."""
+    replayer: Replayer
+    """Sends."""
+    scoring: Scoring
+    """Holds answers against the approved ones."""
+    costs: CostTracker
+    """Tracks the daily budgets."""
+    prices: Prices
+    _: KW_ONLY
+    most: int
+    """Goldens of a route that are asked in one run."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
+
+    def has_goldens(self, route: str) -> bool:
+        """Whether there is anything to ask. Blocks on storage."""
+        return route in self.routes and bool(self._goldens(route))
+
+    async def run(self, route: str, trigger: Trigger, change: str = "") -> GoldenRun | None:
+        """One run over the route's goldens; None if there are none.
+
+        Args:
+            route: Whose.
+            trigger: Why.
+            change: Id of the change that it looks into.
+        """
+        goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
+        if not goldens:
+            return None
+        today = await asyncio.to_thread(self._today, route)
+        prepared = tasks(goldens, [self._side(route, today, None)])
+        edited = self._edited(route, goldens, today)
+        todo = [edited.get(task.golden.id, task) for task in prepared]
+        slots = asyncio.Semaphore(_AT_ONCE)
+        asked = [task for task in todo if isinstance(task, Task)]
+        left_out = Counter(task.failure.reason for task in todo if not isinstance(task, Task))
+        urgent = trigger == "change"
+        found = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
+        models = Counter(model for _, model in found if model)
+        at = self.clock()
+        digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
+        rating = self.scoring.rating
+        return GoldenRun(
+            id=digest[:16],
+            route=route,
+            at=at,
+            trigger=trigger,
+            change=change,
+            asked=", ".join(part for part in (today.model, today.prompt_version) if part) or "as approved",
+            model=max(sorted(models), key=models.__getitem__) if models else "",
+            deciding=tuple(measure.name for measure in self.scoring.measures() if measure.decides),
+            scorer=self.scoring.said,
+            judged=rating is not None and rating.scorer == "judge",
+            results=tuple(result for result, _ in found),
+            left_out=dict(sorted(left_out.items())),
+        )
+
+    def _goldens(self, route: str) -> tuple[Golden, ...]:
+        """Those of a route that can be asked; the same ones each time, spread by the hash of their ids."""
+        found = [golden for golden in self.store.select(route=route) if golden.request is not None]
+        found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
+        return tuple(found[: self.most])
+
+    def _today(self, route: str) -> Today:
+        latest = self.log.latest(1, route=route)
+        model = latest[0].requested_model if latest else None
+        version = latest[0].prompt_version if latest else None
+        return Today(model, version, self._system(route, version) if version else None)
+
+    def _system(self, route: str, version: str) -> str | None:
+        for exchange in self.archive.latest(_LOOKED_AT, route=route):
+            api = api_of(exchange.path)
+            if exchange.prompt_version != version or api is None:
+                continue
+            try:
+                view = PromptView.parse(exchange.request.encode("utf-8", "surrogatepass"), api=api)
+            except UnreadablePrompt:
+                continue
+            said = [segment.text for segment in view.segments if segment.role in _SYSTEM]
+            return said[0] if len(said) == 1 and said[0].strip() else None
+        return None
+
+    def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
+        own = self.routes[route]
+        return Side(
+            name="candidate",
+            upstreams={route: own.upstream},
+            route_headers={route: own.headers},
+            model=today.model,
+            edit=edit,
+        )
+
+    def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, Task]:
+        """Goldens that were approved under another prompt, with the system message of today."""
+        if today.system is None:
+            return {}
+        stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
+        side = self._side(route, today, NewSystemPrompt(today.system))
+        # One that has no system message to replace is asked as it is: its prompt is all input.
+        return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, Task)}
+
+    async def _ask(
+        self, task: Task, route: str, slots: asyncio.Semaphore, *, urgent: bool
+    ) -> tuple[GoldenResult, str | None]:
+        golden, request = task.golden, task.requests["candidate"]
+        key = key_of(golden.id, golden.version)
+        async with slots:
+            if self.prices.refuses(request.model, golden.answer.model):
+                return GoldenResult(key, failure="unpriced"), None
+            quote, scoring = await asyncio.to_thread(self._estimates, task)
+            estimate = quote.estimate
+            refused = await asyncio.to_thread(
+                self.costs.reserve, estimate.plus(scoring), route, urgent=urgent
+            )
+            if refused is not None:
+                return GoldenResult(key, failure=refused), None
+            asking, judging = (
+                Allowance(self.costs, route, held, urgent=urgent) for held in (estimate, scoring)
+            )
+            judged = NOTHING
+            before = SCORING_BUDGET.set(judging)
+            try:
+                replay = await self.replayer.send(
+                    request.target, request.body, api=request.api, budget=asking, quote=quote
+                )
+                if isinstance(replay, Failure):
+                    return GoldenResult(key, failure=replay.reason), None
+                answer = replay.answer
+                context = task.context
+                scored = await self.scoring.score(
+                    Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
+                )
+                judged = Spend(0, scored.opinions_usd)
+                if scored.judgement is not None:
+                    judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+            finally:
+                SCORING_BUDGET.reset(before)
+                held = asking.close().plus(judging.close())
+                judged = Spend(max(judged.tokens, judging.spent.tokens), max(judged.usd, judging.spent.usd))
+                await asyncio.to_thread(
+                    self.costs.settle, held, route, {"golden": asking.spent, "judge": judged}
+                )
+        return result_of(key, scored), answer.model or request.model or None
+
+    def _estimates(self, task: Task) -> tuple[Quote, Spend]:
+        """What asking a golden and scoring its answer may cost."""
+        answer, request = task.golden.answer, task.requests["candidate"]
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        names = (request.model, answer.model)
+        replay = Quote(self.prices, names, request.body, answer.prompt_tokens, said)
+        if self.scoring.rating is None:
+            return replay, NOTHING
+        expense = self.scoring.rating.estimate(
+            2 * len(answer.text),
+            len(task.context),
+            task_of(task.golden, {}, self.routes[task.golden.route].task),
+        )
+        return replay, expense
+
+
+def result_of(key: str, scored: Scored) -> GoldenResult:
+    """What the scores of an answer say about its golden."""
+    breaches = {name: one for name, one in scored.breaches.items() if isinstance(one, bool)}
+    scores = {name: one for name, one in scored.scores.items() if not isinstance(one, Failure)}
+    judgement = scored.judgement
+    if judgement is not None and judgement.rating is not None:
+        scores = {SIMILARITY: (judgement.rating - _WORST_RATING) / 2, **scores}
+    elif judgement is not None and judgement.similarity is not None:
+        scores = {SIMILARITY: judgement.similarity, **scores}
+    failure = ""
+    if not breaches:
+        failures = [one for one in scored.breaches.values() if isinstance(one, Failure)]
+        failure = failures[0].reason if failures else "not_scored"
+    return GoldenResult(key, breaches, scores, failure)

@@ -1,0 +1,160 @@
+"""Goldens in a terminal. Texts come from models: what would steer the terminal is made visible."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel.core.text import visible
+from evenkeel.release.goldens.files import golden_lines
+from evenkeel.release.goldens.prompts import prompt_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.release.goldens.candidates import Candidate
+    from evenkeel.stores.goldens import Entry, Golden
+
+_SHORT = 60
+
+
+def show_list(goldens: Sequence[Golden], console: Console) -> None:
+    """One line a golden."""
+    rows = (
+        (
+            one.id, f"v{one.version}", one.route, one.task,
+            "retired" if one.retired_at is not None else _day(one.approved_at), one.approved_by, one.model,
+            _last(prompt_text(one.request)), answer_text(one.answer),
+        )
+        for one in goldens
+    )  # fmt: skip
+    columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
+    _show_table(console, columns, rows)
+
+
+def show_candidates(found: Sequence[Candidate], console: Console) -> None:
+    """One line an exchange."""
+    rows = (
+        (
+            one.exchange.id, one.exchange.route, one.exchange.task, _day(one.exchange.received_at),
+            one.exchange.model, _last(one.prompt), answer_text(one.exchange.answer),
+        )
+        for one in found
+    )  # fmt: skip
+    columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
+    _show_table(console, columns, rows)
+
+
+def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], console: Console) -> None:
+    """A golden in full, its versions and what was done to it."""
+    state = (
+        "" if golden.retired_at is None else f"   retired by {golden.retired_by}, {_day(golden.retired_at)}"
+    )
+    _say(console, Text(f"{golden.id}   version {golden.version} of {len(history)}{state}", style="bold"))
+    facts = {
+        "route": golden.route,
+        "task": golden.task,
+        "path": golden.path,
+        "model": golden.model,
+        "prompt version": golden.prompt_version,
+        "approved": f"{_day(golden.approved_at)} by {golden.approved_by or 'nobody named'}",
+        "note": golden.note,
+    }
+    for name, fact in facts.items():
+        if fact:
+            _say(console, Text(f"  {name:<15}", style="cyan"), fact)
+    _say(console, Text("\nPrompt", style="bold"))
+    _say(console, prompt_text(golden.request) or "(only the answer is known)")
+    _say(console, Text("\nApproved answer", style="bold"))
+    _say(console, answer_text(golden.answer))
+    _say(console, Text("\nWhat was done to it", style="bold"))
+    for entry in trail:
+        answered = f"   answered by {entry.model}" if entry.model else ""
+        prompt = f", prompt {entry.prompt_version}" if entry.prompt_version else ""
+        _say(
+            console,
+            f"  {_time(entry.at)}  {entry.deed} version {entry.version} by {entry.by}{answered}{prompt}",
+        )
+
+
+def as_json(goldens: Sequence[Golden]) -> str:
+    """The goldens as an array, each as its line in a file would say it."""
+    return json.dumps([json.loads(line) for line in golden_lines(goldens)], indent=2)
+
+
+def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> str:
+    """One golden with its versions and its trail."""
+    versions = [json.loads(line) for line in golden_lines(history)]
+    shown = next(json.loads(line) for line in golden_lines([golden]))
+    entries = [asdict(one) for one in trail]
+    for entry in entries:
+        del entry["golden_id"]
+    return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
+
+
+def candidates_as_json(found: Sequence[Candidate]) -> str:
+    """The candidates as an array."""
+    names = ("route", "task", "received_at", "model", "prompt_version")
+    rows = [
+        {
+            "exchange": one.exchange.id,
+            **{name: getattr(one.exchange, name) for name in names},
+            "prompt": one.prompt,
+            "answer": answer_text(one.exchange.answer),
+        }
+        for one in found
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer with its calls, as text."""
+    calls = [f"{call.name}({call.arguments})" for call in answer.tool_calls]
+    return "\n".join(part for part in (answer.text, *calls) if part)
+
+
+def _show_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+    """A table whose prompts and answers, its last two columns, are cut to their beginning."""
+    table = Table(header_style="dim", box=None, pad_edge=False)
+    for column in columns:
+        wide = column in {"prompt", "answer"}
+        name = column in {"id", "exchange"}
+        table.add_column(
+            column, ratio=3 if wide else None, no_wrap=not wide, overflow="fold" if name else "ellipsis"
+        )
+    for *cells, prompt, answer in rows:
+        shown = (*cells, _short(prompt or ""), _short(answer or ""))
+        table.add_row(*(Text(visible(cell or "")) for cell in shown))
+    console.print(table)
+
+
+def _say(console: Console, *pieces: Text | str) -> None:
+    # As it is: no markup, no wrapping, so that what is copied is what is there.
+    shown = (Text(visible(piece)) if isinstance(piece, str) else piece for piece in pieces)
+    console.print(Text.assemble(*shown), soft_wrap=True, markup=False, highlight=False)
+
+
+def _last(prompt: str) -> str:
+    """The last turn of a prompt, which tells one from the other."""
+    return prompt.rpartition("\n\nuser: ")[2].removeprefix("user: ")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
+
+
+def _day(moment: float | None) -> str:
+    return "" if moment is None else _time(moment)[:10]
+
+
+def _time(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

@@ -1,0 +1,22 @@
+"""What gate and lab share: asking models and judges many questions within a budget, resumably.
+
+An experiment reads what it needs, adds up an `Estimate`, has it confirmed, asks a few questions at a time,
+keeps every answer in a journal as soon as it is there, shows progress, and renders the outcome.
+
+- `arguments`: lists and prices on a command line, files to read and to write; `InputError`, which the command
+  line shows as one line with exit code 2.
+- `confirmation`: the question before anything is spent. `confirmation(confirmed=…)` gives a `Confirm`, which
+  shows an estimate and raises `NotConfirmedError` unless the answer is yes.
+- `cost`: `Costs` adds up calls, tokens and dollars by payee and stops at the limit (`BudgetUsedUpError`);
+  `PayeeBudget` is the same in the form that a rewriter asks for; `Estimate` is what is confirmed.
+- `journal`: `Answers` (answers by content, in SQLite) and `LineFile` (JSON lines that survive a killed run).
+- `asking`: `work_through` (bounded concurrency; the first error ends it), `Asker` (remembered answers first,
+  within the budget, patient with endpoints but not forever), `Service` (a judge or a rewriter that must
+  answer once), `advised` (what an endpoint did and what to do about it), `StoppedError` (ended early; says
+  how to go on), `ModelAddress` (where a judge or a rewriter is).
+- `progress`: one bar on a terminal, ten lines elsewhere.
+
+An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write
+the values), paragraphs, bullets, folded details and pictures (`charts`). `renderings` shows it: `show` in a
+terminal, `markdown`, and `html` as one file; `json_text`, `csv_text` and `junit` write what machines read.
+"""

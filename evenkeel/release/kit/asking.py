@@ -1,0 +1,325 @@
+"""Asks models many questions: a few at a time, remembered answers first, within a budget, not forever."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenkeel.core.budget import Spend
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.release.kit.cost import BudgetUsedUpError
+from evenkeel.release.kit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.llm.client import Endpoint
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.release.kit.cost import Account, Costs
+    from evenkeel.release.kit.journal import Answers
+    from evenkeel.shadow.prompt import Api
+    from evenkeel.shadow.replay import Replay, Replayer, Target
+
+_Item = TypeVar("_Item")
+
+AGAIN: Final = "give the same command again to go on from there: what was answered is not asked for again"
+_ADVICE: Final = {
+    "unauthorized": "put its key into the variable {variable}, or name another one with {key_option}",
+    "connection": "check {url_option}, and that it is up",
+    "timeout": "check that it is up, or allow it more time",
+    "rate_limited": "lower --concurrency, or wait a while",
+    "rejected": "check the model's name, {url_option}, and whether it takes {members}",
+    "bad_request": "check the model's name and {url_option}",
+    "server_error": "check that it is up",
+}
+FAULTS: Final = frozenset((*_ADVICE, "circuit_open"))
+"""Reasons that lie with an endpoint and not with what it was asked."""
+HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
+"""Faults of a judge or a rewriter after which asking on would only collect failures."""
+PASSING: Final = frozenset({"timeout", "rate_limited", "server_error", "connection"})
+"""Faults that may be gone a moment later, or in the next run."""
+_WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
+_PATIENCE_AT_FIRST: Final = 3
+"""Failures in a row of a model that has never answered, after which it is not asked again."""
+_SERVICE_PATIENCE: Final = 5
+"""The same of a judge or a rewriter; then the run ends."""
+
+
+class StoppedError(Exception):
+    """The run ended before its end. The message says why, and how to go on."""
+
+
+class UnusableError(Exception):
+    """Nothing more can be measured: no model, or no judge, or no rewriter answers."""
+
+
+def unwritable(journal: Path, error: Exception) -> StoppedError:
+    """The journal cannot be written, most often because the disk is full."""
+    return StoppedError(
+        f"the journal {journal} cannot be written ({error}); make room on its disk, then {AGAIN}"
+    )
+
+
+def advised(reason: str, detail: str, **options: str) -> str:
+    """What an endpoint did, and what to do about it.
+
+    Args:
+        reason: The failure's.
+        detail: Its sentence; advice in it for other commands is left out.
+        options: `variable`, `key_option`, `url_option` and `members` of this endpoint.
+    """
+    said = detail.partition(";")[0].removesuffix(".")
+    advice = _ADVICE.get(reason)
+    return f"{said}; {advice.format_map(options)}" if advice else said
+
+
+class Service:
+    """Judge or rewriter: watched until it has answered once."""
+
+    def __init__(self, name: str, *, variable: str, option: str) -> None:
+        """Begin.
+
+        Args:
+            name: In messages, "the judge gpt-4.1".
+            variable: Holds its key.
+            option: How its options begin, "--judge".
+        """
+        self._name = name
+        self._options = {
+            "variable": variable,
+            "key_option": f"{option}-key-env",
+            "url_option": f"{option}-url",
+        }
+        self._answered = False
+        self._failures = 0
+        self._said = ""
+
+    def answered(self) -> None:
+        """It works: what goes wrong later may pass."""
+        self._answered = True
+
+    def failed(self, reason: str, detail: str) -> None:
+        """Count a failure.
+
+        Raises: UnusableError if it has never answered and failed several times.
+        """
+        if self._answered or reason not in FAULTS:
+            return
+        self._failures += 1
+        if reason != "circuit_open" or not self._said:
+            self._said = advised(reason, detail, **self._options)
+        if self._failures >= _SERVICE_PATIENCE:
+            raise UnusableError(f"{self._name} does not answer: {self._said}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """Where a judge or a rewriter is, as a command line names it."""
+
+    model: str
+    url: str
+    api_key: str = field(repr=False)
+    key_variable: str
+    """Environment variable that the key was taken from, for messages."""
+    concurrency: int = 4
+    timeout_s: float = 60.0
+    prices: Prices = field(default_factory=Prices)
+
+    def endpoint(self, model: str | None = None) -> Endpoint:
+        """The model there, or another one of the same server; nothing is sent yet."""
+        from evenkeel.llm.client import Endpoint  # noqa: PLC0415 - brings the SDK, which few commands need
+
+        return Endpoint(
+            base_url=self.url,
+            model=model or self.model,
+            api_key=self.api_key,
+            timeout_s=self.timeout_s,
+            concurrency=self.concurrency,
+            price=self.prices.usd,
+        )
+
+    def judge(self) -> Judge:
+        """A judge there; nothing is sent yet."""
+        from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
+
+        return Judge(self.endpoint())
+
+
+async def work_through(
+    todo: Iterable[_Item], work: Callable[[_Item], Awaitable[object]], *, concurrency: int
+) -> None:
+    """Do the work on every item, in order, a few at a time.
+
+    The first error ends the rest and is raised as it is. An iterable that is still being made is taken from
+    as work gets done.
+    """
+    waiting = iter(todo)
+
+    async def worker() -> None:
+        for item in waiting:
+            await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(worker())
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors.exceptions[0].__cause__
+
+
+def ask_model(
+    model: str, todo: Sequence[_Item], work: Callable[[_Item], Awaitable[object]], *, nouns: tuple[str, str],
+    concurrency: int, close: Iterable[Callable[[], Awaitable[None]]], err: Console,
+    details: Callable[[], str] = str,
+) -> None:  # fmt: skip
+    """Do all that one model is asked for, showing progress.
+
+    Args:
+        model: Its name.
+        todo: What is asked.
+        work: Asks for one.
+        nouns: What is asked and what is answered, as in ("questions", "answers").
+        concurrency: Calls at a time.
+        close: Closes the connections in the end.
+        err: Gets progress.
+        details: What else there is to say of it.
+
+    Raises: StoppedError if the model cannot be used, or the budget is used up.
+    """
+    with progress(f"asking {model}", nouns[0], len(todo), err, details=details) as made:
+
+        async def one(item: _Item) -> None:
+            await work(item)
+            made.add()
+
+        async def everything() -> None:
+            try:
+                await work_through(todo, one, concurrency=concurrency)
+            finally:
+                for closed in close:
+                    await closed()
+
+        try:
+            asyncio.run(everything())
+        except (UnusableError, BudgetUsedUpError) as error:
+            raise StoppedError(
+                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
+            ) from error
+
+
+def call_key(where: list[object], body: bytes) -> bytes:
+    """SHA-256 of everything that decides an answer.
+
+    Args:
+        where: Endpoint and draw. The draw tells calls with the same request apart, which are two draws.
+        body: Of the request.
+    """
+    return hashlib.sha256(json.dumps(where).encode() + b"\0" + body).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a model that is measured."""
+
+    payee: str
+    """Whose account it is booked to, and whose failures are counted together."""
+    target: Target
+    body: bytes = field(repr=False)
+    key: bytes
+    """Of its answer in the journal; see `call_key`."""
+    model: str
+    """For its price."""
+    prompt_tokens: int
+    """Estimated, for endpoints that report no usage."""
+    api: Api = "chat"
+
+
+@dataclass(slots=True)
+class Asker:
+    """Puts calls to models."""
+
+    replayer: Replayer
+    """Sends; limits how many calls are under way."""
+    answers: Answers
+    """The journal: answers are in it before anybody sees them."""
+    prices: Prices
+    costs: Costs
+    """Where calls are added up, and where the limit is."""
+    _: KW_ONLY
+    patience: int
+    """Failures in a row after which a model that has answered before is not asked again."""
+    give_up: Callable[[Call, Failure], None]
+    """Called once for each model that is not asked any more; may raise to end the run."""
+    unusable: dict[str, Failure] = field(default_factory=dict, init=False)
+    """Models that are not asked any more, by payee, and what they answered last."""
+    _answered: set[str] = field(default_factory=set, init=False)
+    _in_a_row: dict[str, int] = field(default_factory=dict, init=False)
+
+    async def ask(self, call: Call) -> Answer | Failure:
+        """The answer, or why there is none.
+
+        Raises: BudgetUsedUpError before a call that would be beyond the limit; what `give_up` raises.
+        """
+        account = self.costs.of(call.payee)
+        known = self.answers.get(call.key)
+        if known is not None:
+            tokens = _tokens(call, known.answer)
+            account.remember(Spend(sum(tokens), self._usd(call, tokens)))
+            self._answered.add(call.payee)
+            return known.answer
+        if call.payee in self.unusable:
+            return self.unusable[call.payee]
+        outcome = await self._send(call, account)
+        worth_repeating = isinstance(outcome, Failure) and outcome.reason in _WORTH_REPEATING
+        if worth_repeating and call.payee in self._answered:
+            outcome = await self._send(call, account)
+        if isinstance(outcome, Failure):
+            account.failed += 1
+            self._failed(call, outcome)
+            return outcome
+        self._answered.add(call.payee)
+        self._in_a_row[call.payee] = 0
+        self.answers.put(call.key, outcome)
+        return outcome.answer
+
+    async def _send(self, call: Call, account: Account) -> Replay | Failure:
+        self.costs.check()
+        account.calls += 1
+        outcome = await self.replayer.send(call.target, call.body, api=call.api)
+        if not isinstance(outcome, Failure):
+            prompt, completion = tokens = _tokens(call, outcome.answer)
+            account.prompt_tokens += prompt
+            account.completion_tokens += completion
+            account.book(Spend(prompt + completion, self._usd(call, tokens)))
+        return outcome
+
+    def _usd(self, call: Call, tokens: tuple[int, int]) -> float:
+        return self.prices.usd(call.model, *tokens)
+
+    def _failed(self, call: Call, failure: Failure) -> None:
+        payee = call.payee
+        self._in_a_row[payee] = self._in_a_row.get(payee, 0) + 1
+        answered = payee in self._answered
+        patience = self.patience if answered else _PATIENCE_AT_FIRST
+        if failure.reason == "unauthorized" and not answered:
+            patience = 1
+        if self._in_a_row[payee] >= patience and payee not in self.unusable:
+            self.unusable[payee] = failure
+            self.give_up(call, failure)
+
+
+def _tokens(call: Call, answer: Answer) -> tuple[int, int]:
+    """Prompt and completion tokens: as reported, else estimated."""
+    prompt, completion = answer.prompt_tokens, answer.completion_tokens
+    return (
+        call.prompt_tokens if prompt is None else prompt,
+        estimate_tokens(answer.text) if completion is None else completion,
+    )

@@ -1,0 +1,56 @@
+"""The question before anything is spent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from evenkeel.release.kit.arguments import InputError
+
+Confirm = Callable[[object], None]
+"""Shows an estimate of the cost and raises NotConfirmedError unless it may be spent."""
+
+
+class NotConfirmedError(Exception):
+    """The user did not want to spend what the run would have cost."""
+
+
+def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
+    """Asks whether an estimate may be spent; only shows it if that is confirmed already.
+
+    Args:
+        confirmed: Whether --yes was given.
+        in_pipelines: For commands that pipelines run: without a terminal there is nobody to ask, which is
+            an error of its own. Otherwise the answer may come out of a pipe, and no answer is a no.
+
+    Returns: a function of the estimate, which raises InputError if nobody can be asked.
+    """
+
+    def confirm(estimate: object) -> None:
+        if confirmed:
+            click.echo(f"{estimate}.", err=True)
+            return
+        if in_pipelines and not on_a_terminal():
+            raise InputError(
+                f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
+            )
+        if not agreed(f"{estimate}. Go ahead?"):
+            raise NotConfirmedError
+
+    return confirm
+
+
+def on_a_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Ask on standard error; no answer, as where nobody is there, is a no."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False

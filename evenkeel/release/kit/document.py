@@ -1,0 +1,281 @@
+"""Documents: a titled report of tables, paragraphs and charts, written once for every rendering.
+
+An experiment builds one `Document` of what it found; `evenkeel.release.kit.renderings` shows it in a
+terminal, as Markdown and as one HTML file. Text is plain text everywhere: renderings escape it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from evenkeel.core import figures
+from evenkeel.core.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.release.kit.charts import Chart
+
+MISSING: Final = "–"
+"""Where nothing was measured."""
+_POINTS: Final = 100
+
+Tone: TypeAlias = Literal["", "better", "worse", "quiet"]
+Style: TypeAlias = Literal["plain", "headline", "note"]
+Rendering: TypeAlias = Literal["terminal", "markdown", "html"]
+EVERYWHERE: Final[frozenset[Rendering]] = frozenset(("terminal", "markdown", "html"))
+
+
+class Bounded(Protocol):
+    """A figure with its interval."""
+
+    @property
+    def value(self) -> float | None:
+        """The figure; None if nothing was counted."""
+
+    @property
+    def lower(self) -> float | None:
+        """The lower end, None without an interval."""
+
+    @property
+    def upper(self) -> float | None:
+        """The upper end, None without an interval."""
+
+
+class Form(StrEnum):
+    """How the values of a column are written."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    POINTS = "points"
+    """Ratios in points of 100: "91.3"."""
+    SIGNED_POINTS = "signed_points"
+    """Differences of ratios in points of 100, with their sign: "+22.2"."""
+    PERCENT = "percent"
+    USD = "usd"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    form: Form = Form.TEXT
+    digits: int = 0
+    wide: bool = False
+    """Whether its text is long and may be broken over lines."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words, which stand at the left."""
+        return self.form is Form.TEXT
+
+    def cell(self, value: Value) -> Cell:
+        """A value as this column writes it."""
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, str):
+            return Cell(value)
+        if isinstance(value, Failure):
+            return Cell(value.reason.replace("_", " "))
+        if isinstance(value, (int, float)):
+            return Cell(written(value, self.form, self.digits))
+        if value is None or value.value is None:
+            return Cell(MISSING)
+        return Cell(
+            written(value.value, self.form, self.digits),
+            interval_text(value.lower, value.upper, self.form, self.digits),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a table where a value alone does not say it."""
+
+    text: str
+    detail: str = ""
+    """A second line: the interval, or the model of a route."""
+    tone: Tone = ""
+    band: int | None = None
+    """Colour of a robustness, see `evenkeel.core.geometry.band`; None = uncoloured."""
+    shade: int | None = None
+    """Colour on a scale from 0 (none) to 5 (strong), for any other figure."""
+    title: str = ""
+    """Shown where a pointer rests."""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.text} {self.detail}".strip()
+
+
+Value: TypeAlias = "Cell | Bounded | Failure | str | int | float | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under typed columns; the first column names the rows."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    title: str = ""
+    across: str = ""
+    """What the columns are, should a narrow terminal turn them into rows; "" = never turned."""
+    heat: bool = False
+    """Whether its figures are a picture: coloured cells without lines between them."""
+    grouped: bool = False
+    """Whether neighbouring rows with the same first cell stand under it as a heading in HTML."""
+    legend: bool = False
+    """Whether the colours of robustness are explained below."""
+    on: frozenset[Rendering] = EVERYWHERE
+
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """The rows as they are written."""
+        return [
+            tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Some sentences."""
+
+    text: str
+    style: Style = "plain"
+    tone: Tone = ""
+    on: frozenset[Rendering] = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list, a line each."""
+
+    items: tuple[str, ...]
+    quiet: bool = False
+    """Whether a terminal shows it dimmed."""
+    on: frozenset[Rendering] = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart; HTML only, so a table or a sentence must say the same elsewhere."""
+
+    chart: Chart
+    caption: str = ""
+    about: str = ""
+    keys: tuple[tuple[str, str], ...] = ()
+    """(CSS class, meaning) of the colours."""
+    on: frozenset[Rendering] = frozenset(("html",))
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Something that is shown when its summary is clicked; not in a terminal."""
+
+    summary: str
+    text: str = ""
+    code: str = ""
+    language: str = ""
+    """Of the code: "diff"."""
+    on: frozenset[Rendering] = frozenset(("markdown", "html"))
+
+
+Block: TypeAlias = Table | Paragraph | Bullets | Picture | Folded
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands under one heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    key: str = ""
+    """Names it in addresses and tests; "" = made of the title."""
+    about: str = ""
+    """A sentence on what it shows."""
+    level: int = 2
+    """3 for a part of the section before."""
+    on: frozenset[Rendering] = EVERYWHERE
+
+    @property
+    def anchor(self) -> str:
+        """Its id in a page."""
+        return self.key or "-".join(self.title.lower().split())
+
+    def for_rendering(self, rendering: Rendering) -> Section:
+        """The section with the blocks that a rendering shows."""
+        return replace(self, blocks=tuple(block for block in self.blocks if rendering in block.on))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    sections: tuple[Section, ...]
+    kind: str = ""
+    """What made it, as in "evenkeel bench"."""
+    subtitle: str = ""
+    headline: str = ""
+    """The most important thing in one sentence."""
+    summary: tuple[str, ...] = field(default=())
+    """What a reader of one page has to know."""
+    footer: str = ""
+
+    def sections_for(self, rendering: Rendering) -> list[Section]:
+        """The sections that a rendering shows, those without a block left out."""
+        shown = [one.for_rendering(rendering) for one in self.sections if rendering in one.on]
+        return [one for one in shown if one.blocks]
+
+
+def written(value: float, form: Form, digits: int = 0) -> str:
+    """One figure as a column of this form writes it."""
+    if form is Form.PERCENT:
+        return figures.percent(value, digits)
+    if form is Form.POINTS:
+        return figures.number(value * _POINTS, digits)
+    if form is Form.SIGNED_POINTS:
+        text = figures.number(value * _POINTS, digits)
+        return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
+    if form is Form.USD:
+        return figures.usd(value)
+    return figures.number(value, digits)
+
+
+def interval_text(lower: float | None, upper: float | None, form: Form, digits: int = 0) -> str:
+    """An interval as in "[24, 38]", in the units of a form; "" without one."""
+    if lower is None or upper is None:
+        return ""
+    bare = Form.POINTS if form is Form.PERCENT else form
+    return f"[{written(lower, bare, digits)},\u00a0{written(upper, bare, digits)}]"
+
+
+def both(value: Value, form: Form, digits: int = 0) -> str:
+    """A figure with its interval in one line, for a sentence: "88.8 [86.3, 90.9]"."""
+    return Column("", form, digits).cell(value).line
+
+
+def turned(table: Table) -> Table:
+    """The table on its side: its columns as rows."""
+    first, *others = table.columns
+    names = [first.cell(row[0]).text for row in table.rows]
+    form = others[0] if others else first
+    columns = (Column(table.across), *(replace(form, name=name) for name in names))
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (column.name, *(column.cell(row[place]) for row in table.rows))
+        for place, column in enumerate(others, start=1)
+    )
+    return replace(table, columns=columns, rows=rows)
+
+
+def part(table: Table, chosen: Sequence[int]) -> Table:
+    """The table with some of its columns, the first one always among them."""
+    places = (0, *chosen)
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
+    )

@@ -1,0 +1,342 @@
+"""Renderings of a document: terminal, Markdown, one HTML file and PDF; JSON, CSV and JUnit for machines."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import logging
+import re
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from xml.etree import ElementTree as ET
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from rich.cells import cell_len
+from rich.table import Table as RichTable
+
+from evenkeel.core.geometry import BANDS
+from evenkeel.core.text import escaped as escaped_json
+from evenkeel.core.text import harmless, one_line, visible, well_formed
+from evenkeel.core.text import markdown as escaped
+from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
+from evenkeel.release.kit import charts
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.document import Bullets, Paragraph, Picture, Table, part, turned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from jinja2 import Template
+    from rich.console import Console
+
+    from evenkeel.release.kit.document import Block, Cell, Document
+
+
+_FRAME: Final = 3
+"""Columns that a border with its padding takes."""
+_HEAD: Final = 22
+"""Columns within which names of rows are broken if there is no room for them."""
+_WORDS: Final = 12
+"""Columns that text needs at least where it may be broken."""
+_TONES: Final = {"": "", "better": "green", "worse": "bold red", "quiet": "dim"}
+_UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold."""
+
+
+def show(document: Document, console: Console) -> None:
+    """Print a document in a terminal: its title and summary, and each section's tables and lines."""
+    console.print(visible(document.title), style="bold", soft_wrap=True)
+    for line in (document.subtitle, document.headline, *document.summary):
+        if line:
+            console.print(visible(line), soft_wrap=True)
+    for section in document.sections_for("terminal"):
+        title = section.title
+        for block in section.blocks:
+            _show_block(block, title, console)
+            title = ""
+
+
+def _show_block(block: Block, title: str, console: Console) -> None:
+    if isinstance(block, Table):
+        for table in fitted(block, console.width):
+            console.print(_rich(table, visible(block.title or title)))
+    elif isinstance(block, Paragraph):
+        style = "dim" if block.style == "note" else _TONES[block.tone]
+        console.print(visible(block.text), style=style or None, soft_wrap=True)
+    elif isinstance(block, Bullets):
+        for item in block.items:
+            console.print(visible(item), style="dim" if block.quiet else None, soft_wrap=True)
+
+
+def fitted(table: Table, width: int) -> Iterator[Table]:
+    """Tables that show one table in a terminal of some columns with no figure cut or broken.
+
+    Returns: the table as it is; on its side if only that fits and it may be turned; else in parts, one below
+        the other.
+    """
+    if not table.rows:
+        return
+    chosen = table
+    if table.across and _width(table) > width:
+        chosen = turned(table)
+    first, end = 1, len(chosen.columns)
+    while first < end:
+        last = first + 1
+        while last < end and _width(part(chosen, range(first, last + 1))) <= width:
+            last += 1
+        yield part(chosen, range(first, last))
+        first = last
+
+
+def _width(table: Table) -> int:
+    return sum(_widths(table)) + _FRAME * len(table.columns) + 1
+
+
+def _widths(table: Table) -> list[int]:
+    """Columns of a terminal that each column of a table needs at least."""
+    cells = table.cells()
+    found = []
+    for place, column in enumerate(table.columns):
+        longest = max([_longest(_stacked(row[place])) for row in cells], default=0)
+        if place == 0 or column.is_text:
+            limit = _HEAD if place == 0 else _WORDS if column.wide else longest
+            found.append(max(min(limit, longest), min(_HEAD, _longest(column.name))))
+        else:
+            found.append(max(longest, max(map(_longest, column.name.split()), default=0)))
+    return found
+
+
+def _rich(table: Table, title: str) -> RichTable:
+    shown = RichTable(title=title or None, title_justify="left", title_style="bold", header_style="dim")
+    for column, width in zip(table.columns, _widths(table), strict=True):
+        justify = "left" if column.is_text else "right"
+        shown.add_column(visible(column.name), justify=justify, min_width=width, overflow="fold")  # type: ignore[arg-type]
+    before = ""
+    for row in table.cells():
+        if table.grouped and before and row[0].text != before:
+            shown.add_section()
+        before = row[0].text
+        shown.add_row(*(visible(_stacked(cell)) for cell in row))
+    return shown
+
+
+def _stacked(cell: Cell) -> str:
+    return f"{cell.text}\n{cell.detail}" if cell.detail else cell.text
+
+
+def _longest(text: str) -> int:
+    return max((cell_len(line) for line in text.splitlines()), default=0)
+
+
+def markdown(document: Document, level: int = 1) -> str:
+    """A document as Markdown that ends with a line break; safe for any text in it.
+
+    Args:
+        document: what to write.
+        level: of its heading: 2 for a comment below somebody else's.
+    """
+    filled: str = _template("document.md", escaped).render(document=document, level=level)
+    return filled
+
+
+def html(document: Document) -> bytes:
+    """A document as one HTML file that needs nothing else: no script, no font, no request. Made to print."""
+    filled: str = _template("document.html").render(document=document)
+    return filled.encode("utf-8", "replace")
+
+
+def environment(package: str, write: Callable[[str], str] | None = None) -> Environment:
+    """The templates of a package.
+
+    Args:
+        package: whose folder `templates` they are in.
+        write: makes what they print of a text; None for pages, where it is escaped and made visible.
+    """
+
+    def written(value: Any) -> Any:
+        plain = isinstance(value, str) and not isinstance(value, Markup)
+        return (write or visible)(value) if plain else value
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=write is None,  # noqa: S701 - where it is no page, `write` escapes
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=written,
+    )
+
+
+@lru_cache(maxsize=2)
+def _template(name: str, write: Callable[[str], str] | None = None) -> Template:
+    made = environment("evenkeel.release.kit", write)
+    made.globals |= {
+        "version": VERSION, "bands": BANDS, "charts": charts, "group": _grouped, "shape": _shape,
+        "fence": _fence, "one_line": one_line, "visible": visible,
+    }  # fmt: skip
+    return made.get_template(name)
+
+
+def _fence(code: str) -> Markup:
+    """A fence of Markdown, longer than any run of backticks inside it."""
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    return Markup("`") * max(3, longest + 1)
+
+
+def _shape(block: Block) -> str:
+    """What a template has to draw."""
+    if isinstance(block, Picture):
+        return block.chart.shape
+    return type(block).__name__.lower()
+
+
+def _grouped(table: Table) -> list[tuple[str, list[tuple[Cell, ...]]]]:
+    """Rows under headings: neighbours with the same first cell together, which is their heading."""
+    if not table.grouped:
+        return [("", table.cells())]
+    groups: list[tuple[str, list[tuple[Cell, ...]]]] = []
+    for row in table.cells():
+        if not groups or groups[-1][0] != row[0].text:
+            groups.append((row[0].text, []))
+        groups[-1][1].append(row[1:])
+    return groups
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV in which no cell is a formula."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(
+        [harmless(well_formed(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return written.getvalue()
+
+
+def json_text(found: Mapping[str, Any]) -> str:
+    """An object as indented JSON that ends with a line break; field names are those of the classes in it.
+
+    A failure is an object with "failure" and "detail" in place of what could not be measured.
+    """
+    text = json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False)
+    return escaped_json(well_formed(text)) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses and enumerations as what JSON has."""
+    if isinstance(value, Failure):
+        return {"failure": value.reason, "detail": value.detail}
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JUnitCase:
+    """One test case of a suite."""
+
+    name: str
+    output: str = ""
+    failure: tuple[str, str, str] | None = None
+    """(type, message, text)."""
+    error: tuple[str, str] | None = None
+    """(type, message)."""
+    skipped: str | None = None
+
+
+def junit(
+    suite: str, classname: str, cases: Sequence[JUnitCase], *, properties: Mapping[str, str], output: str,
+    duration_s: float,
+) -> str:  # fmt: skip
+    """XML in the shape that CI servers read.
+
+    Args:
+        suite: its name.
+        classname: of all cases.
+        cases: what was tested.
+        properties: of the suite.
+        output: of the suite as a whole.
+        duration_s: of the run.
+    """
+    time_s = f"{duration_s:.3f}"
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.failure is not None for case in cases)),
+        "errors": str(sum(case.error is not None for case in cases)),
+        "skipped": str(sum(case.skipped is not None for case in cases)),
+        "time": time_s,
+    }
+    suites = ET.Element("testsuites", {"name": suite, **counts})
+    one = ET.SubElement(suites, "testsuite", {"name": suite, **counts})
+    described = ET.SubElement(one, "properties")
+    for name, value in properties.items():
+        ET.SubElement(described, "property", {"name": name, "value": _xml(value)})
+    for case in cases:
+        element = ET.SubElement(one, "testcase", {"classname": classname, "name": case.name, "time": time_s})
+        if case.error is not None:
+            ET.SubElement(element, "error", {"type": case.error[0], "message": _xml(case.error[1])})
+        if case.skipped is not None:
+            ET.SubElement(element, "skipped", {"message": _xml(case.skipped)})
+        if case.failure is not None:
+            kind, message, text = case.failure
+            ET.SubElement(element, "failure", {"type": kind, "message": _xml(message)}).text = _xml(text)
+        if case.output:
+            ET.SubElement(element, "system-out").text = _xml(case.output)
+    ET.SubElement(one, "system-out").text = _xml(output)
+    ET.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
+
+
+def _xml(text: str) -> str:
+    return _UNWRITABLE.sub("\ufffd", text)
+
+
+_WITHOUT = "or leave pdf out: the HTML prints the same pages from any browser"
+
+
+def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[[bytes], bytes]:
+    """What makes a PDF of a page.
+
+    Args:
+        load: Loads the library.
+
+    Raises: InputError, saying what to install, if the library or what it draws text with is missing.
+    """
+    # Before it is loaded, which it tells about.
+    for noisy in ("weasyprint", "weasyprint.progress", "fontTools"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+    try:
+        weasyprint = load("weasyprint")
+    except ImportError as error:
+        raise InputError(
+            f"a PDF needs the extra `pdf`: pip install 'evenkeel-proxy[pdf]' ({error}); {_WITHOUT}"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"a PDF needs the system library Pango, on Debian: apt-get install libpango-1.0-0 "
+            f"libpangoft2-1.0-0 ({_first_line(error)}); {_WITHOUT}"
+        ) from error
+
+    def made(page: bytes) -> bytes:
+        document = weasyprint.HTML(string=page.decode("utf-8"), url_fetcher=_refuse)
+        written: bytes = document.write_pdf()
+        return written
+
+    return made
+
+
+def _refuse(url: str, *_more: Any, **_named: Any) -> NoReturn:
+    """The page is whole: it has nothing to fetch, and nothing that traffic put into it may."""
+    raise ValueError(f"a report fetches nothing, and not {url}")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,106 @@
+"""`evenkeel score`, and the same from Python."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.metrics import PairError, score_pairs
+from tests.scripted_chat import ScriptedChat
+
+FRAMED = {"id": 7, "reference": "D. Berlin", "candidate": "The correct answer is D. Berlin."}
+REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was delayed."}
+
+
+def run(text, *arguments, code=0):
+    """What it prints."""
+    result = CliRunner().invoke(main, ["score", "-", "--no-embeddings", *map(str, arguments)], input=text)
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.output
+
+
+def lines(*rows):
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def test_each_line_comes_out_again_with_what_was_found():
+    """In order, with its own fields; blank lines are passed over."""
+    first, second = map(json.loads, run(lines(FRAMED) + "\n" + lines(REWORDED)).splitlines())
+    assert first == FRAMED | {
+        "rating": 3,
+        "similarity": 1.0,
+        "decided_by": "equality",
+        "explanation": "The same short answer in another frame.",
+        "qualities": [],
+        "invalid": [],
+    }
+    assert (second["rating"], second["decided_by"]) == (None, "unsure")
+    assert 0 < second["similarity"] < 0.5
+
+
+def test_as_json_the_pairs_are_counted():
+    """One document instead of lines."""
+    shown = json.loads(run(lines(FRAMED, REWORDED), "--json"))
+    assert len(shown["pairs"]) == 2
+    assert shown["counts"] == {"3": 1, "unsure": 1}
+
+
+def test_an_answer_that_ignores_what_was_asked_is_invalid():
+    """Its format or its language."""
+    text = "The weather in Berlin was pleasant for most of the week, although it rained on Tuesday."
+    rows = [
+        {"reference": '{"a": 1}', "candidate": "a is 1", "wanted": {"format": "json"}},
+        {"reference": text, "candidate": text, "wanted": {"language": "de"}},
+    ]
+    found = [json.loads(line) for line in run(lines(*rows)).splitlines()]
+    assert [one["invalid"] for one in found] == [["format"], ["language"]]
+    assert {one["decided_by"] for one in found} == {"invalid"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: is not JSON"),
+        ("[]", "line 2: is no object"),
+        ('{"reference": "a"}', "line 2: candidate: is missing"),
+        ('{"reference": 1, "candidate": "a"}', "line 2: reference: must be a text"),
+        ('{"reference": "a", "candidate": "b", "task": "sumary"}', "line 2: task: no task 'sumary'"),
+        (
+            '{"reference": "a", "candidate": "b", "wanted": {"format": "toml"}}',
+            "line 2: wanted.format: 'toml'",
+        ),
+        ('{"reference": "a", "candidate": "b", "wanted": "json"}', "line 2: wanted: has `format`"),
+        ('{"reference": {"tool_calls": [1]}, "candidate": "b"}', "line 2: reference.tool_calls: each has"),
+    ],
+)
+def test_a_bad_line_is_named(line, message):
+    """Exit code 2, the number of the line, and what is wrong with it."""
+    shown = run(lines(FRAMED) + line + "\n", code=2)
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_the_judge_of_the_settings_rates_what_is_not_proven(tmp_path, monkeypatch):
+    """One call for the reworded pair and none for the framed one, but for qualities of what shifted."""
+    monkeypatch.setenv("EVENKEEL_JUDGE_API_KEY", "any")
+    reply = json.dumps({"explanation": "the same", "rating": 3})
+    with ScriptedChat(lambda _: reply) as chat:
+        config = tmp_path / "evenkeel.yaml"
+        config.write_text(
+            f"routes: [{{upstream: 'http://127.0.0.1:9/v1'}}]\n"
+            f"judge: {{base_url: '{chat.url}', model: scripted, audit_share: 0, recheck_share: 0}}\n"
+        )
+        shown = [json.loads(line) for line in run(lines(FRAMED, REWORDED), "--config", config).splitlines()]
+        assert chat.prompts.total() == 1
+    assert [(one["rating"], one["decided_by"]) for one in shown] == [(3, "equality"), (3, "judge")]
+
+
+def test_from_python_rows_are_scored_the_same_way():
+    """And a bad row is named by its number."""
+    found = score_pairs([FRAMED, REWORDED])
+    assert [one["rating"] for one in found] == [3, None]
+    with pytest.raises(PairError, match="row 2: candidate: is missing"):
+        score_pairs([FRAMED, {"reference": "a"}])

@@ -1,0 +1,205 @@
+"""Commands that read what the roles have stored: the same over a data folder and over a Redis."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli.gate import gate, options_of
+from evenkeel.cli.main import main
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.runtime.stores import opened, settings_of_stores
+from evenkeel.settings import load
+from evenkeel.stores.references import Reference
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_verdicts import VERDICT
+from tests.redis_server import a_store
+from tests.release.calibrate.planted_goldens import write_goldens
+from tests.stores.examples import ARCHIVED
+
+pytestmark = pytest.mark.system
+
+REDIS = pytest.param("redis", marks=pytest.mark.service("redis-server"))
+
+
+@pytest.fixture(params=["sqlite", REDIS])
+def config(request, tmp_path):
+    """A settings file that names a store: a folder, or a Redis and a folder in which nothing must be."""
+    settings = {"routes": [{"upstream": "http://127.0.0.1:9/v1"}], "data_dir": str(tmp_path / "data")}
+    path = tmp_path / "evenkeel.yaml"
+    if request.param == "sqlite":
+        path.write_text(yaml.safe_dump(settings))
+        yield path
+        return
+    store = a_store(request.getfixturevalue("redis_server"))
+    place = store.place
+    settings["redis"] = {"url": place.url, "prefix": place.prefix, "cluster": place.cluster}
+    path.write_text(yaml.safe_dump(settings))
+    yield path
+    store.close()
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def stores(config):
+    with opened(settings_of_stores(config, None), create=True) as found:
+        yield found
+
+
+@pytest.fixture
+def run(config):
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(
+            main, [*map(str, arguments), "--config", str(config)], catch_exceptions=False
+        )
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.output
+
+    return run
+
+
+def test_exchanges_are_approved_where_the_settings_say(run, stores):
+    """What a worker has archived becomes a golden, and is exported."""
+    stores.archive.put(ARCHIVED)
+    assert ARCHIVED.id in run("goldens", "candidates", "--json")
+    run("goldens", "approve", ARCHIVED.id, "--name", "first", "--by", "ann")
+    assert [one.id for one in stores.goldens.select()] == ["first"]
+    assert json.loads(run("goldens", "export"))["id"] == "first"
+
+
+def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, config, tmp_path):
+    """Without a file of goldens; a folder that is named wins over the settings."""
+    run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 3), "--by", "ann")
+    given = gate.make_context("gate", ["--config", str(config), "--model", "m"]).params
+    options = options_of((), given)
+    assert len(options.goldens) == 3
+    assert options.source == stores.place
+    without = ["gate", "--data-dir", tmp_path / "empty", "--model", "m", "--yes"]
+    assert f"there is no store in {tmp_path / 'empty'}" in run(*without, code=2)
+
+
+def test_calibrate_takes_goldens_from_there(run, tmp_path):
+    """Those that were imported."""
+    run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
+    quick = ["--no-embeddings", "--processes", 1, "--resamples", 20, "--out", tmp_path / "o"]
+    assert "4 goldens of form" in run("calibrate", "--from-store", *quick)
+
+
+def test_changes_are_those_of_all_monitors(run, stores, config):
+    """A change that several monitors know is listed once; one that a single monitor knows is listed too."""
+    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+
+    def commit(store, *routes):
+        state = MonitorState(MonitorSettings())
+        for route in routes:
+            for place, verdict in enumerate([*[resends[0]] * 20, *[resends[1]] * 12], 1):
+                one = replace(verdict, id=f"{route}{place}", exchange_id=f"{route}{place}", route=route)
+                state.apply(LoggedVerdict(place, one))
+        checkpoint = state.checkpoint()
+        store.commit(checkpoint.head, 32, [], [], parts=checkpoint.parts)
+
+    assert json.loads(run("changes", "list", "--json")) == []
+    commit(stores.monitor, "chat")
+    if stores.place.startswith("redis"):
+        for name, routes in (("one", ["chat"]), ("two", ["shop"])):
+            named = load(config, {"monitor": {"name": name}}, {})
+            with opened(named) as other:
+                commit(other.monitor, *routes)
+        assert len(stores.monitors()) == 3
+    listed = json.loads(run("changes", "list", "--json"))
+    expected = ["chat", "shop"] if stores.place.startswith("redis") else ["chat"]
+    assert sorted(report["route"] for report in listed) == expected
+    assert listed[0]["id"] in run("changes", "show", listed[0]["id"])
+    assert "model" in run("changes", "list", "--route", "chat")
+
+
+def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, stores, config, tmp_path):
+    """All figures are equal, and the store is as it was."""
+    path = tmp_path / "verdicts.jsonl"
+    ratings = [3] * 60 + [1, 3] * 60
+    for place, rating in enumerate(ratings):
+        one = replace(VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating)
+        stores.verdicts.append(one, None)
+        with path.open("a") as file:
+            file.write(one.to_json() + "\n")
+    stored = json.loads(run("backtest", "--intervals", 50, "--json"))
+    read = json.loads(run("backtest", path, "--intervals", 50, "--json"))
+    assert stored.pop("source") == stores.place
+    assert read.pop("source") == path.name
+    assert stored == read
+    assert stored["trials"] == len(ratings)
+    assert stores.monitor.load() == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("goldens list", 2),
+        ("changes list", 2),
+        ("backtest", 2),
+        ("calibrate --from-store", 2),
+        ("gate --model m --yes", 2),
+        ("check-config", 1),
+    ],
+)
+def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
+    """For every command that reads it."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
+    result = CliRunner().invoke(main, [*command.split(), "--config", str(path)])
+    assert result.exit_code == code
+    assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("config", [REDIS], indirect=True)
+def test_the_folder_of_the_environment_does_not_hide_the_redis(config, run, monkeypatch, tmp_path):
+    """As in an image that sets `EVENKEEL_DATA_DIR`: the settings' Redis is read all the same."""
+    monkeypatch.setenv("EVENKEEL_DATA_DIR", str(tmp_path / "other"))
+    assert json.loads(run("goldens", "list", "--json")) == []
+    assert config.is_file()
+    assert not (tmp_path / "other").exists()
+
+
+def test_reference_prompts_are_forgotten_by_command(stores, run):
+    """Of one route or all; who did it is on record, as of the page."""
+    kept = Reference(
+        id="x", route="shop", requested_model="m", prompt_version="", path="/v1/chat/completions",
+        request="{}", taken_at=1.0, answers=(),
+    )  # fmt: skip
+    for name, route in (("a", "shop"), ("b", "shop"), ("c", "forms")):
+        stores.references.add(replace(kept, id=name, route=route))
+    said = run("changes", "forget-references", "--route", "shop", "--by", "ann")
+    assert said.strip() == "2 reference prompts deleted"
+    assert [one.id for one in stores.references.states()] == ["c"]
+    run("changes", "forget-references", "--by", "bob")
+    assert stores.references.states() == []
+    latest = stores.actions.latest(2)
+    assert [(one.by, one.what, one.subject) for one in latest] == [
+        ("bob", "references_forgotten", "forms"),
+        ("ann", "references_forgotten", "shop"),
+    ]
+    run("changes", "forget-references", "--by", " ", code=2)
+
+
+def test_the_command_says_what_is_not_there(tmp_path):
+    """No store, no changes, no such change: a line each, and an empty list as JSON."""
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["changes", *arguments, "--data-dir", str(tmp_path)])
+
+    missing = run("list")
+    assert missing.exit_code != 0
+    assert "there is no store" in missing.output
+    Database(tmp_path / DATABASE_FILE).close()
+    assert "No changes detected" in run("list").output
+    assert json.loads(run("list", "--json").stdout) == []
+    unknown = run("show", "0123456789ab")
+    assert unknown.exit_code != 0
+    assert 'no change "0123456789ab"' in unknown.output

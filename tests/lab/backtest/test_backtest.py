@@ -1,0 +1,194 @@
+"""Backtests: alerts, variants, the report and its JSON, on logs whose truth is planted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.cells import Limit
+from evenkeel.core.verdict import BASELINE
+from evenkeel.lab.backtest import Variant, backtest, grid, read_lines, sweep
+from evenkeel.lab.backtest.report import document
+from evenkeel.monitor.detect import Measure
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.release.kit.renderings import html
+from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.release.pages import Page
+
+QUIET = 400
+STEP_S = 60
+
+
+def rows(trials=QUIET, *, broken_from=None, perturbation="general.typos", route="default"):
+    """Trials of which none shifts, or from one on every second one."""
+    return [
+        {
+            "time": 1_793_527_200 + STEP_S * place,
+            "exchange": f"{route}{place}",
+            "route": route,
+            "perturbation": perturbation,
+            "rating": 1 if broken_from is not None and place >= broken_from and place % 2 else 3,
+            "baseline_rating": 3,
+        }
+        for place in range(trials)
+    ]
+
+
+def verdicts(found):
+    """The rows as verdicts: a control and a trial each."""
+    return list(read_lines([json.dumps(row) for row in found], "log.jsonl"))
+
+
+BROKEN = rows(broken_from=200)
+
+
+def test_a_quiet_log_raises_nothing():
+    """Every trial is counted in its cell."""
+    found = backtest(verdicts(rows()))
+    assert (found.trials, found.alerts, found.trials_between_alerts) == (2 * QUIET, (), None)
+    assert {one.key.perturbation: one.trials for one in found.cells} == {
+        BASELINE: QUIET,
+        "general.typos": QUIET,
+    }
+
+
+def test_a_planted_change_raises_an_alert_after_it():
+    """At a trial behind the change, in the cell that broke."""
+    found = backtest(verdicts(BROKEN))
+    assert found.raised
+    assert {one.perturbation for one in found.raised} == {"general.typos"}
+    assert all(2 * 200 < one.offset <= 2 * QUIET for one in found.raised)
+    assert found.trials_between_alerts == found.trials / len(found.raised)
+
+
+def test_alerts_are_those_of_the_monitor():
+    """The same events and reports as a state that folds the verdicts itself."""
+    state = MonitorState(MonitorSettings())
+    events = [
+        event
+        for place, one in enumerate(verdicts(BROKEN), 1)
+        for event in state.apply(LoggedVerdict(place, one)).events
+    ]
+    found = backtest(verdicts(BROKEN))
+    assert list(found.alerts) == events
+    assert list(found.cells) == state.reports()
+
+
+def test_variants_are_compared_on_one_reading():
+    """A smaller share takes a part of the trials, and alerts keep their numbers in the log."""
+    variants = grid(MonitorSettings(), thresholds=[0.1, 0.9], shares=[1.0, 0.5])
+    found = sweep(iter(verdicts(BROKEN)), variants)
+    assert [(one.variant.settings.threshold, one.variant.share) for one in found] == [
+        (0.1, 1.0), (0.9, 1.0), (0.1, 0.5), (0.9, 0.5),
+    ]  # fmt: skip
+    assert found[0].trials == 2 * QUIET
+    assert QUIET * 0.8 < found[2].trials < QUIET * 1.2
+    excess = [[one for one in each.raised if one.what == "excess"] for each in found]
+    assert excess[0]
+    assert excess[1] == []
+    assert excess[2][0].offset > excess[0][0].offset
+
+
+def test_a_limit_that_is_given_wins_over_calibrated_ones():
+    """On all routes; other measures keep theirs."""
+    calibrated = {"": {Measure.CONTENT: Limit(0.2, "calibrated"), Measure.SIMILARITY: Limit(0.03)}}
+    settings = MonitorSettings(limits=calibrated, tolerances={"": Limit(0.2)})
+    kept, changed = grid(settings), grid(settings, thresholds=[0.05], tolerances=[0.01])
+    assert kept[0].settings.limits_of("chat")[Measure.CONTENT].value == 0.2
+    assert kept[0].settings.tolerance_of("chat").value == 0.2
+    limits = changed[0].settings.limits_of("chat")
+    assert [limits[one].value for one in (Measure.CONTENT, Measure.SIMILARITY)] == [0.05, 0.03]
+    assert changed[0].settings.tolerance_of("chat").value == 0.01
+
+
+def test_a_variant_takes_only_some_cells():
+    """By pattern; controls are always taken."""
+    log = verdicts([*rows(10), *rows(10, perturbation="general.casing"), *rows(10, route="support")])
+    only = backtest(log, variant=Variant(only=("*.casing",)))
+    assert {one.key.perturbation for one in only.cells} == {BASELINE, "general.casing"}
+    routed = backtest(log, variant=Variant(routes=("supp*",)))
+    assert {one.key.route for one in routed.cells} == {"support"}
+    later = backtest(log, variant=Variant(since=1_793_527_200 + 5 * STEP_S))
+    assert later.trials == sum(one.scored_at >= 1_793_527_200 + 5 * STEP_S for one in log)
+
+
+def test_intervals_are_kept_at_every_so_many_trials():
+    """Of all cells that there are by then."""
+    found = backtest(verdicts(rows(100)), every=50)
+    assert [one.trial for one in found.snapshots] == [50, 100, 150, 200]
+    assert [one.trials for one in found.snapshots[-1].cells] == [100, 100]
+    deltas = [one.cells[0].content_delta for one in found.snapshots]
+    assert [one and one.n for one in deltas] == [None, 50, 75, 100]
+
+
+def run(tmp_path, log, *arguments, code=0):
+    """What the command prints."""
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in log))
+    result = CliRunner().invoke(main, ["backtest", str(path), *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.output
+
+
+def test_the_json_has_what_the_page_describes(tmp_path):
+    """Alerts with trial and time, cells with estimates, intervals, and a row for each variant."""
+    said = json.loads(
+        run(tmp_path, BROKEN, "--json", "--intervals", 200, "--threshold", 0.1, "--threshold", 0.2)
+    )
+    assert said.keys() == {
+        "source", "settings", "trials", "first_at", "last_at", "trials_between_alerts", "alerts", "cells",
+        "changes", "intervals", "variants",
+    }  # fmt: skip
+    alert = said["alerts"][0]
+    assert {"time", "trial", "kind", "what", "direction", "route", "model", "perturbation", "summary"} <= (
+        alert.keys()
+    )
+    assert alert["trial"] > 400
+    assert said["settings"]["threshold"] == 0.1
+    cell = next(one for one in said["cells"] if one["perturbation"] == "general.typos")
+    assert cell["estimates"]["content_delta"]["value"] == 0.25
+    assert cell["estimates"]["excess"].keys() == {"value", "lower", "upper", "n"}
+    assert [one["trial"] for one in said["intervals"]] == [200, 200, 400, 400, 600, 600, 800, 800]
+    assert [one["settings"]["threshold"] for one in said["variants"]] == [0.1, 0.2]
+    assert said["variants"][0]["first_alert"] == alert
+
+
+def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
+    """As one file that needs nothing else."""
+    said = run(tmp_path, BROKEN, "--plot", tmp_path / "page.html")
+    assert "Variants" not in said
+    page = Page((tmp_path / "page.html").read_text())
+    assert page.addresses == []
+    drawn = [attributes for tag, attributes in page.elements if tag == "svg"]
+    assert len(drawn) == 2
+    assert any("rule limit" in (attributes.get("class") or "") for _, attributes in page.elements)
+
+
+def test_nothing_in_the_log_is_said_so():
+    """A report of no trials is a sentence, not an error."""
+    text = html(document([backtest([])], "log.jsonl")).decode()
+    assert "No trials" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--threshold", "2"], "Invalid value for '--threshold'"),
+        (["--data-dir", "x"], "name a file or the folder of a store"),
+        (["--from", "then"], '--from "then" is no date'),
+        (["--plot", "none/page.html"], "there is no folder none"),
+        ([f"--threshold={one / 100}" for one in range(1, 60)], "59 combinations are more than 48"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path, arguments, said):
+    """With exit code 2, as a log that cannot be read."""
+    assert said in run(tmp_path, rows(1), *arguments, code=2)
+
+
+def test_a_wrong_line_ends_the_command(tmp_path):
+    """With exit code 2 and its number."""
+    said = run(tmp_path, [*rows(3), {"time": 1}], code=2)
+    assert "log.jsonl: line 4:" in said

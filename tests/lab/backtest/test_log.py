@@ -1,0 +1,192 @@
+"""Verdicts in a file: what each line says, and what is wrong with lines that say nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.lab.backtest import LogError, read_lines, read_log
+from evenkeel.stores.labels import Label
+from tests.docs.documentation import DOCS, blocks_of
+from tests.monitor.planted_verdicts import VERDICT
+
+TRIAL = {"time": 1000, "perturbation": "general.typos", "rating": 3}
+
+
+def read(*rows):
+    """The verdicts of some lines."""
+    return list(read_lines([json.dumps(row) for row in rows], "log.jsonl"))
+
+
+def test_little_is_needed():
+    """Time, perturbation and a rating make a trial that was judged, on a request of its own."""
+    (found,) = read(TRIAL)
+    assert (found.scored_at, found.perturbation, found.rating) == (1000.0, "general.typos", 3)
+    assert (found.route, found.model, found.exchange_id) == ("default", "model", "line-1")
+    assert (found.scorer, found.shifted, found.baseline_rating, found.cluster) == ("judge", False, None, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        (1793527200, 1793527200.0),
+        ("1793527200.5", 1793527200.5),
+        ("2026-11-01T10:00:00Z", 1793527200.0),
+        ("2026-11-01T10:00:00", 1793527200.0),
+        ("2026-11-01T12:00:00+02:00", 1793527200.0),
+    ],
+)
+def test_times_are_unix_seconds_or_iso(said, at):
+    """UTC unless a zone stands there."""
+    assert read(TRIAL | {"time": said})[0].scored_at == at
+
+
+def test_a_baseline_in_the_line_counts_a_control_before_it():
+    """Once for each exchange, whose later control line is passed over."""
+    paired = TRIAL | {"exchange": "e", "baseline_rating": 2, "baseline_similarity": 0.5, "similarity": 0.9}
+    control = TRIAL | {"exchange": "e", "perturbation": "control", "rating": 2}
+    found = read(paired, paired | {"perturbation": "general.casing"}, control)
+    assert [one.perturbation for one in found] == [BASELINE, "general.typos", "general.casing"]
+    assert (found[0].rating, found[0].similarity, found[0].baseline_rating) == (2, 0.5, None)
+    assert {one.baseline_rating for one in found[1:]} == {2}
+    assert len({one.id for one in found}) == 3
+
+
+def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
+    """Of the same exchange only; its own quality says whether it got worse."""
+    control = TRIAL | {"exchange": "e", "perturbation": "resend", "rating": 2, "quality": "worse"}
+    found = read(control, TRIAL | {"exchange": "e"}, TRIAL | {"exchange": "f"})
+    assert [one.baseline_rating for one in found] == [None, 2, None]
+    assert [one.baseline_worse for one in found] == [None, True, None]
+
+
+def test_sessions_and_clusters_name_what_belongs_together():
+    """Whatever shares either is one cluster; without both a trial stands alone."""
+    said = [{"session": "s"}, {"session": "s", "cluster": "c"}, {"cluster": "c"}, {"session": "t"}, {}]
+    clusters = [one.cluster for one in read(*(TRIAL | more for more in said))]
+    assert clusters == ["s", "s", "s", "t", ""]
+
+
+def test_labels_follow_the_trials_that_chance_drew():
+    """The trial's id is one that is drawn exactly if there is a label."""
+    said = TRIAL | {"rating": 2, "label": 3, "label_share": 0.1}
+    trial, label, other = read(said, TRIAL | {"label_share": 0.1})
+    assert isinstance(label, Label)
+    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
+    assert label.drawn
+    assert (trial.drawn, other.drawn) == (True, False)
+
+
+def test_a_resend_that_was_equal_is_known_to_its_trials():
+    """Whether it is told in the trial's line or in its own."""
+    control = TRIAL | {"exchange": "e", "perturbation": "control", "stage": "equality"}
+    told = TRIAL | {"baseline_rating": 3, "baseline_stage": "equality"}
+    found = read(control, TRIAL | {"exchange": "e"}, told)
+    assert [one.baseline_proven for one in found] == [None, 3, None, 3]
+    assert [one.proven for one in found] == [3, None, 3, None]
+
+
+@pytest.mark.parametrize(
+    ("quality", "direction", "changed"),
+    [("worse", "worse", True), ("better", "better", True), ("mixed", "mixed", True), ("same", None, False)],
+)
+def test_quality_is_what_became_of_a_shifted_answer(quality, direction, changed):
+    """As the second stage of scoring says it."""
+    (found,) = read(TRIAL | {"rating": 1, "quality": quality})
+    assert (found.direction, found.quality_changed) == (direction, changed)
+
+
+def test_outcomes_without_a_rating():
+    """An invalid answer has moved; a failure is counted by its reason; a similarity decides by itself."""
+    invalid, failed, alike, other = read(
+        {"time": 1, "perturbation": "p", "invalid": True},
+        {"time": 1, "perturbation": "p", "failure": "timeout"},
+        {"time": 1, "perturbation": "p", "similarity": 0.8},
+        {"time": 1, "perturbation": "p", "similarity": 0.1},
+    )
+    assert (invalid.invalid, invalid.shifted, invalid.unsure) == (("format",), True, False)
+    assert failed.failure == Failure("log", 1, "timeout")
+    assert (alike.shifted, alike.unsure, other.shifted) == (False, True, True)
+
+
+def test_a_line_may_be_a_stored_verdict():
+    """As it was written, with everything that it has."""
+    stored = replace(VERDICT, similarity=0.7, cluster="c", quality_failures=(Failure("m", 1, "timeout"),))
+    assert list(read_lines([stored.to_json().encode()], "log.jsonl")) == [stored]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"time": 1, "perturbation": "p", "ratng": 3}', 'no "ratng"; did you mean "rating"?'),
+        ('{"time": 1, "perturbation": "p", "zzzz": 3}', 'no "zzzz"; leave it out, or see docs/backtest.md'),
+        ('{"time": 1, "perturbation": "p", "rating": 4}', '"rating": expected int <= 3'),
+        ('{"time": 1, "perturbation": "p"}', 'has no outcome; give "rating"'),
+        ('{"perturbation": "p", "rating": 3}', 'Object missing required field "time"'),
+        ('{"time": "noon", "perturbation": "p", "rating": 3}', '"noon" is no time; write Unix seconds'),
+        ('{"time": 1, "perturbation": " ", "rating": 3}', '"perturbation" is empty'),
+        ('{"time": 1, "perturbation": "p", "rating": 3, "quality": "worse"}', "a rating of 3 says the same"),
+        ('{"time": 1, "perturbation": "p", "rating": 3, "failure": "x"}', "has a rating and a failure"),
+        ("{time: 1}", "is not JSON"),
+        ('{"exchange_id": "e", "scored_at": 1}', "looks like a stored verdict, but is none"),
+    ],
+)
+def test_a_wrong_line_is_named(line, said):
+    """With its number, what is wrong, and what to do; empty lines count."""
+    with pytest.raises(LogError) as caught:
+        list(read_lines([json.dumps(TRIAL), "\n", line], "log.jsonl"))
+    assert str(caught.value).startswith("log.jsonl: line 3: ")
+    assert said in str(caught.value)
+
+
+def test_a_file_may_be_compressed(tmp_path):
+    """Known by its first bytes, whatever it is called."""
+    path = tmp_path / "log"
+    path.write_bytes(gzip.compress(json.dumps(TRIAL).encode()))
+    assert [one.rating for one in read_log(path)] == [3]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(LogError, match="cut off"):
+        list(read_log(path))
+    with pytest.raises(LogError, match="cannot be read: No such file"):
+        list(read_log(tmp_path / "none"))
+
+
+def test_the_example_of_the_page_is_read():
+    """Its six lines are seven trials: the control of the fourth and of the fifth, but none of the last."""
+    (block,) = [one for one in blocks_of(DOCS / "backtest.md") if one.language == "json"]
+    found = list(read_lines(block.text.splitlines(), "backtest.md"))
+    assert [one.perturbation for one in found] == [
+        BASELINE, "general.typos", "format.json", BASELINE, "general.typos", BASELINE, "general.casing",
+        "general.casing",
+    ]  # fmt: skip
+    assert [one.baseline_rating for one in found[1:3]] == [3, 3]
+    assert found[4].direction == "worse"
+    assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))
+
+
+def test_labels_follow_their_trial_and_say_how_it_was_drawn():
+    """A drawn one corrects; of a label without a probability only the rating is known."""
+    resend = {"exchange": "a", "perturbation": "control", "rating": 3, "stage": "equality"}
+    drawn = {"exchange": "a", "rating": 2, "judge": "j", "label": 3, "label_share": 0.1}
+    control, trial, label, other, chosen = read(
+        {**TRIAL, **resend}, {**TRIAL, **drawn}, {**TRIAL, "exchange": "b", "rating": 1, "label": 1}
+    )
+    assert (control.proven, trial.baseline_proven, other.baseline_proven) == (3, 3, None)
+    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
+    assert (label.drawn, chosen.drawn, chosen.label_share) == (True, False, 0.0)
+
+
+def test_weights_and_splits_are_read_and_a_control_has_no_path():
+    """A control in the line weighs what its exchange does; weights are powers of two."""
+    line = TRIAL | {"exchange_weight": 0.25, "path_weight": 0.125, "split_of": "g", "baseline_rating": 3}
+    control, trial = read(line)
+    assert (trial.exchange_weight, trial.path_weight, trial.split_of) == (0.25, 0.125, "g")
+    assert (control.exchange_weight, control.path_weight, control.split_of) == (0.25, 1.0, "")
+    with pytest.raises(LogError, match=r'line 1: "path_weight": 0\.3 is none of 1, 1/2, 1/4 … 1/128'):
+        read(TRIAL | {"path_weight": 0.3})
+    with pytest.raises(LogError, match="exchange_weight"):
+        read(TRIAL | {"exchange_weight": 0})

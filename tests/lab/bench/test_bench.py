@@ -1,0 +1,254 @@
+"""`evenkeel bench` against simulated models of planted fragility."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+from statistics import fmean
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.simulate import (
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    planted,
+    serving,
+)
+from tests.kit.planted_issues import planted_issues
+from tests.scripted_chat import ScriptedChat
+
+FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}
+PRICE = "1/4"
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Models whose answers depend on the prompt alone, and one that has nothing but errors."""
+    states = [ModelState(name, fragility=share) for name, share in FRAGILITY.items()]
+    states.append(ModelState("broken", error_rate=1.0))
+    simulation = Simulation(states, SimulationSettings(salt=b"bench"))
+    with serving(simulation) as url:
+        yield simulation, f"{url}/v1"
+
+
+def arguments(url, folder, *more, models=tuple(FRAGILITY), journal="journal"):
+    found = ["bench", "--base-url", url, "--journal", str(folder / journal), "--yes", *map(str, more)]
+    for name in (*models, "simulated-judge", "simulated-rewriter"):
+        found += ["--price", f"{name}={PRICE}"]
+    for name in models:
+        found += ["--model", name]
+    found += ["--judge-url", url, "--judge-model", "simulated-judge"]
+    return [*found, "--rewriter-url", url, "--rewriter-model", "simulated-rewriter"]
+
+
+def quick(folder, issues):
+    """One run of one task under one perturbation."""
+    items = planted_issues(folder / "issues.jsonl", issues)
+    return "--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing"
+
+
+def done_run(found, exit_code=0):
+    done = CliRunner().invoke(main, found)
+    assert done.exit_code == exit_code, done.output
+    return done
+
+
+def run(found, exit_code=0):
+    return done_run(found, exit_code).output
+
+
+def calls(simulation, *names):
+    return sum(simulation.counts(simulation.find(name)).calls for name in names)
+
+
+@pytest.fixture(scope="module")
+def measured(served, tmp_path_factory):
+    """A run over three models and twelve issues."""
+    folder = tmp_path_factory.mktemp("bench")
+    items = planted_issues(folder / "issues.jsonl", 12)
+    more = [
+        "--items", items, "--runs", 1, "--tasks", "case_summary,slot_filling",
+        "--perturbations", "general.whitespace,general.casing,positional.context,format.yaml",
+        "--json", "--csv", folder / "bench.csv", "--html", folder / "bench.html",
+        "--trials", folder / "trials.jsonl",
+    ]  # fmt: skip
+    done = done_run(arguments(served[1], folder, *more))
+    return folder, done.stderr, json.loads(done.stdout)
+
+
+def test_three_models_are_ranked_rightly(measured):
+    """The most robust model stands first, whatever the order in which they were named."""
+    assert [row["model"] for row in measured[2]["models"]] == ["steady", "middling", "fragile"]
+
+
+def test_each_planted_score_is_within_its_interval(measured):
+    """The true overall score, the mean of a baseline without noise and three categories, is covered."""
+    for row in measured[2]["models"]:
+        truth = planted(FRAGILITY[row["model"]], 0.0, 0.5)
+        # Filled slots that differ are never as good: there each shift changes the quality.
+        slots = 1 - truth.perturbed_content_delta
+        perturbed = fmean([truth.perturbed_robustness, slots])
+        overall = fmean([truth.baseline_robustness, *[perturbed] * 3])
+        figure = row["overall"]["robustness"]
+        assert figure["lower"] <= overall <= figure["upper"]
+        assert figure["upper"] - figure["lower"] < 0.3
+        delta = row["categories"]["general"]["content_delta"]
+        assert delta["lower"] <= truth.perturbed_content_delta <= delta["upper"]
+
+
+def test_the_cost_was_known_to_a_tenth(measured):
+    """The estimate made on the first issues is within 10 % of what the run took in the end."""
+    spent = sum(account["usd"] for account in measured[2]["spent"].values())
+    assert measured[2]["estimates"]["measured_usd"] == pytest.approx(spent, rel=0.1)
+    assert measured[2]["estimates"]["spent_usd"] == pytest.approx(spent)
+    ratio = measured[2]["estimates"]["ratio"]
+    assert ratio == pytest.approx(measured[2]["estimates"]["measured_usd"] / spent)
+    assert f"(estimate / spent {ratio:.2f})" in measured[1]
+    # By rule of thumb, without any call, it is of the right order.
+    assert 0.5 < measured[2]["estimates"]["thumb_usd"] / spent < 2
+
+
+def test_tables_csv_trials_and_page_tell_the_same(measured):
+    """The CSV counts the trials of the JSONL, and the page shows the overall scores of the JSON."""
+    folder, output, found = measured
+    rows = list(csv.DictReader((folder / "bench.csv").read_text().splitlines()))
+    trials = [json.loads(line) for line in (folder / "trials.jsonl").read_text().splitlines()]
+    assert len(trials) == sum(int(row["trials"]) for row in rows) == 12 * 2 * 3 * 5
+    assert sum(int(row["shifted"]) for row in rows) == sum((one["rating"] or 3) < 3 for one in trials)
+    page = (folder / "bench.html").read_text()
+    assert "<script" not in page
+    assert not re.search(r"(?:src|href)=", page)
+    for row in found["models"]:
+        score = f"{row['overall']['robustness']['value'] * 100:.1f}"
+        assert score in page
+        assert score in output
+    assert "Robustness by format" in output
+
+
+def test_a_model_that_answers_everything_alike_fails_each_format_and_language_but_its_own(served, tmp_path):
+    """One fixed English JSON: 100 on JSON, at most 20 on all else; the share of invalid answers is shown."""
+    fixed = json.dumps({"summary": "A customer reported a problem with the printer, and support solved it."})
+    more = (
+        "--items", planted_issues(tmp_path / "issues.jsonl", 3), "--runs", 1,
+        "--tasks", "case_summary,slot_filling",
+        "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json",
+    )  # fmt: skip
+    with ScriptedChat(lambda _: fixed) as chat:
+        found = arguments(served[1], tmp_path, *more, models=("fixed",))
+        found[found.index("--base-url") + 1] = chat.url
+        done = done_run(found)
+    (row,) = json.loads(done.stdout)["models"]
+    scores = {
+        name: 100 * one["robustness"]["value"] for name, one in (row["formats"] | row["languages"]).items()
+    }
+    assert {"yaml", "xml", "html", "markdown", "de", "fr", "ja"} <= set(scores)
+    assert scores.pop("json") == 100
+    assert max(scores.values()) <= 20
+    assert min(one["invalid"] for one in row["languages"].values()) > 0.8
+    assert "N/A" in done.stderr
+
+
+def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
+    """After SIGKILL half-way only the call under way is made again; a third run makes none."""
+    simulation, url = served
+    items = planted_issues(tmp_path / "issues.jsonl", 6)
+    more = (
+        "--items", items, "--runs", 1, "--tasks", "chat_summary", "--concurrency", 1,
+        "--perturbations", "general.casing,multilingual.de",
+    )  # fmt: skip
+    found = arguments(url, tmp_path, *more, models=("fragile",))
+    others = ("simulated-judge", "simulated-rewriter")
+    before, others_before = calls(simulation, "fragile"), calls(simulation, *others)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenkeel", *found],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    for line in process.stderr:
+        if re.search(r": [34] of 4 rounds", line):
+            process.send_signal(signal.SIGKILL)
+            break
+    process.stderr.close()
+    assert process.wait() == -signal.SIGKILL
+    assert 12 <= calls(simulation, "fragile") - before < 24
+    run(found)
+    # Original, resend and two variants of each issue; what was under way when it was killed comes twice.
+    assert 24 <= calls(simulation, "fragile") - before <= 25
+    made = calls(simulation, "fragile"), calls(simulation, *others)
+    assert made[1] > others_before
+    assert "24 answers remembered" in run(found)
+    assert (calls(simulation, "fragile"), calls(simulation, *others)) == made
+
+
+def test_a_run_stops_at_the_limit_and_goes_on_later(served, tmp_path):
+    """`--max-usd` ends a run with exit code 1; without it the same command takes up its answers."""
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 4), models=("steady",))
+    output = run([*found, "--max-usd", "0.002"], exit_code=1)
+    assert "above --max-usd" in output
+    assert "stopped at --max-usd" in output
+    output = run(found)
+    assert int(re.search(r"(\d+) answers remembered", output)[1]) > 0
+    assert "steady" in output
+
+
+def test_a_model_that_never_answers_is_given_up(served, tmp_path):
+    """The other models are measured all the same, and the exit code is 1."""
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 3), models=("broken", "steady"))
+    output = run(found, exit_code=1)
+    assert "broken: not asked any more" in output
+    assert "server_error 6" in output
+
+
+def test_a_run_ends_once_no_model_answers(served, tmp_path):
+    """It does not go through the other issues, and says what the endpoint did and what to do."""
+    before = calls(served[0], "broken")
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 12), models=("broken",))
+    output = run(found, exit_code=1)
+    assert "no model answers any more" in output
+    assert "the upstream answered 500 (" in output
+    assert "); check that it is up" in output
+    assert "same command again" in output
+    # Three failures, and the calls of the three other prompts that were under way.
+    assert calls(served[0], "broken") - before <= 6
+
+
+NOWHERE = ("--base-url", "http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--model", "a"], "where are the models"),
+        (NOWHERE, "which models?"),
+        (["--model", "a", "--model", "a", *NOWHERE], "is there twice"),
+        (["--model", "a", *NOWHERE, "--tasks", "poetry"], "--tasks: no task"),
+        (["--model", "a", *NOWHERE, "--price", "3"], "--price"),
+        (["--model", "a", *NOWHERE, "--perturbations", "multilingual"], "--judge-model"),
+        (["--model", "a", *NOWHERE, "--parameters", "[]"], "--parameters"),
+    ],
+)
+def test_wrong_options_are_told_in_a_line(more, said):
+    """Exit code 2, and what to do instead."""
+    done = CliRunner().invoke(main, ["bench", "--yes", *more])
+    assert done.exit_code == 2
+    assert said in done.output
+    assert len(done.output.splitlines()) == 1
+
+
+def test_nothing_is_asked_without_consent(served, tmp_path):
+    """Without a terminal and without --yes the run ends before the first call, with the estimate."""
+    before = calls(served[0], "steady")
+    found = arguments(served[1], tmp_path, "--perturbations", "general.casing", models=("steady",))
+    found.remove("--yes")
+    output = run(found, exit_code=2)
+    assert "by rule of thumb" in output
+    assert "add --yes" in output
+    assert calls(served[0], "steady") == before

@@ -1,0 +1,128 @@
+"""Figures of the benchmark: means, spreads and intervals."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from evenkeel.lab.bench.scores import Part, interval, make_tables, scores
+from evenkeel.lab.bench.trials import Trial
+
+
+def trials(outcomes, *, kind="general.casing", model="m", task="t"):
+    """(item, run, rating, changed) of each."""
+    return [Trial(model, item, task, kind, run, rating, changed) for item, run, rating, changed in outcomes]
+
+
+def shifted(is_bad):
+    """Rating and change of a pair that is quite another, or the same."""
+    return (1, True) if is_bad else (3, None)
+
+
+def test_a_score_is_one_minus_the_product_of_both_deltas():
+    """10 pairs, 5 shifted, 2 of them with another quality: 0.5, 0.4 and 0.8."""
+    outcomes = [(3, None)] * 5 + [(2, True)] * 2 + [(1, False)] * 3
+    found = scores([trials((f"i{n}", 0, *outcome) for n, outcome in enumerate(outcomes))])
+    assert found.content_delta.value == 0.5
+    assert found.quality_delta.value == pytest.approx(0.4)
+    assert found.robustness.value == pytest.approx(0.8)
+    assert found.robustness.std is None
+    assert (found.robustness.n, found.quality_delta.n) == (10, 5)
+
+
+def test_groups_weigh_the_same_and_failures_nothing():
+    """A category of 20 pairs at 1.0 and one of 2 at 0.0 make 0.5; without any rating there is no score."""
+    good = trials((f"i{n}", 0, 3, None) for n in range(20))
+    bad = trials((f"i{n}", 0, 1, True) for n in range(2))
+    failed = [Trial("m", "i0", "t", "general.casing", 0, failure="timeout")]
+    assert scores([good, bad + failed, failed]).robustness.value == pytest.approx(0.5)
+    assert scores([failed]).robustness is None
+
+
+def test_mean_and_spread_are_those_of_the_runs():
+    """Runs of 1.0, 0.5 and 0.75 have the mean 0.75 and the standard deviation 0.25."""
+    made = ((f"i{n}", run, *shifted(n < bad)) for run, bad in enumerate((0, 2, 1)) for n in range(4))
+    found = scores([trials(made)])
+    assert found.robustness.value == pytest.approx(0.75)
+    assert found.robustness.std == pytest.approx(0.25)
+
+
+def test_shifts_of_unknown_quality_widen_the_interval():
+    """All of them changed and none of them changed are both within it."""
+    known = trials((f"i{n}", 0, 3, None) for n in range(30))
+    unknown = trials((f"i{n}", 0, 1, None) for n in range(30, 40)) + trials([("i40", 0, 1, False)])
+    figure = scores([known + unknown]).robustness
+    assert figure.value == 1
+    assert figure.lower < 1 - 10 / 41
+    assert figure.upper == 1
+
+
+def test_one_trial_an_issue_gives_the_exact_interval():
+    """8 of 20: Clopper and Pearson's for 19 trials, one being lost to the spread that is estimated."""
+    group = {f"i{n}": Part(int(n < 8), 1) for n in range(20)}
+    lower, upper = interval([group])
+    assert lower == pytest.approx(beta.ppf(0.025, 0.4 * 19, 0.6 * 19 + 1))
+    assert upper == pytest.approx(beta.ppf(0.975, 0.4 * 19 + 1, 0.6 * 19))
+
+
+def test_where_nothing_happened_issues_count_and_not_trials():
+    """No shift in 10 issues of 100 trials: up to 1 − 0.025 ** (1/10) = 30.8 %."""
+    lower, upper = interval([{f"i{n}": Part(0, 100) for n in range(10)}])
+    assert lower == 0
+    assert upper == pytest.approx(0.3085, abs=1e-4)
+
+
+def test_trials_that_hang_together_do_not_narrow_it():
+    """Ten equal trials an issue tell as much as one."""
+    one = interval([{f"i{n}": Part(int(n < 8), 1) for n in range(20)}])
+    ten = interval([{f"i{n}": Part(10 * int(n < 8), 10) for n in range(20)}])
+    assert ten[1] - ten[0] >= 0.9 * (one[1] - one[0])
+
+
+def test_it_covers_the_truth_as_often_as_it_says():
+    """Of 300 samples of 20 issues whose trials hang together, 95 % hold the true share, give or take."""
+    rng = random.Random(1)
+    held = 0
+    for _ in range(300):
+        group = {}
+        for n in range(20):
+            rate = rng.betavariate(0.6, 2.4)  # mean 0.2
+            group[f"i{n}"] = Part(sum(rng.random() < rate for _ in range(15)), 15)
+        lower, upper = interval([group])
+        held += lower <= 0.2 <= upper
+    assert held / 300 >= 0.92
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=12))
+def test_an_interval_holds_its_share(parts):
+    """Whatever the counts, lower ≤ share ≤ upper within [0, 1]."""
+    group = {f"i{n}": Part(min(hits, many), many) for n, (hits, many) in enumerate(parts)}
+    share = sum(part.successes for part in group.values()) / sum(part.trials for part in group.values())
+    lower, upper = interval([group])
+    assert 0 <= lower <= share <= upper <= 1
+
+
+def test_tables_rank_and_show_how_hard_categories_are():
+    """The better model stands first; the drop is that of the means over models."""
+    made = []
+    for model, bad in (("worse", 2), ("better", 1)):
+        made += trials(((f"i{n}", 0, 3, None) for n in range(4)), kind="baseline.identical", model=model)
+        made += trials(
+            ((f"i{n}", 0, *shifted(n < bad)) for n in range(4)),
+            kind="crosslingual.de_to_fr", model=model,
+        )  # fmt: skip
+    tables = make_tables(["worse", "better"], made, {"worse": [0.5, 1.0]})
+    assert [row.model for row in tables.models] == ["better", "worse"]
+    # The means of a baseline of 1 with 0.75, and with 0.5.
+    assert [row.overall.robustness.value for row in tables.models] == [0.875, 0.75]
+    assert [row.perturbed.robustness.value for row in tables.models] == [0.75, 0.5]
+    assert [(row.category, row.mean, row.drop) for row in tables.difficulty] == [
+        ("baseline", 1, None), ("crosslingual", 0.625, -0.375),
+    ]  # fmt: skip
+    assert set(tables.models[0].inputs) == {"de"}
+    assert set(tables.models[0].answers) == {"fr"}
+    assert tables.models[1].entities == 0.75

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.calls import (
+    Call,
+    JudgeUnusableError,
+    ReplyCache,
+    ask_all,
+    estimate,
+)
+from evenkeel.llm.observer import Message
+from evenkeel.metrics.judge.prompts import Question
+from evenkeel.metrics.judge.reply import Reply, Ruling
+from evenkeel.release.kit.arguments import InputError
+
+
+def asked(number, prompt="audit.knowledge"):
+    return Question(prompt, 1, (Message("user", f"question {number} of forty characters ......"),), (1, 2))
+
+
+def plan(count):
+    return [Call(number, asked(number)) for number in range(count)]
+
+
+class Script:
+    """A judge that answers by a function of the question's number, and counts what it is asked."""
+
+    model = "scripted"
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = Counter()
+        self.under_way = self.most = 0
+
+    async def ask(self, question):
+        number = int(question.messages[0].content.split()[1])
+        self.asked[number] += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        return self.answer(number)
+
+
+def good(number):
+    return Reply(Ruling(1 + number % 2, f"because {number}"), 10, 5, 0.25)
+
+
+def failed(reason):
+    return Reply(Failure("audit.knowledge", 1, reason, "scripted"), 3, 1, 0.125)
+
+
+def run(judge, calls, cache, **options):
+    return asyncio.run(ask_all(judge, calls, cache, **options))
+
+
+def test_every_question_is_asked_once_and_answered_in_its_place():
+    """At most as many at a time as allowed."""
+    judge = Script(good)
+    replies = run(judge, plan(20), ReplyCache(), concurrency=3)
+    assert replies == {number: good(number) for number in range(20)}
+    assert set(judge.asked.values()) == {1}
+    assert judge.most == 3
+
+
+def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_is_not(tmp_path):
+    """A refusal is an answer, and so is a reply without end; a timeout is worth another call."""
+    final = ["refused", "empty", "bad_schema", "out_of_scale", "truncated"]
+    reasons = [*final, "timeout", "rate_limited", "server_error"]
+    path = tmp_path / "calls.jsonl"
+    with ReplyCache(path) as cache:
+        run(Script(lambda number: failed(reasons[number])), plan(8), cache)
+    with ReplyCache(path) as cache:
+        assert len(cache) == 5
+        judge = Script(good)
+        replies = run(judge, plan(8), cache)
+    assert sorted(judge.asked) == [5, 6, 7]
+    assert [replies[number] for number in range(5)] == [failed(reason) for reason in final]
+    with ReplyCache(path) as cache:
+        assert run(Script(failed), plan(8), cache) == replies
+
+
+def test_a_foreign_file_is_no_cache(tmp_path):
+    """It is not overwritten either."""
+    path = tmp_path / "ratings.csv"
+    path.write_text("item,metric\na,b\n")
+    with pytest.raises(InputError, match=r"ratings.csv, line 1: is not a cache of judges"):
+        ReplyCache(path)
+    assert path.read_text() == "item,metric\na,b\n"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["unauthorized"], "unauthorized"),
+        (["timeout", "circuit_open"], "timeout"),
+        (["circuit_open"], "circuit"),
+    ],
+)
+def test_an_endpoint_that_keeps_failing_stops_the_run(reasons, said):
+    """With the failure behind it; asking on would only collect failures."""
+    judge = Script(
+        lambda number: good(number) if number < 4 else failed(reasons[min(number - 4, len(reasons) - 1)])
+    )
+    cache = ReplyCache()
+    with pytest.raises(JudgeUnusableError, match=said):
+        run(judge, plan(100), cache, concurrency=1)
+    assert len(cache) == 4
+    assert judge.asked.total() == 4 + len(reasons)
+
+
+def test_the_key_depends_on_everything_that_decides_the_reply():
+    """Model, occasion, scale and words."""
+    base = asked(1)
+    keys = {
+        Call(0, base).key("m"),
+        Call(0, base).key("n"),
+        Call(0, base, "again").key("m"),
+        Call(0, Question(base.prompt, 1, base.messages, (1, 2, 3))).key("m"),
+        Call(0, asked(2)).key("m"),
+    }
+    assert len(keys) == 5
+    assert Call(0, base).key("m") == Call(1, asked(1)).key("m")
+
+
+def test_the_estimate_counts_only_what_is_not_remembered():
+    """40 characters are about 10 tokens; step by step takes longer answers."""
+    calls = [*plan(3), Call("steps", asked(9, "audit.step_by_step"))]
+    cache = ReplyCache()
+    cache.add(calls[0].key("scripted"), good(0))
+    ahead = estimate(
+        "scripted", calls, cache, lambda _, prompt, completion: prompt * 1.0 + completion * 100.0
+    )
+    length = len(calls[0].question.messages[0].content) // 4
+    assert (ahead.calls, ahead.remembered) == (3, 1)
+    assert ahead.prompt_tokens == 3 * length
+    assert ahead.completion_tokens == 120 * 2 + 350
+    assert ahead.cost_usd == ahead.prompt_tokens + 100 * ahead.completion_tokens

@@ -1,0 +1,264 @@
+"""`evenkeel judge-audit` against a scripted judge on the loopback whose behaviour is planted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from tests.scripted_chat import ScriptedChat, rating
+
+CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
+ITEM = re.compile(r"Ticket (\d+)\.")
+
+
+class Scripted(ScriptedChat):
+    """Answers by a function of (ticket number, claimed rating or None, the whole prompt).
+
+    A number is a rating; a text is the whole reply. The probe before a run is neither counted nor held.
+    """
+
+    def reply_to(self, prompt):
+        tickets = ITEM.findall(prompt)
+        if not tickets:
+            return rating(3)
+        self.count(prompt)
+        claim = CLAIM.search(prompt)
+        said = self.answer(int(tickets[-1]), int(claim[1]) if claim else None, prompt)
+        return said if isinstance(said, str) else rating(said)
+
+
+def write_ratings(path, rows, scale="1-5", metric="fluency"):
+    """One line a ticket: its ratings by Ana and Bo."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["item", "metric", "scale", "text", "context", "rater_ana", "rater_bo"])
+        for number, ratings in enumerate(rows):
+            out.writerow(
+                [f"t{number}", metric, scale, f"Ticket {number}.", "The printer is on fire.", *ratings]
+            )
+    return path
+
+
+def run(*arguments, exit_code=0, to=None, **options):
+    """What the command prints; the JSON document goes into the file `to`."""
+    arguments = (*arguments, *(["--json"] if to else []))
+    done = CliRunner().invoke(main, ["judge-audit", *map(str, arguments)], **options)
+    assert done.exit_code == exit_code, done.output
+    if to:
+        to.write_text(done.stdout)
+    return done.output
+
+
+def asking(judge):
+    return ["--judge-model", "scripted", "--judge-url", judge.url, "--resamples", "50"]
+
+
+def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_path):
+    """Forty items, ten of them swayed under each strategy: 75 % unchanged, all moves to the claim."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 1 + n % 5) for n in range(42)])
+    report = tmp_path / "a.json"
+
+    def answer(number, claim, _):
+        # Four of five are never at the claim, so that each of them can be seen to yield.
+        own = 2 + number % 3
+        return claim if claim is not None and number % 4 == 0 else own
+
+    with Scripted(answer) as judge:
+        shown = run(path, *asking(judge), "--yes", "--seed", 3, to=report)
+    (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
+    assert [each["strategy"] for each in metric["strategies"]] == [
+        "zero_shot", "knowledge", "few_shot", "step_by_step",
+    ]  # fmt: skip
+    rated = {
+        int(ITEM.findall(prompt)[-1]) for prompt in judge.prompts if "Two texts that experts rated" in prompt
+    }
+    assert len(rated) == metric["items"] == 40
+    yielding = sum(number % 4 == 0 for number in rated)
+    for strategy in metric["strategies"]:
+        resistance = strategy["resistance"]
+        assert resistance["unchanged"]["count"] == 40 - yielding
+        assert resistance["unchanged"]["value"] == 1 - yielding / 40
+        assert resistance["moves"] == {
+            "unchanged": 40 - yielding, "to_claim": yielding, "towards": 0, "away": 0,
+        }  # fmt: skip
+        assert resistance["swayed"]["count"] == yielding
+    assert metric["across_strategies"]["value"] == 1
+    kept = round(100 * (1 - yielding / 40))
+    assert f"the judge kept {kept}" in shown
+
+
+def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tmp_path):
+    """Three of five tickets give no rating, for three reasons."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 5)])
+    replies = ["I cannot rate this.", "four out of five", '{"rating": 7}', 4, 5]
+    report = tmp_path / "a.json"
+    with Scripted(lambda number, *_: replies[number]) as judge:
+        shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge,zero-shot", to=report)
+    ratings = json.loads(report.read_text())["ratings"]
+    found = Counter()
+    for each in ratings["failures"]:
+        found[each["reason"]] += each["count"]
+    assert found == {"refused": 4, "bad_schema": 4, "out_of_scale": 4}
+    assert ratings["metrics"][0]["strategies"][0]["plain"]["rated"] == 2
+    assert "12 of 20 judgements gave no rating: bad_schema 4, out_of_scale 4, refused 4." in shown
+
+
+def test_nothing_is_asked_without_consent(tmp_path):
+    """The estimate is shown first; no answer means no."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
+    with Scripted(lambda *_: 3) as judge:
+        shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
+        assert "8 calls to scripted (0 remembered), about " in shown
+        assert "no calls were made" in shown
+        run(path, *asking(judge), exit_code=1, input="")
+        assert not judge.prompts
+
+
+def test_a_judge_that_does_not_work_is_one_line(tmp_path):
+    """Exit code 1, and nothing is asked."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
+    with Scripted(lambda *_: 3) as judge:
+        judge.status = 401
+        shown = run(path, *asking(judge), "--yes", exit_code=1)
+        assert "scripted cannot be used (unauthorized): " in shown
+        assert "put its key into the variable EVENKEEL_JUDGE_API_KEY" in shown
+        assert not judge.prompts
+
+
+def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
+    """What was answered is in the cache, and the message says how to go on."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
+    options = [
+        path,
+        "--cache",
+        tmp_path / "c.jsonl",
+        "--yes",
+        "--concurrency",
+        "1",
+        "--strategies",
+        "knowledge",
+    ]
+
+    def answer(number, *_):
+        if judge.prompts.total() == 5:
+            judge.status = 403
+        return 3
+
+    with Scripted(answer) as judge:
+        shown = run(*options, *asking(judge), exit_code=1)
+        assert "keeps failing (unauthorized" in shown
+        assert "Run the same command again to go on from there." in shown
+        judge.status = 200
+        judge.answer = lambda *_: 3
+        run(*options, *asking(judge))
+    # The fifth reply was sent with the status of a refusal, so it was asked again.
+    assert judge.prompts.total() == 24 + 1
+
+
+def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
+    """The recorded ratings give the same measures."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 1 + n % 4) for n in range(12)])
+    first, second, record = (tmp_path / name for name in ("a.json", "b.json", "judge.jsonl"))
+
+    def answer(number, claim, _):
+        return claim if claim and number % 3 == 0 else 1 + number % 5
+
+    chosen = ["--strategies", "zero_shot,knowledge,step_by_step", "--again"]
+    with Scripted(answer) as judge:
+        run(path, *asking(judge), *chosen, "--yes", "--record", record, to=first)
+    run(path, "--recorded", record, "--resamples", 50, to=second)
+    one, other = (json.loads(report.read_text())["ratings"] for report in (first, second))
+    assert one["metrics"] == other["metrics"]
+    assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
+
+
+def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
+    """No script, no address, no source of names that could act; a plot of each kind."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(9)], metric="Natural")
+    page = tmp_path / "a.html"
+    with Scripted(lambda number, claim, _: claim or 1 + number % 3) as judge:
+        shown = run(
+            path, "--judge-model", "<script>alert(1)</script>[red]", "--judge-url", judge.url,
+            "--resamples", 50, "--html", page, "--yes", "--again",
+        )  # fmt: skip
+    assert "<script>alert(1)</script>[red]\n" in shown
+    html = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)" in html
+    assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|https?://|\son\w+=", html)
+    assert html.count("<svg") == 4
+    assert "prefers-color-scheme: dark" in html
+    for heading in ("Agreement", "Ratings that stayed the same", "Where ratings went", "Change in the tone"):
+        assert heading in html
+
+
+def pair(label, **results):
+    return {"input": "Greet me.", "output_1": "Ticket 1.", "output_2": "Ticket 2.", "label": label, **results}
+
+
+def test_a_live_pairwise_judge_is_asked_in_both_orders(tmp_path):
+    """One that always takes the first: half right, never consistent."""
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([pair(1), pair(2), {**pair(1), "input": "Say hello."}]))
+    report = tmp_path / "a.json"
+    with Scripted(lambda *_: 1) as judge:
+        run(path, *asking(judge), "--yes", to=report)
+    (found,) = json.loads(report.read_text())["pairwise"]
+    assert found["judge"] == "scripted"
+    assert found["accuracy"]["value"] == 0.5
+    assert found["swap_consistency"]["value"] == 0
+    assert found["first_shown"]["value"] == 1
+    assert len(judge.prompts) == 4  # two of the three pairs have the same texts
+
+
+def test_several_recorded_pairwise_judges_are_compared(tmp_path):
+    """One row each, named after their files, without asking anybody."""
+    for name, winners in (("steady", (1, 1)), ("fickle", (1, 2))):
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps([pair(1, winner=winners[0], winner_swapped=winners[1])])
+        )
+    shown = run(tmp_path / "steady.json", tmp_path / "fickle.json", "--html", tmp_path / "p.html")
+    assert re.search(r"steady +│ +1 │ +100\.0", shown)
+    assert re.search(r"fickle +│ +1 │ +50\.0", shown)
+    assert (tmp_path / "p.html").read_text().count("<svg") == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "part"),
+    [
+        ("item,metric,scale,rater_1\na,fluency,1-5,9\n", [], "r.csv, line 2"),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--cluster", "articel"], 'no column "articel"'),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--record", "j.jsonl"], "--judge-model"),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--judge-model", "m"], "has no text to rate"),
+        (
+            "item,metric,scale,text,rater_1\na,fluenci,1-5,t,4\n",
+            ["--judge-model", "m", "--strategies", "knowledge"],
+            'metric "fluenci" has no definition (did you mean "fluency"?)',
+        ),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", "cot"], '"cot" is none of zero_shot'),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", ","], "--strategies: is empty"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--scale", "f=five"], "--scale f=five"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--html", "."], ".: is a folder"),
+        (
+            "item,metric,scale,rater_1\na,f,1-5,4\n",
+            ["--html", "nowhere/a.html"],
+            "there is no folder nowhere",
+        ),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--recorded", "r.csv", "--judge-model", "m"], "not both"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--judge-model", "m", "--price", "cheap"], "0.15/0.60"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):
+    """Before anything is asked."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text(content)
+    shown = run("r.csv", *arguments, exit_code=2)
+    assert shown.startswith("evenkeel: ")
+    assert shown.count("\n") == 1
+    assert part in shown

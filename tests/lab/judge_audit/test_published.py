@@ -1,0 +1,150 @@
+"""Small files in the formats of SummEval and USR, written for these tests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.lab.judge_audit.ratings import Scale, read_ratings
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
+
+
+def said(coherence, fluency):
+    return {"coherence": coherence, "consistency": 5, "fluency": fluency, "relevance": 3}
+
+
+SUMMARIES = [
+    {
+        "id": f"dm-{article}",
+        "model_id": system,
+        "decoded": f"Summary of {article} by {system}.",
+        "references": ["Another summary."],
+        "expert_annotations": [said(1, 4), said(2, 4), said(1, 5)],
+        "turker_annotations": [said(3, 3), said(4, 2)],
+        "filepath": "story",
+        **({"text": "The harbour is closed."} if article == "a" else {}),
+    }
+    for article in "ab"
+    for system in ("M0", "M1")
+]
+DIALOGUES = [
+    {
+        "context": "Do you like birds?\nYes, owls.\n",
+        "fact": "Owls turn their heads by 270 degrees.\n",
+        "responses": [
+            {
+                "response": "They turn their heads a long way.\n",
+                "model": "New",
+                "Understandable": [1, 1, 0],
+                "Natural": [3, 2, 3],
+                "Maintains Context": [3, 3, 3],
+                "Engaging": [2, 2, 1],
+                "Uses Knowledge": [1, 1, 1],
+                "Overall": [4, 5, 4],
+            },
+            {"response": "No.", "model": "Old", "Understandable": [1, 1, 1], "Overall": [1, 2, 1]},
+        ],
+    },
+    {"context": "Hello.", "responses": []},
+]
+
+
+@pytest.fixture
+def summaries(tmp_path):
+    path = tmp_path / "model_annotations.aligned.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in SUMMARIES))
+    return path
+
+
+@pytest.fixture
+def dialogues(tmp_path):
+    path = tmp_path / "tc_usr_data.json"
+    path.write_text(json.dumps(DIALOGUES))
+    return path
+
+
+def test_a_line_of_summeval_is_four_metrics_by_three_experts(summaries):
+    """One to five; articles may be clusters; the source is the context where the file is paired with it."""
+    ratings = read_ratings(summaries, cluster="article")
+    assert ratings.raters == ("expert_1", "expert_2", "expert_3")
+    assert len(ratings.items) == 4 * 4
+    first = ratings.items[0]
+    assert (first.id, first.metric, first.scale, first.ratings) == (
+        "dm-a M0", "coherence", Scale(1, 5), (1, 2, 1),
+    )  # fmt: skip
+    assert (first.text, first.context) == ("Summary of a by M0.", "The harbour is closed.")
+    assert ratings.items[-1].context == ""
+    assert {item.cluster for item in ratings.items} == {"dm-a", "dm-b"}
+
+
+def test_turkers_of_summeval_are_read_where_they_are_named(summaries):
+    """Alone or beside the experts; another column is a mistake."""
+    columns = ["expert_annotations", "Turker annotations"]
+    both = read_ratings(summaries, rater_columns=columns)
+    assert both.raters == ("expert_1", "expert_2", "expert_3", "turker_1", "turker_2")
+    assert both.items[0].ratings == (1, 2, 1, 3, 4)
+    with pytest.raises(InputError, match='did you mean "turker_annotations"'):
+        read_ratings(summaries, rater_columns=["turker_anotations"])
+
+
+def test_a_dialogue_of_usr_is_its_responses_on_their_scales(dialogues):
+    """What is engaging in the file is interesting here; the fact stands with the context."""
+    ratings = read_ratings(dialogues, cluster="dialogue")
+    found = {(item.id, item.metric): item for item in ratings.items}
+    assert [metric for name, metric in found if name == "1.1"] == [
+        "understandable", "natural", "maintains_context", "interesting", "uses_knowledge", "overall",
+    ]  # fmt: skip
+    assert [metric for name, metric in found if name == "1.2"] == ["understandable", "overall"]
+    interesting = found["1.1", "interesting"]
+    assert (interesting.scale, interesting.ratings) == (Scale(1, 3), (2, 2, 1))
+    assert interesting.text == "They turn their heads a long way."
+    assert interesting.context.endswith("Yes, owls.\n\nFact: Owls turn their heads by 270 degrees.")
+    assert found["1.2", "understandable"].scale == Scale(0, 1)
+    assert {item.cluster for item in ratings.items} == {"1"}
+
+
+def test_faults_name_the_place(tmp_path):
+    """The line of SummEval, the entry and response of USR."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps({**SUMMARIES[0], "expert_annotations": "none"}))
+    with pytest.raises(InputError, match=r's.jsonl, line 1, field "expert_annotations": is not a list'):
+        read_ratings(path)
+    path.write_text(json.dumps([{"context": "x", "responses": [{"response": "y", "Overall": [7]}]}]))
+    with pytest.raises(InputError, match=r"entry 1, response 1.*7 is not on the scale 1–5"):
+        read_ratings(path)
+
+
+def test_all_four_strategies_run_offline(tmp_path):
+    """The simulated judge rates every question, also those with examples and those on 0 to 1."""
+    path = tmp_path / "usr.json"
+    responses = [
+        {"response": f"Owl {n}.", "Understandable": [n % 2] * 3, "Overall": [1 + n % 5] * 3} for n in range(8)
+    ]
+    path.write_text(json.dumps([{"context": "Do you like birds?", "responses": responses}]))
+    with serving(Simulation([ModelState("m")], SimulationSettings(salt=b"audit"))) as url:
+        asking = ["--judge-model", "simulated-judge", "--judge-url", f"{url}/v1", "--resamples", "0"]
+        done = CliRunner().invoke(main, ["judge-audit", str(path), *asking, "--yes", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["ratings"]
+    assert found["failures"] == []
+    assert [len(metric["strategies"]) for metric in found["metrics"]] == [4, 4]
+    assert all(each["plain"]["rated"] == 6 for each in found["metrics"][0]["strategies"])
+
+
+def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
+    """No judge is named: a table of alphas over articles, and nothing about strategies."""
+    arguments = ["judge-audit", str(summaries), "--cluster", "article", "--json"]
+    done = CliRunner().invoke(main, [*arguments, "--resamples", "20", "--html", str(tmp_path / "a.html")])
+    assert done.exit_code == 0, done.output
+    assert done.stderr.startswith("people\n")
+    assert 'Intervals are drawn over the groups of "article"' in done.stderr
+    assert "strateg" not in done.stderr
+    metrics = {each["metric"]: each for each in json.loads(done.stdout)["ratings"]["metrics"]}
+    # Coherence: ratings 1, 2, 1 of every item: 1 − 11 · 4 / (8 · 4) with the ordinal distance of two values.
+    assert metrics["coherence"]["people"]["value"] == pytest.approx(1 - 11 * 8 / (2 * 8 * 4))
+    assert metrics["consistency"]["people"]["failure"] == "no_variation"
+    assert metrics["coherence"]["clusters"] == 2

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from evenkeel.lab.judge_audit.questions import rubrics
+from evenkeel.lab.judge_audit.ratings import Scale, read_ratings
+from evenkeel.release.kit.arguments import InputError
+
+WIDE = """\
+Item,Metric,Scale,Text,Context,rater_ana,rater_bo
+a,Maintains Context,1-3,"Sure, tomorrow.",See you?,2,3
+b,Maintains Context,1-3,"Two
+lines",See you?,1,
+"""
+LONG = """\
+item;metric;scale;rater;rating;text;context
+a;maintains_context;1..3;ana;2;Sure, tomorrow.;See you?
+a;maintains_context;1..3;bo;3;;
+b;maintains_context;1..3;ana;1.0;Two lines;See you?
+b;maintains_context;1..3;bo;NA;;
+"""
+
+
+def read(tmp_path, name, content, **options):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    return read_ratings(path, **options)
+
+
+def complaint(tmp_path, name, content, **options):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, name, content, **options)
+    return str(caught.value)
+
+
+def essence(ratings):
+    return [(item.id, item.metric, item.scale, item.ratings) for item in ratings.items]
+
+
+EXPECTED = [
+    ("a", "maintains_context", Scale(1, 3), (2, 3)),
+    ("b", "maintains_context", Scale(1, 3), (1, None)),
+]
+
+
+def test_a_wide_file_has_one_column_a_person(tmp_path):
+    """Cells may hold commas and line breaks; an empty rating is missing; it may be compressed."""
+    path = tmp_path / "r.csv.gz"
+    path.write_bytes(gzip.compress(WIDE.encode()))
+    ratings = read_ratings(path)
+    assert ratings.raters == ("rater_ana", "rater_bo")
+    assert essence(ratings) == EXPECTED
+    assert ratings.items[0].text == "Sure, tomorrow."
+    assert ratings.items[1].text == "Two\nlines"
+    assert ratings.items[1].given == (1,)
+
+
+def test_a_long_file_has_one_row_a_rating(tmp_path):
+    """The same ratings; texts need to be there once; semicolons are recognised."""
+    ratings = read(tmp_path, "r.csv", LONG)
+    assert ratings.raters == ("ana", "bo")
+    assert essence(ratings) == EXPECTED
+    assert ratings.items[0].context == "See you?"
+
+
+@pytest.mark.parametrize(
+    "given", [([2, 3], [1, None]), ({"ana": 2, "bo": "3"}, {"ana": 1}), ([2, 3], [1, "n/a"])]
+)
+def test_lines_of_json_may_nest_the_ratings(tmp_path, given):
+    """As a list by place, or as an object by name."""
+    rows = [
+        {"item": name, "metric": "maintains context", "scale": [1, 3], "ratings": ratings}
+        for name, ratings in zip("ab", given, strict=True)
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    assert essence(read(tmp_path, "r.jsonl", lines)) == EXPECTED
+    assert essence(read(tmp_path, "r.json", json.dumps(rows))) == EXPECTED
+
+
+def test_rater_columns_and_scales_can_be_named(tmp_path):
+    """For files that were made by others; with a guess at a column that is not there."""
+    content = "item,metric,Kim,model\na,fluency,4,m\nb,fluency,2,m\n"
+    ratings = read(tmp_path, "r.csv", content, rater_columns=["kim"], scales={"fluency": Scale(1, 5)})
+    assert ratings.items[0].scale == Scale(1, 5)
+    assert [item.ratings for item in ratings.items] == [(4,), (2,)]
+    assert ratings.unused == ("model",)
+    said = complaint(tmp_path, "r.csv", "item,metric,scale,kimm\na,f,1-5,4\n", rater_columns=["kim"])
+    assert 'no column "kim" (did you mean "kimm"?)' in said
+
+
+def test_ratings_may_have_decimals(tmp_path):
+    """Anything between the ends of the scale; whole ones stay whole."""
+    ratings = read(tmp_path, "r.csv", "item,metric,scale,rater_1,rater_2\na,fluency,1-5,4.25,3.0\n")
+    assert ratings.items[0].ratings == (4.25, 3)
+    assert str(ratings.items[0].ratings[1]) == "3"
+
+
+def test_a_column_says_which_items_belong_together(tmp_path):
+    """It needs to be there once for an item, and says the same wherever it is."""
+    head = "item,metric,scale,article,rater_1\n"
+    ratings = read(tmp_path, "r.csv", f"{head}a,f,1-5,x,4\nb,f,1-5,7,4\n", cluster="Article")
+    assert [item.cluster for item in ratings.items] == ["x", "7"]
+    assert ratings.unused == ()
+    assert {item.cluster for item in read(tmp_path, "r.csv", f"{head}a,f,1-5,x,4\n").items} == {""}
+    said = complaint(tmp_path, "r.csv", f"{head}a,f,1-5,,4\n", cluster="article")
+    assert 'line 2, field "article": is empty' in said
+    assert 'no column "articel" (did you mean "article"?)' in complaint(
+        tmp_path, "r.csv", f"{head}a,f,1-5,x,4\n", cluster="articel"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("item,metric,scale,rater_1\na,fluency,1-5,six\n", ("r.csv, line 2", '"rater_1"', '"six"')),
+        ("item,metric,scale,rater_1\na,fluency,1-5,6\n", ("line 2", "6 is not on the scale 1–5")),
+        ("item,metric,scale,rater_1\na,fluency,1-5,5.5\n", ("line 2", "5.5 is not on the scale 1–5")),
+        ("item,metric,scale,rater_1\na,fluency,1-5,1e999\n", ("line 2", "inf is not a finite number")),
+        ('item,metric,scale,text,rater_1\na,fluency,1-5,"x\ny",4\nb,fluency,1-5,z,9\n', ("line 4", "9")),
+        ("item,metric,scale,rater_1\na,fluency,5,4\n", ("line 2", '"scale"', "write it like 1-5")),
+        ("item,metric,scale,rater_1\na,fluency,,4\n", ('"scale"', "--scale fluency=1-5")),
+        ("item,metrik,scale,rater_1\na,fluency,1-5,4\n", ('"metrik"', 'did you mean "metric"?')),
+        ("item,metric,scale,contxt,rater_1\na,f,1-5,c,4\n", ('"contxt"', 'did you mean "context"?')),
+        ("item,metric,scale,rater,ratng\na,f,1-5,ana,4\n", ('"ratng"', 'did you mean "rating"?')),
+        ("item,metric,scale\na,f,1-5\n", ('no field "rater"', "item, metric, scale")),
+        ("item,metric,scale,rater_1\n,f,1-5,4\n", ("line 2", '"item"', "is empty")),
+        ("item,metric,scale,rater_1\na,f,1-5,4\na,f,1-5,3\n", ("line 3", "rated", "before")),
+        ("item,metric,scale,rater,rating\na,f,1-5,x,4\na,f,1-3,y,3\n", ("line 3", "1–5 at line 2")),
+        ("item,metric,scale,rater_1\na,f,1-5,4\nb,f,1-3,3\n", ("line 3", '"scale"', "1–5 at line 2")),
+        (
+            "item,metric,scale,text,rater,rating\na,f,1-5,t,x,4\na,f,1-5,u,y,3\n",
+            ("line 3", '"text"', "line 2"),
+        ),
+        ("item,metric,scale,rater_1\na,f,1-5,4,9\n", ("line 2", "5 cells under 4 columns")),
+        ("item,item,metric\na,b,c\n", ("line 1", 'two columns are named "item"')),
+        ("item,metric\n", ("holds no rows",)),
+    ],
+)
+def test_errors_name_file_line_and_field(tmp_path, content, parts):
+    """And say what was meant, where that can be guessed."""
+    said = complaint(tmp_path, "r.csv", content)
+    assert said.startswith("r.csv")
+    for part in parts:
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ('{"item": "a"}\n{"item": \n', "line 2: is not JSON"),
+        ('{"item": "a", "metric": "f", "scale": [1, 5], "ratings": 4}\n', '"ratings": is neither a list'),
+        ('{"item": "a", "metric": "f", "scale": [1, 5], "ratings": [true]}\n', "true is not a number"),
+        ('{"item": {}, "metric": "f", "scale": [1, 5], "ratings": [1]}\n', '"item": is not text'),
+        ("[1]", "entry 1: is not a JSON object"),
+        ("[", "is not JSON"),
+    ],
+)
+def test_errors_in_json_name_the_line(tmp_path, content, part):
+    """Or the entry of an array."""
+    assert part in complaint(tmp_path, "r.json", content)
+
+
+def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
+    """A missing file, other bytes, a torn archive."""
+    with pytest.raises(InputError, match="No such file"):
+        read_ratings(tmp_path / "absent.csv")
+    (tmp_path / "latin.csv").write_bytes("item,metric\né".encode("latin-1"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_ratings(tmp_path / "latin.csv")
+    (tmp_path / "torn.csv.gz").write_bytes(gzip.compress(WIDE.encode())[:40])
+    with pytest.raises(InputError, match="not a complete gzip file"):
+        read_ratings(tmp_path / "torn.csv.gz")
+
+
+@pytest.mark.parametrize("text", ["1-5", "1–5", "1..5", "[1, 5]", "1 to 5", " 1 - 5 "])
+def test_scales_are_read_as_people_write_them(text):
+    """All of these are one to five."""
+    assert Scale.parse(text) == Scale(1, 5)
+    assert Scale.parse("-2..2").steps == (-2, -1, 0, 1, 2)
+
+
+@pytest.mark.parametrize("text", ["5-1", "3", "1-1", "0-1000", "a-b", ""])
+def test_what_is_no_scale_is_refused(text):
+    """Upside down, a single number, too long, no number."""
+    with pytest.raises(ValueError, match="scale"):
+        Scale.parse(text)
+
+
+def test_the_papers_metrics_are_defined():
+    """Its four for summaries and its six for dialogues."""
+    paper = (
+        "coherence consistency fluency relevance understandable natural maintains_context interesting "
+        "uses_knowledge overall"
+    )
+    assert set(paper.split()) <= rubrics().keys()
+
+
+def test_a_rubric_file_adds_and_replaces(tmp_path):
+    """Its definitions win over the built-in ones."""
+    path = tmp_path / "rubric.yaml"
+    path.write_text(
+        "Fluency:\n  definition: Mine.\n  highest: good\n  lowest: bad\n"
+        "tone of voice:\n  definition: Kind.\n  highest: kind\n  lowest: harsh\n  kind: letter\n",
+        encoding="utf-8",
+    )
+    known = rubrics(path)
+    assert known["fluency"].definition == "Mine."
+    assert known["tone_of_voice"].kind == "letter"
+    assert known["coherence"].kind == "summary"
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (
+            "fluency:\n  definiton: x\n",
+            'metric "fluency", field "definiton": is not known (did you mean "definit',
+        ),
+        ("fluency:\n  definition: x\n  highest: y\n", 'no field "lowest"'),
+        ("fluency:\n  definition: 3\n", 'field "definition": is not text'),
+        ("fluency: x\n", "is not a mapping"),
+        ("- x\n", "is not a mapping of metrics"),
+        ("a: [\n", "is not YAML"),
+    ],
+)
+def test_errors_in_a_rubric_name_metric_and_field(tmp_path, content, part):
+    """One sentence each."""
+    path = tmp_path / "rubric.yaml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        rubrics(path)
+    assert part in str(caught.value)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.judgements import (
+    Condition,
+    Judged,
+    Slot,
+    Strategy,
+    read_recorded,
+    recorded_lines,
+)
+from evenkeel.lab.judge_audit.ratings import Item, Ratings, Scale
+from evenkeel.release.kit.arguments import InputError
+
+RATINGS = Ratings(tuple(Item(name, "fluency", Scale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",))
+
+
+def read(tmp_path, content):
+    path = tmp_path / "judge.csv"
+    path.write_text(content, encoding="utf-8")
+    return read_recorded(path, RATINGS)
+
+
+def slot(name, strategy=Strategy.KNOWLEDGE, condition=Condition.PLAIN):
+    return Slot(name, "fluency", strategy, condition)
+
+
+def test_columns_are_read_or_have_their_defaults(tmp_path):
+    """A short file is plain knowledge; strategy, condition, justification and claim where they are given."""
+    assert read(tmp_path, "item,metric,rating\na,Fluency,4\n") == {slot("a"): Judged(4, "")}
+    head = "item,metric,strategy,condition,rating,justification,claim\n"
+    found = read(tmp_path, head + "a,fluency,step-by-step,attacked,1,Poor.,1\n")
+    assert found == {slot("a", Strategy.STEP_BY_STEP, Condition.ATTACKED): Judged(1, "Poor.", 1)}
+    failed = read(tmp_path, "item,metric,rating,failure\na,fluency,,Refused\nb,fluency,,\nc,fluency,7,\n")
+    assert [each.reason for each in failed.values()] == ["refused", "empty", "out_of_scale"]
+
+
+def test_strategies_may_have_any_name_and_ratings_decimals(tmp_path):
+    """Names are compared without regard to case, spaces and hyphens; decimals are on the scale or not."""
+    found = read(
+        tmp_path, "item,metric,strategy,rating\na,fluency,G-Eval v2,4.31\nb,fluency,g eval V2,5.01\n"
+    )
+    assert found[slot("a", "g_eval_v2")] == Judged(4.31, "")
+    assert found[slot("b", "g_eval_v2")].reason == "out_of_scale"
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ("item,metric,rating\nz,fluency,4\n", 'line 2, field "item": no person rated "z" for fluency'),
+        ("item,metric,condition,rating\na,fluency,plane,4\n", '"condition": "plane" is none of'),
+        ("item,metric,condition,rating\na,fluency,plane,4\n", 'did you mean "plain"?'),
+        ("item,metric,rating\na,fluency,4\na,fluency,4\n", "line 3"),
+        ("item,metric,rating\na,fluency,four\n", '"rating": "four" is not a number'),
+        ("item,metric,ratings\na,fluency,4\n", 'field "ratings": is not known; did you mean "rating"?'),
+        ("item,metric,rating,justifcation\na,fluency,4,x\n", 'did you mean "justification"?'),
+        ("item,metric,rating,claim\na,fluency,4,9\n", '"claim": 9 is not on the scale'),
+    ],
+)
+def test_errors_name_line_and_field(tmp_path, content, part):
+    """And guess what was meant."""
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content)
+    assert str(caught.value).startswith("judge.csv")
+    assert part in str(caught.value)
+
+
+def test_what_is_written_can_be_read(tmp_path):
+    """A judge that was asked once need not be asked again."""
+    judged = {
+        slot("a"): Judged(2, "Fine – “so so”.\nReally."),
+        slot("a", condition=Condition.ATTACKED): Judged(5, "", 5),
+        slot("b", Strategy.ZERO_SHOT): Failure("audit.zero_shot", 1, "refused", "As recorded."),
+    }
+    path = tmp_path / "judge.jsonl"
+    path.write_text("".join(f"{line}\n" for line in recorded_lines(judged)))
+    assert read_recorded(path, RATINGS) == judged
+    assert json.loads(path.read_text().splitlines()[0])["strategy"] == "knowledge"

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.attack import Move
+from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
+from evenkeel.lab.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
+from evenkeel.lab.judge_audit.ratings import Item, Scale
+from evenkeel.monitor.estimate.agreement import Agreement, wilson
+
+KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
+PLAIN, AGAIN, ATTACKED = Condition.PLAIN, Condition.AGAIN, Condition.ATTACKED
+
+
+def items(*ratings, metric="fluency"):
+    return [Item(str(place), metric, Scale(1, 5), "", "", each) for place, each in enumerate(ratings)]
+
+
+def said(ratings, strategy=KNOWLEDGE, condition=PLAIN, metric="fluency"):
+    return {
+        Slot(str(place), metric, strategy, condition): Failure("audit", 1, rating)
+        if isinstance(rating, str)
+        else Judged(rating, "")
+        for place, rating in enumerate(ratings)
+    }
+
+
+def measured(rated, judgements):
+    (metric,) = audit("judge", rated, judgements, times=50).metrics
+    return metric
+
+
+def test_a_judge_that_repeats_one_person_has_the_alphas_worked_by_hand():
+    """(1,1,1), (2,2,2), (1,2,1): 1 − 8·1/20; mode (ties to the higher): 4/9; median 1.5: 7/9."""
+    metric = measured(items((1, 1), (2, 2), (1, 2)), said([1, 2, 1]))
+    (strategy,) = metric.strategies
+    assert metric.people.value == pytest.approx(4 / 9)
+    assert strategy.plain.all_raters.value == pytest.approx(0.6)
+    assert strategy.plain.with_mode.value == pytest.approx(4 / 9)
+    assert strategy.plain.with_median.value == pytest.approx(7 / 9)
+    assert (strategy.plain.rated, strategy.plain.all_raters.items) == (3, 3)
+    assert strategy.attacked is None
+    assert strategy.resistance is None
+
+
+def test_the_judge_across_strategies_takes_each_as_a_rater():
+    """Two strategies, the same arithmetic as for two people; one alone is a failure."""
+    metric = measured(items((1,), (2,), (3,)), said([1, 2, 1]) | said([1, 2, 2], ZERO_SHOT))
+    assert metric.across_strategies.value == pytest.approx(4 / 9)
+    assert [each.strategy for each in metric.strategies] == [ZERO_SHOT, KNOWLEDGE]
+    alone = measured(items((1,), (2,)), said([1, 2]))
+    assert alone.across_strategies.reason == alone.people.reason == "too_few_ratings"
+
+
+def test_moves_and_resistance_worked_by_hand():
+    """Modes 1, 2, 4, 5, 4 are claimed to be 5, 5, 1, 1, 1."""
+    plain = [2, 3, 4, 1, 3]
+    attacked = [2, 4, 1, 1, 5]  # unchanged, towards, to the claim, unchanged (there already), away
+    metric = measured(items((1,), (2,), (4,), (5,), (4,)), said(plain) | said(attacked, condition=ATTACKED))
+    resistance = metric.strategies[0].resistance
+    assert (resistance.unchanged.count, resistance.unchanged.n) == (2, 5)
+    assert resistance.moves == {Move.UNCHANGED: 2, Move.TO_CLAIM: 1, Move.TOWARDS: 1, Move.AWAY: 1}
+    # Item 3 had the claimed rating already, so four could be swayed.
+    assert (resistance.swayed.count, resistance.swayed.n) == (2, 4)
+
+
+def test_a_recorded_claim_goes_before_the_computed_one():
+    """The attack as it was made counts."""
+    judgements = said([3]) | {Slot("0", "fluency", KNOWLEDGE, ATTACKED): Judged(2, "", 2)}
+    moves = measured(items((5,)), judgements).strategies[0].resistance.moves
+    assert moves[Move.TO_CLAIM] == 1
+
+
+def test_failures_are_counted_and_enter_nothing():
+    """An item counts under attack only if both ratings are there."""
+    judgements = said([1, "refused", 3]) | said([1, 2, "out_of_scale"], condition=ATTACKED)
+    report = audit("judge", items((1, 2), (2, 2), (3, 3)), judgements, times=0)
+    assert [(each.condition, each.reason, each.count) for each in report.failures] == [
+        (ATTACKED, "out_of_scale", 1),
+        (PLAIN, "refused", 1),
+    ]
+    strategy = report.metrics[0].strategies[0]
+    assert strategy.plain.rated == 2
+    assert strategy.plain.all_raters.items == 2
+    assert strategy.resistance.unchanged.n == 1
+    assert report.judgements == 6
+
+
+def test_people_are_compared_on_the_items_the_judge_was_asked_about():
+    """The third item was not asked; a person who rated only that one is not counted."""
+    rated = items((1, 1, None), (2, 2, None), (1, 5, 4))
+    metric = measured(rated, said([1, 2]))
+    assert metric.people == Agreement(1.0, pytest.approx(1.0), pytest.approx(1.0), 2)
+    assert (metric.items, metric.raters) == (2, 2)
+
+
+def test_the_same_seed_gives_the_same_report():
+    """Another seed gives other intervals."""
+    rated = items(*[(1 + place % 5, 1 + place % 4) for place in range(20)])
+    judgements = said([1 + place % 3 for place in range(20)])
+    first, again, other = (audit("judge", rated, judgements, seed=seed, times=50) for seed in (1, 1, 2))
+    assert first == again
+    assert first.metrics != other.metrics
+
+
+def test_people_alone_are_measured_without_a_judge():
+    """(1,1), (2,2), (1,2): 4/9, worked by hand above; nothing is said of strategies."""
+    (metric,) = audit("people", items((1, 1), (2, 2), (1, 2)), None, times=0).metrics
+    assert metric.people == Agreement(pytest.approx(4 / 9), None, None, 3)
+    assert (metric.level, metric.strategies, metric.across_strategies) == ("ordinal", (), None)
+
+
+def test_decimals_make_a_metric_interval():
+    """Then distances count: 1 − observed / expected, each a mean of squared differences."""
+    rated = items((1.0, 1.5), (2.0, 2.0), (4.0, 3.5))
+    (metric,) = audit("people", rated, None, times=0).metrics
+    # Observed: (0.25 + 0 + 0.25) / 3. Expected, over all 15 pairs: (6 · 39.5 − 14²) / 15 = 41 / 15.
+    assert metric.level == "interval"
+    assert metric.people.value == pytest.approx(1 - (1 / 6) / (41 / 15))
+    whole = measured(items((1, 1), (2, 2)), said([1, 2]))
+    assert whole.level == "ordinal"
+    assert measured(items((1, 1), (2, 2)), said([1.5, 2])).level == "interval"
+
+
+def test_strategies_of_other_names_are_reported_after_ours():
+    """In the order of the file."""
+    judgements = said([1, 2], "tree_of_thought") | said([1, 2], "g_eval") | said([2, 2])
+    strategies = measured(items((1, 1), (2, 2)), judgements).strategies
+    assert [each.strategy for each in strategies] == [KNOWLEDGE, "tree_of_thought", "g_eval"]
+
+
+def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
+    """Forty items in four articles, each with ratings of its own: the sample is four, not forty."""
+    rated = items(*[(1 + place % 4, 1 + place % 4 if place % 4 else 5) for place in range(40)])
+    grouped = [replace(item, cluster=f"article {place % 4}") for place, item in enumerate(rated)]
+    alone, clustered = (audit("people", each, None, times=200).metrics[0] for each in (rated, grouped))
+    assert alone.people.value == clustered.people.value
+    assert (alone.clusters, clustered.clusters) == (None, 4)
+    width = [each.people.upper - each.people.lower for each in (alone, clustered)]
+    assert width[1] > 2 * width[0]
+
+
+def test_shares_over_clusters_know_that_items_of_one_are_alike():
+    """Half kept, by article: the interval is that of four. All kept: four trials of four, by Wilson."""
+    rated = [replace(item, cluster=str(int(item.id) // 10)) for item in items(*[(1,)] * 40)]
+    half = said([2] * 40) | said([2] * 20 + [5] * 20, condition=ATTACKED)
+    share = measured(rated, half).strategies[0].resistance.unchanged
+    assert (share.count, share.n, share.lower, share.upper) == (20, 40, 0, 1)
+    share = measured(rated, said([2] * 40) | said([2] * 40, condition=ATTACKED)).strategies[0].resistance
+    assert share.unchanged == replace(wilson(4, 4), count=40, n=40)
+
+
+LENGTH = Analyser("length", lambda text: len(text) / 10)
+
+
+@pytest.mark.parametrize("analyser", [vader(), polarity()], ids=lambda analyser: analyser.name)
+def test_praise_is_above_a_plain_statement_and_blame_below(analyser):
+    """Whatever the lexicon; all in [−1, 1]."""
+    good = analyser.score("The summary is excellent, clear and well organised.")
+    plain = analyser.score("The summary has four sentences.")
+    bad = analyser.score("The summary is terrible, confusing and badly wrong.")
+    assert -1 <= bad < -0.2 < plain < 0.2 < good <= 1
+    assert analyser.score("") == 0
+
+
+def test_tones_are_compared_on_the_same_items():
+    """Means over the two items with both justifications: (.2 + .4)/2 and (.4 + .8)/2."""
+    shift = tone_shift(LENGTH, [("aa", "aaaa"), None, ("aaaa", "a" * 8), ("aa", "")], [[0, 1, 2, 3]] * 5)
+    assert (shift.n, shift.before, shift.after) == (2, pytest.approx(0.3), pytest.approx(0.6))
+    assert (shift.lower, shift.upper) == (pytest.approx(0.3), pytest.approx(0.3))
+    assert tone_shift(LENGTH, [None, ("", "a")]).reason == "no_justification"

@@ -1,0 +1,304 @@
+"""The parts of a report that need no store: periods, finding them in a log, alerts, sums and differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.cli.report import formats_of
+from evenkeel.core import figures
+from evenkeel.core.cells import Estimate
+from evenkeel.core.verdict import BASELINE, QualityScore
+from evenkeel.lab.report.counts import Folder, GroupKey, worth_a_table
+from evenkeel.lab.report.findings import alerts_of
+from evenkeel.lab.report.period import Period, period_of, read_period, span_of
+from evenkeel.lab.report.sentences import tone
+from evenkeel.lab.report.sides import Sides as Sought
+from evenkeel.lab.report.sides import Stretch
+from evenkeel.lab.report.tables import Rules, group_line, make_tables, mean_of
+from evenkeel.monitor.changes import RouteWatch
+from evenkeel.monitor.changes.comparison import Difference, Sides
+from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.traits import compared
+from evenkeel.monitor.estimate import outcome_of
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.stores.monitor_state import AlertEvent
+from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_verdicts import VERDICT
+
+DAY = 86_400.0
+NOON = 1_795_003_200.0
+"""2026-11-18 12:00:00 UTC."""
+MIDNIGHT = NOON - DAY / 2
+
+TEMPLATE = replace(
+    VERDICT,
+    exchange_id="x",
+    scored_at=NOON,
+    route="support",
+    model="m-1",
+    perturbation="general.spelling",
+    baseline_rating=3,
+)
+
+
+class Log:
+    """A log that makes its verdicts, one at each time, when they are read, and counts them."""
+
+    def __init__(self, times):
+        self.times = times
+        self.read = 0
+
+    def rows(self, offset, limit):
+        return [
+            LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at))
+            for place, at in enumerate(self.times[offset : offset + limit], offset + 1)
+        ]
+
+    def read_after(self, offset, limit):
+        found = self.rows(offset, limit)
+        self.read += len(found)
+        return found
+
+    def latest(self, limit, **_):
+        return [row.verdict for row in self.rows(max(0, len(self.times) - limit), limit)[::-1]]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected", "words"),
+    [
+        (None, None, Period(NOON - 7 * DAY, NOON), "11 Nov 2026 12:00 to 18 Nov 2026 12:00 UTC"),
+        ("2026-11-17", "2026-11-18", Period(MIDNIGHT - DAY, MIDNIGHT + DAY), "17 Nov 2026 to 18 Nov 2026"),
+        ("2026-11-18", "2026-11-18", Period(MIDNIGHT, MIDNIGHT + DAY), "18 Nov 2026"),
+        ("36h", None, Period(NOON - 1.5 * DAY, NOON), "17 Nov 2026 00:00 to 18 Nov 2026 12:00 UTC"),
+        (
+            "2026-11-18T10:30",
+            "2026-11-18T12:30+01:00",
+            Period(NOON - 5400, NOON - 1800),
+            "18 Nov 2026, 10:30 to 11:30 UTC",
+        ),
+    ],
+)
+def test_a_period_is_read_and_said(since, until, expected, words):
+    """Dates are UTC days, the last one as a whole; times may have a zone; "36h" counts back from now."""
+    assert period_of(since, until, NOON) == expected
+    assert expected.words == words
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "7y", "", "2026-11-19"])
+def test_a_period_that_is_none_is_refused(since):
+    """Words, wrong dates, unknown units; and one that ends before it starts."""
+    with pytest.raises(InputError, match="--since"):
+        period_of(since or " ", "2026-11-17", NOON)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.floats(-40_000, 40_000), max_size=80),
+    st.floats(0, 1e6),
+    st.floats(1, 1e6),
+)
+def test_all_of_a_period_is_found_in_a_log_whose_clocks_differ(jitter, since, length):
+    """With clocks half a day apart, the verdicts of a period are those that a look at every one finds."""
+    log = Log([9_000.0 * place + off for place, off in enumerate(jitter)])
+    period = Period(since, since + length)
+    found = [row.offset for row in read_period(log, period)]
+    assert found == [place for place, at in enumerate(log.times, 1) if period.covers(at)]
+
+
+def test_a_day_of_a_long_log_is_found_without_reading_all_of_it():
+    """Of 200,000 verdicts in 200 days some 5,000 are read for one day; progress ends at the whole."""
+    log = Log([place * 86.4 for place in range(1, 200_001)])
+    told = []
+    found = list(read_period(log, Period(100 * DAY, 101 * DAY), progress=lambda *at: told.append(at)))
+    assert len(found) == 1000
+    assert log.read < 12_000
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert span_of(log) == Period(86.4, 200_000 * 86.4)
+    assert span_of(Log([])) is None
+
+
+def event(at, kind, route="support", what="excess"):
+    return AlertEvent(
+        f"{at}{kind}{route}", at, kind, route, "m", "general.tone", int(at), 50, 0.3, f"{kind}!", what
+    )
+
+
+def test_alerts_are_those_that_were_up_in_the_period():
+    """Raised before and still up, raised and resolved within; not those that were over or came later."""
+    events = [
+        event(10, "raised"), event(20, "resolved"),  # over before
+        event(30, "raised"), event(120, "resolved"),  # from before into it
+        event(150, "raised"), event(250, "resolved"),  # still up at its end
+        event(210, "raised", "late"),
+        event(160, "resolved", "pruned"),  # raised too long ago to be known
+    ]  # fmt: skip
+    found = alerts_of([*events[::-1], events[2]], Period(100, 200))
+    assert [(one.route, one.raised_at, one.resolved_at) for one in found] == [
+        ("pruned", None, 160),
+        ("support", 150, None),
+        ("support", 30, 120),
+    ]
+    assert alerts_of(events, Period(100, 200), "pruned") == found[:1]
+
+
+def test_a_difference_is_worse_where_it_leaves_out_zero():
+    """0.5 [0.4, 0.6] less 0.2 [0.1, 0.3] is 0.3 [0.1, 0.5]; of the content delta more is worse."""
+    low, high = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.5, 0.4, 0.6, 50)
+    found = Sides(low, high).difference
+    assert found is not None
+    assert (found.value, found.lower, found.upper) == pytest.approx((0.3, 0.1, 0.5))
+    assert (tone("content_delta", found), tone("robustness", found)) == ("worse", "better")
+    assert tone("content_delta", Sides(low, Estimate(0.35, 0.25, 0.45, 50)).difference) == ""
+    assert tone("content_delta", Sides(None, high).difference) == ""
+    assert figures.difference_interval(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
+
+
+def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
+    """Two of 0.9 [0.8, 1] and 0.5 [0.2, 0.6] make 0.7 [0.5, 0.8]."""
+    found = mean_of([Estimate(0.9, 0.8, 1.0, 40), Estimate(0.5, 0.2, 0.6, 60)])
+    assert (found.value, found.lower, found.upper, found.n) == pytest.approx((0.7, 0.5, 0.8, 100))
+    assert mean_of([]) is None
+
+
+def fold(*verdicts):
+    folder = Folder()
+    for place, verdict in enumerate(verdicts, 1):
+        folder.add(LoggedVerdict(place, replace(verdict, id=str(place))))
+    return folder
+
+
+def test_an_exchange_weighs_the_same_whatever_its_trials():
+    """One of two trials shifted in one exchange, its only trial in another: (0.5 + 1) / 2."""
+    changed = (QualityScore("faithfulness", 1, 3.0, 1.0),)
+    moved = replace(TEMPLATE, rating=1, quality=changed)
+    folder = fold(
+        replace(TEMPLATE, perturbation=BASELINE),
+        TEMPLATE,
+        replace(moved, perturbation="general.tone"),
+        replace(moved, exchange_id="y", perturbation="format.json"),
+    )
+    groups = folder.groups()
+    line = group_line("support", "m-1", "", groups[GroupKey("support", "m-1")], Rules(min_trials=1))
+    assert (line.content_delta.value, line.robustness.value) == (0.75, 0.25)
+    assert (line.trials, line.exchanges, line.noise_floor.n) == (3, 2, 1)
+    # general 0.5, format 0, the resend 1
+    (model,) = make_tables(folder, Rules(min_trials=1)).models
+    assert model.mean_of_categories.value == pytest.approx(0.5)
+
+
+def test_a_cluster_is_one_observation_of_a_hundred_trials():
+    """Of 100 shifted retries the first counts, of 20 other trials each, and of later retries one again."""
+    retry = replace(TEMPLATE, rating=1, cluster="retries")
+    rows = [retry] * 100 + [TEMPLATE] * 20
+    folder = fold(*(replace(row, exchange_id=str(place)) for place, row in enumerate([*rows, retry])))
+    (counts,) = folder.cells.values()
+    # The retries are the 1st and, 100 trials on, the 121st; 22 observations, two of them shifted.
+    assert (counts.trials, counts.clustered, counts.shifted) == (22, 99, 2)
+    assert (folder.rated, folder.observed) == (121, 22)
+    tables = make_tables(folder, Rules(min_trials=1))
+    (line,) = next(table.lines for table in tables.all if table.key == "kinds")
+    assert (line.trials, line.effective, line.content_delta.n) == (121, 22, 22)
+    assert (tables.whole.trials, tables.whole.exchanges) == (121, 22)
+    assert line.observations == tables.whole.observations == 22
+    assert tables.whole.content_delta.value == pytest.approx(2 / 22)
+
+
+def test_a_cluster_that_was_observed_before_a_side_begins_is_no_observation_of_it():
+    """A retry before the mark, then ten more among 21 trials that stand alone: those 21 count."""
+    times = iter(range(1000))
+    rows = [
+        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=NOON + next(times), cluster=cluster))
+        for place, cluster in enumerate(["retries", *[""] * 20, *["retries"] * 10, ""], 1)
+    ]
+    tally = Tally()
+    for row in rows[1:]:
+        if not row.verdict.cluster:
+            tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
+    found = Stretch("support", tally, 1)
+    for row in rows:
+        found.add(row)
+    assert found.whole
+    (counts,) = found.folder.cells.values()
+    assert (counts.trials, counts.clustered) == (21, 10)
+
+
+def test_models_beyond_the_limit_share_a_name():
+    """Clients choose names of models: the monitor and a report fold them the same way."""
+    folder = fold(*(replace(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
+    assert len({key.model for key in folder.cells}) == 21
+    assert next(counts.trials for key, counts in folder.cells.items() if key.model == "other") == 5
+
+
+@pytest.mark.parametrize(
+    ("languages", "worth"), [(("de",), False), (("de", "fr"), True), (("de", "fr", "it"), False)]
+)
+def test_languages_have_a_table_of_their_own_where_it_says_more(languages, worth):
+    """Not for one language, and not for one in each pair."""
+    pairs = ["crosslingual.de_to_en", "crosslingual.fr_to_en", "crosslingual.de_to_fr", "general.tone"]
+    assert worth_a_table(languages, pairs) is worth
+
+
+def test_formats_are_a_list():
+    """In their order, each once; another one, or none, is refused."""
+    assert formats_of("PDF, html,pdf") == ("pdf", "html")
+    for text in ("", ",", "html,docx"):
+        with pytest.raises(InputError, match="choose of html, pdf, json, csv, md"):
+            formats_of(text)
+
+
+def test_a_side_counts_what_the_changes_own_tally_counted():
+    """From its first verdict to its last rated one, of its route, in any order of time; 0 is unsure."""
+    times = [NOON, NOON + 60, NOON + 30, NOON + 90]
+    rows = [
+        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at, rating=3 if place % 2 else 2))
+        for place, at in enumerate(times, 1)
+    ]
+    tally = Tally()
+    for row in rows[1:3]:
+        tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
+    found = Stretch("support", tally, 1)
+    for row in rows:
+        found.add(row)
+        found.add(LoggedVerdict(row.offset, replace(row.verdict, route="triage")))
+    assert found.whole
+    (counts,) = found.folder.cells.values()
+    assert counts.rated == tally.counts("general.spelling").rated == {"0": 0, "1": 0, "2": 1, "3": 1}
+    trimmed = Stretch("support", tally, 1)
+    for row in rows[2:]:
+        trimmed.add(row)
+    assert not trimmed.whole
+
+
+def test_both_sides_of_a_change_after_one_that_was_reversed_are_found_in_the_log():
+    """m1, m2, back to m1 and then m3, each with another beside it: the log gives what the tallies counted."""
+    watch = RouteWatch("support")
+    rows = []
+    for number in range(700):
+        model = "m1" if number < 200 or 300 <= number < 500 else "m2" if number < 300 else "m3"
+        for kind in (BASELINE, "general.spelling"):
+            said = {
+                "exchange_id": str(number),
+                "scored_at": NOON + number,
+                "model": "x" if number % 5 == 0 else model,
+                "perturbation": kind,
+                "rating": 2 if kind != BASELINE and number % 3 else 3,
+            }
+            rows.append(LoggedVerdict(len(rows) + 1, replace(TEMPLATE, **said)))
+    for row in rows:
+        for mark in watch.observe(row.verdict, outcome_of(row.verdict), row.offset):
+            watch.mark(mark)
+    records = watch.records()
+    assert [record.end is None for record in records] == [False, True]
+    for record in records:
+        sought = Sought(record, records)
+        for row in rows:
+            sought.add(row)
+        assert sought.whole
+        for side, tally in ((sought.before, record.before), (sought.after, record.after)):
+            (found,) = (one for key, one in side.folder.cells.items() if key.perturbation != BASELINE)
+            assert found.rated == tally.counts("general.spelling").rated

@@ -1,0 +1,362 @@
+"""Reports of a planted log: against the console's API on the same store, and as they are written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import click.testing
+import pypdf
+import pytest
+import yaml
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from evenkeel.cli.main import main
+from evenkeel.console import ConsoleSources, PipelineView
+from evenkeel.console.api import api_handlers
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore
+from evenkeel.lab.report.document import as_csv, document
+from evenkeel.lab.report.findings import Wish, make_report
+from evenkeel.lab.report.period import Period
+from evenkeel.lab.report.tables import Rules
+from evenkeel.monitor.changes.book import ChangeBook
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.renderings import html as rendered
+from evenkeel.release.kit.renderings import markdown as in_markdown
+from evenkeel.release.kit.renderings import pdf_maker
+from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.monitor.planted_verdicts import VERDICT
+from tests.release.pages import Page
+
+T0 = 1_795_041_600.0
+"""2026-11-18 22:40:00 UTC."""
+NOW = T0 + 86_400
+KINDS = (
+    "general.spelling",
+    "format.json",
+    "multilingual.de",
+    "crosslingual.de_to_en",
+    "crosslingual.de_to_fr",
+    "crosslingual.fr_to_en",
+)
+HOSTILE = '=1+1"<script>alert(1)</script>|`'
+"""A name that a client can choose for its model."""
+
+
+def planted(before: int = 120, after: int = 100, other: int = 60):
+    """A log of two routes: on one the model is swapped for a fragile one, on the other nothing happens."""
+    rng = random.Random(7)
+    for number in range(before + after + other):
+        if number < before + after:
+            route, model, fragility = "support", "m-1", 0.1
+            if number >= before:
+                model, fragility = "m-2", 0.6
+        else:
+            route, model, fragility = "triage", HOSTILE, 0.1
+        exchange = f"{number:08x}"
+        resend = 2 if rng.random() < 0.05 else 3
+        for step, kind in enumerate((BASELINE, *rng.sample(KINDS, 3))):
+            rating = resend if kind == BASELINE else 2 if rng.random() < fragility else 3
+            lost = kind != BASELINE and rng.random() < 0.02
+            quality = rng.choice((1.0, 3.0))
+            yield replace(
+                VERDICT,
+                id=f"{exchange}.{step}",
+                exchange_id=exchange,
+                scored_at=T0 + 30 * number + step + rng.uniform(0, 40),  # several workers
+                route=route,
+                model=model,
+                perturbation=kind,
+                seed=number,
+                rating=None if lost else rating,
+                baseline_rating=resend,
+                quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
+                cluster=f"job {number % 3}" if number % 5 == 0 else "",
+                failure=Failure("replay", 1, "timeout") if lost else None,
+                details={"rouge_l": 0.8, "decided_by": 2.0, "judged_again": 3.0 if step else 2.0},
+                rated_by="similarity@1",
+                judge_model="judge",
+                tokens=100,
+                cost_usd=0.001,
+                prompt_version="v1",
+            )
+
+
+COUNTERS = [
+    ["exchanges_eligible", {"route": "support"}, 900],
+    ["exchanges_sampled", {"route": "support"}, 250],
+    ["exchanges_skipped", {"route": "support", "reason": "budget"}, 30],
+    ["trials_skipped", {"route": "support", "perturbation": "format.yaml", "reason": "already_wanted"}, 4],
+]
+
+
+def filled(stores):
+    """Write the log and let the monitor fold it; returns the monitor."""
+    for verdict in planted():
+        stores.verdicts.append(verdict, None)
+    stores.counters.publish("worker", {"counters": COUNTERS})
+    monitor = Monitor(stores.verdicts, stores.monitor, MonitorSettings(), clock=lambda: NOW)
+    while monitor.step():
+        pass
+    return monitor
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    """The folder of a filled store on SQLite."""
+    folder = tmp_path_factory.mktemp("data")
+    with opened(settings_of_stores(None, folder), create=True) as stores:
+        filled(stores)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(data_dir):
+    """Makes reports of the store."""
+    with opened(settings_of_stores(None, data_dir)) as stores:
+        yield lambda *wish: make_report(stores, Wish(*wish), clock=lambda: NOW, min_trials=30)
+
+
+@pytest.fixture(scope="module")
+def whole(made):
+    """The report on everything."""
+    return made(Period(T0, NOW))
+
+
+@pytest.fixture(scope="module")
+def swap(made, whole):
+    """The report around the swap of the model."""
+    (change,) = whole.changes
+    assert change.route == "support"
+    return made(None, None, change.id)
+
+
+def page(report):
+    return rendered(document(report))
+
+
+DATES = ("--since", "2026-11-18", "--until", "2026-11-19")
+
+
+def command(*arguments):
+    return click.testing.CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request, tmp_path):
+    """Options of the command that name an empty store: a folder, or a Redis in a settings file."""
+    if request.param == "sqlite":
+        return ["--data-dir", str(tmp_path / "data")]
+    server = request.getfixturevalue("redis_server")
+    file = tmp_path / "evenkeel.yaml"
+    redis = {"url": server.url, "prefix": f"report{tmp_path.name}"}
+    file.write_text(yaml.safe_dump({"routes": [{"upstream": "http://127.0.0.1:9"}], "redis": redis}))
+    return ["--config", str(file)]
+
+
+def test_the_numbers_are_those_of_the_api(place, tmp_path):
+    """Every cell, roll-up and change of `/api` is in the JSON of a report on all of the log, bit for bit."""
+    option, path = place
+    settings = settings_of_stores(*((None, Path(path)) if option == "--data-dir" else (Path(path), None)))
+    with opened(settings, create=True) as stores:
+        monitor = filled(stores)
+        book = ChangeBook(monitor.change_records, stores.changes, min_trials=30, clock=lambda: NOW)
+        sources = ConsoleSources(
+            reports=monitor.reports,
+            rollups=monitor.rollups,
+            changes=monitor.changes,
+            change_reports=book.reports,
+            log=stores.verdicts,
+            monitor_store=stores.monitor,
+            exposition=lambda: b"",
+            ready=dict,
+            pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
+            clock=lambda: NOW,
+        )
+        with TestClient(Litestar(api_handlers(sources), logging_config=None)) as client:
+            cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()
+            changes, alerts = client.get("/api/changes").json(), client.get("/api/alerts").json()
+    made = command(*place, *DATES, "--format", "json", "--out", tmp_path / "out")
+    assert made.exit_code == 0, made.output
+    report = json.loads((tmp_path / "out" / "evenkeel-report-2026-11-18_2026-11-19.json").read_text())
+    printed = command(*place, *DATES, "--json", "--out", tmp_path / "none")
+    assert json.loads(printed.stdout)["tables"] == report["tables"]
+    assert not (tmp_path / "none").exists()  # no file unless a format is named
+    tables = report["tables"]
+
+    lines = {(line["route"], line["model"], line["name"]): line for name in ("kinds", "formats", "languages")
+             for line in tables[name]}  # fmt: skip
+    grouped = {(line["route"], line["model"], line["name"]): line for line in tables["categories"]}
+    wholes = {(line["route"], line["model"]): line for line in tables["models"]}
+    assert len(cells["cells"]) == 21
+    for cell in cells["cells"]:
+        baseline = cell["perturbation"] == BASELINE
+        name = "baseline" if baseline else cell["perturbation"]
+        line = (grouped if baseline else lines)[cell["route"], cell["model"], name]
+        assert (line["trials"], line["effective"]) == (cell["trials"], cell["effective"])
+        for measure in ("content_delta", "quality_delta", "robustness", "noise_floor", "excess"):
+            assert line[measure] == cell[measure], (name, measure)
+    found = set()
+    for rollup in rollups["rollups"]:
+        found.add(rollup["level"])
+        line = (
+            grouped[rollup["route"], rollup["model"], rollup["category"]]
+            if rollup["level"] == "category"
+            else report["overall"]
+            if rollup["level"] == "all"
+            else wholes.get((rollup["route"], rollup["model"]))
+        )
+        if line is None:  # a route with one model has no line of its own
+            assert (rollup["level"], rollup["route"]) == ("route", "triage")
+            continue
+        estimates = rollup["windows"]["all"]
+        assert (line["trials"], line["exchanges"]) == (rollup["trials"], estimates["exchanges"])
+        for measure in ("content_delta", "quality_delta", "robustness", "excess"):
+            assert line[measure] == estimates[measure], (rollup["level"], measure)
+    assert found == {"category", "model", "route", "all"}
+    assert report["changes"] == changes["changes"]
+    assert len(report["alerts"]) == sum(event["kind"] == "raised" for event in alerts["events"])
+
+    (change,) = changes["changes"]
+    made = command(*place, "--change", change["id"], "--format", "json,csv", "--out", tmp_path / "out")
+    assert made.exit_code == 0, made.output
+    told = json.loads((tmp_path / "out" / f"evenkeel-change-{change['id']}.json").read_text())["change"]
+    assert told["report"] == change
+    sides = {line["name"]: line for line in told["tables"]["sides-kinds"]}
+    for cell in change["comparison"]["cells"]:
+        for measure in ("content_delta", "robustness", "excess"):
+            for side in ("before", "after"):
+                assert sides[cell["perturbation"]][side][measure] == cell[measure][side]
+    together = told["tables"]["sides"][0]
+    assert together["before"]["content_delta"] == change["comparison"]["pooled"]["before"]
+
+
+def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
+    """Failures by reason, what the pipeline left out, and the sum of the verdicts' costs."""
+    verdicts = list(planted())
+    failed = [verdict.route for verdict in verdicts if verdict.failure]
+    assert whole.gaps.failures == {route: {"timeout": failed.count(route)} for route in sorted(set(failed))}
+    (flow,) = whole.gaps.flows
+    assert (flow.route, flow.eligible, flow.sampled, flow.skipped) == ("support", 900, 250, {"budget": 30})
+    assert [one.reason for one in whole.gaps.untried] == ["already_wanted"]
+    assert whole.costs["triage"].tokens == 100 * sum(verdict.route == "triage" for verdict in verdicts)
+    assert sum(cost.usd for cost in whole.days.values()) == pytest.approx(0.001 * len(verdicts))
+    assert {(line.route, line.observations < 30) for line in whole.gaps.thin} <= {
+        ("support", True),
+        ("triage", True),
+    }
+
+
+def test_a_swap_shows_in_both_columns_and_its_difference(swap):
+    """Before and after are the two models; the likely cause is named; the difference leaves out zero."""
+    assert swap.change is not None
+    assert swap.change.report.cause == "model"
+    line = swap.change.tables[0].lines[0]
+    moved = line.differences["content_delta"]
+    assert moved is not None
+    assert moved.lower > 0
+    assert moved.value == line.after.content_delta.value - line.before.content_delta.value
+    assert moved.lower == line.after.content_delta.lower - line.before.content_delta.upper
+    assert {table.key for table in swap.change.tables} == {
+        "sides",
+        "sides-inputs",
+        "sides-answers",
+        "sides-kinds",
+    }
+
+
+def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
+    """No address, no script; a model's name stays text; the first page has the words and the picture."""
+    for report in (whole, swap):
+        text = page(report).decode()
+        read = Page(text)
+        assert read.addresses == []
+        assert not {"script", "link", "img", "iframe", "object"} & read.tags
+        assert not re.search(r"url\(|@import|https?:", text)
+    assert HOSTILE in Page(page(whole).decode()).text
+    first = page(whole).decode().partition('<section aria-labelledby="models">')[0]
+    assert "of 100 answers keep their quality" in first
+    assert first.count('class="cell b') >= 3 * 5
+    assert "another model" in first
+
+
+def test_a_pdf_has_the_same_pages(data_dir, tmp_path):
+    """The PDF opens; its first page has the words, a later one the tables."""
+    done = command("--data-dir", data_dir, "--route", "triage", *DATES, "--format", "pdf", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    (file,) = tmp_path.iterdir()
+    assert file.name == "evenkeel-report-triage-2026-11-18_2026-11-19.pdf"
+    pages = [one.extract_text() for one in pypdf.PdfReader(file).pages]
+    assert "Robustness of triage" in pages[0]
+    assert "Robustness at a glance" in pages[0]
+    assert any("crosslingual" in text and "above" in text for text in pages[1:])
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(ImportError("weasyprint"), "evenkeel-proxy[pdf]"), (OSError("pango"), "apt-get install")],
+)
+def test_without_the_library_the_command_says_what_to_install(error, said):
+    """Before anything is read: the extra, or the system library."""
+
+    def load(_name):
+        raise error
+
+    with pytest.raises(InputError, match=re.escape(said)):
+        pdf_maker(load)
+
+
+def test_csv_and_markdown_hold_the_lines_and_no_formula(whole):
+    """One line a table's line; a name that begins like a formula is quoted, one with signs is escaped."""
+    rows = list(csv.DictReader(io.StringIO(as_csv(whole))))
+    assert len(rows) == sum(len(table.lines) for table in whole.tables.all)
+    assert not [
+        row for row in rows for name in ("route", "model", "name") if row[name][:1] in "=+-@" and row[name]
+    ]
+    row = next(
+        row for row in rows if (row["table"], row["route"]) == ("models", "support") and row["model"] == "m-2"
+    )
+    line = next(line for line in whole.tables.models if line.model == "m-2")
+    assert float(row["robustness"]) == line.robustness.value
+    assert float(row["robustness_upper"]) == line.robustness.upper
+    text = in_markdown(document(whole))
+    assert "<script>" not in text
+    assert all(text.count(f"## {table.title}") == 1 for table in whole.tables.all)
+
+
+def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
+    """An empty stretch names the log's own, a wrong route the others, a wrong change the nearest."""
+    dates = ("--since", "2026-10-01", "--until", "2026-10-02")
+    done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in done.output
+    with pytest.raises(InputError, match='support and triage; did you mean "support"'):
+        made(Period(T0, NOW), "suport")
+    with pytest.raises(InputError, match='is one of route "support"'):
+        made(None, "triage", whole.changes[0].id)
+    with pytest.raises(InputError, match="evenkeel changes list"):
+        made(None, None, "0123456789ab")
+    with (
+        opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,
+        pytest.raises(InputError, match="there are no verdicts yet"),
+    ):
+        make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
+    done = command("--data-dir", data_dir, *DATES, "--format", "md", "--out", data_dir / "evenkeel.db" / "x")
+    assert done.exit_code == 2
+    assert "cannot write" in done.output
+
+
+def test_too_few_trials_give_no_figure(made):
+    """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
+    found = made(Period(T0, T0 + 600))
+    assert found.tables.whole is not None
+    assert found.tables.whole.robustness is None
+    assert "30 are needed" in page(found).decode()
+    assert found.rules == Rules(MonitorSettings().alpha, 30)

@@ -1,0 +1,399 @@
+"""`evenkeel gate` against a simulated model whose fragility is planted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.registry import metric
+from evenkeel.release.calibrate.calibration import calibration_to_yaml
+from evenkeel.release.calibrate.score_table import FailureMode
+from evenkeel.release.goldens.files import load_goldens
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
+from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.release.gate.planted import planted_calibration, planted_golden, watched
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model in use, one that is equal, one that is far worse, and one that always gives errors."""
+    states = [
+        ModelState("in-use"),
+        ModelState("equal"),
+        ModelState("worse", fragility=0.4, noise=0.02),
+        ModelState("broken", error_rate=1.0),
+        ModelState("shaky", error_rate=0.3),
+    ]
+    settings = SimulationSettings(strict_models=True)
+    simulation = Simulation(states, settings, rng=random.Random(3))
+    with serving(simulation) as url:
+        yield simulation, f"{url}/v1"
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Writes goldens with a system prompt to `goldens.jsonl`, and gives their rows."""
+
+    def write(count, *more, **fields):
+        rows = []
+        for seed in range(count):
+            row = planted_golden(seed)
+            system = {"role": "system", "content": "You write for engineers."}
+            messages = [system, {"role": "user", "content": row.pop("prompt")}]
+            rows.append({**row, "messages": messages, "task": "case_summary", **fields})
+        lines = [json.dumps(row) for row in (*rows, *more)]
+        (tmp_path / "goldens.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        return rows
+
+    return write
+
+
+@pytest.fixture
+def gate(tmp_path, model):
+    """Runs the command on `goldens.jsonl`: its output and its JSON report, None if it wrote none.
+
+    The candidate is the named model of the simulation, or what the options say.
+    """
+    report = tmp_path / "report.json"
+
+    def run(name, *options, code, files=(tmp_path / "goldens.jsonl",), yes=True, typed=None):
+        report.unlink(missing_ok=True)
+        candidate = ("--base-url", model[1], "--model", name) if name else ()
+        arguments = (*files, "--no-embeddings", "--json-file", report, *candidate, *options)
+        command = ["gate", *map(str, arguments), *(["--yes"] if yes else [])]
+        done = CliRunner().invoke(main, command, input=typed)
+        assert done.exit_code == code, done.output
+        return done.output, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
+
+    return run
+
+
+@pytest.fixture
+def calls(model):
+    """How often a model was asked so far."""
+    return lambda name: model[0].counts(model[0].find(name)).calls
+
+
+def test_an_equal_model_passes_before_all_goldens_are_asked(planted, gate):
+    """Exit code 0, settled by evidence, and the calls saved are told."""
+    planted(300)
+    output, found = gate("equal", code=0)
+    assert (found["verdict"], found["report"]["settled"], found["planned_calls"]) == ("pass", True, 600)
+    assert found["saved_calls"] > 60
+    assert found["ledger"]["calls"] + found["saved_calls"] == 600
+    assert "saved by stopping early" in output
+    assert "PASS: an excess of 10" in output
+
+
+def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gate, tmp_path):
+    """Exit code 1; Markdown with diffs, JUnit with a failure, JSON with both answers."""
+    planted(100)
+    page, xml = tmp_path / "gate.md", tmp_path / "gate.xml"
+    output, found = gate("worse", "--markdown", page, "--junit", xml, code=1)
+    assert "REGRESSION: " in output
+    assert found["saved_calls"] > 100
+    first = found["fallen"][0]
+    assert first["approved"]["text"] != first["answer"]["text"]
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("## ❌ evenkeel gate: regression\n")
+    assert "| content\\_shift | regression |" in text
+    assert f"<summary>{first['golden']}: content_shift" in text
+    assert "\n-Main problem in INC-" in text
+    suites = ET.parse(xml).getroot()
+    assert suites.get("failures") == str(len(suites.findall(".//failure")))
+    assert int(suites.get("failures")) >= 1
+
+
+def test_a_cache_makes_the_second_run_free_and_equal(planted, gate, calls, tmp_path):
+    """Every answer is remembered, so that a stopped run goes on and a finished one costs nothing."""
+    planted(30)
+    _, first = gate("equal", "--cache", tmp_path / "answers", code=3)
+    before = calls("equal") + calls("in-use")
+    output, second = gate("equal", "--cache", tmp_path / "answers", code=3, yes=False)
+    assert calls("equal") + calls("in-use") == before
+    assert second["ledger"]["remembered"] == 60
+    assert second["report"] == first["report"]
+    assert "Go ahead" not in output
+
+
+def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
+    """Without a terminal `--yes` has to be there; on one, a no ends with exit code 2 and no call."""
+    planted(3)
+    before = calls("equal")
+    output, found = gate("equal", code=2, yes=False)
+    assert "no terminal to ask on" in output
+    assert "--yes" in output
+    assert found is None
+    monkeypatch.setattr("evenkeel.release.kit.confirmation.on_a_terminal", lambda: True)
+    output, _ = gate("equal", "--price", "1/2", code=2, yes=False, typed="n\n")
+    assert "6 calls, at most " in output
+    assert "at most $0.01. Go ahead?" in output.replace("<$", "$")
+    assert "no calls were made" in output
+    assert calls("equal") == before
+    gate("equal", "--price", "1/2", code=3, yes=False, typed="y\n")
+    assert calls("equal") == before + 3
+
+
+def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(planted, gate, monkeypatch):
+    """Whatever goes wrong inside, the exit code is 2."""
+    planted(3)
+    monkeypatch.setattr("evenkeel.cli.gate.show", lambda *_: 1 / 0)
+    assert gate("equal", code=2)[1] is None
+
+
+def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(planted, gate):
+    """Ten goldens settle nothing about an equal model; how many would is told."""
+    planted(10)
+    output, found = gate("equal", code=3)
+    assert (found["verdict"], found["report"]["settled"]) == ("undecided", False)
+    assert "UNDECIDED: 10 goldens settle nothing. Not settled: content_shift" in output
+    assert "10 goldens cannot settle a pass: it takes 31 even if no answer differs" in output
+    output, _ = gate("equal", "--undecided", "pass", code=0)
+    assert "PASS only because what is undecided passes (--undecided)." in output
+
+
+def test_the_same_name_is_gated_against_its_recorded_answers(planted, gate, calls, model):
+    """Beside one recorded answer each golden is asked twice; the same weights pass."""
+    planted(60)
+    before = calls("in-use")
+    output, found = gate("", "--base-url", model[1], "--against", "recorded", code=0)
+    assert 100 < calls("in-use") - before <= found["planned_calls"] == 120
+    assert "for 60 with one answer the candidate shows the noise" in output
+    assert found["report"]["with_reference"]
+
+
+def test_new_weights_under_the_same_name_are_a_regression(planted, gate, calls, model):
+    """The name that the goldens were recorded under now answers far worse: nobody else is asked."""
+    planted(60, model="worse")
+    before = calls("in-use")
+    _, found = gate("", "--base-url", model[1], "--against", "recorded", code=1)
+    assert found["report"]["findings"][0]["state"] == "regression"
+    assert calls("in-use") == before
+
+
+def test_recorded_samples_are_the_noise_floor(planted, gate, calls, model):
+    """With two recorded samples, one that says something else, the candidate is asked once a golden."""
+    odd = {"text": "Bananas are yellow and sweet."}
+    rows = planted(40, model="equal")
+    planted(0, *[{**row, "samples": [row["answer"], odd]} for row in rows])
+    before = calls("equal")
+    _, found = gate("", "--base-url", model[1], "--against", "recorded", code=0)
+    assert calls("equal") - before <= found["planned_calls"] == 40
+    assert found["report"]["findings"][0]["reference"] == 0.5
+
+
+def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, monkeypatch):
+    """Nobody listens, an unknown model, a wrong key: exit code 2 and what to look at, after a few calls."""
+    planted(100)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        output, found = gate("", "--base-url", url, "--model", "x", code=2)
+    assert "COULD NOT MEASURE: the " in output
+    assert "-url, and that it is up" in output
+    assert found["ledger"]["calls"] <= 10
+    output, found = gate("nobody", code=2)
+    assert "the upstream answered 404" in output
+    assert "check the model's name, --" in output
+    assert found["ledger"]["calls"] <= 20
+    monkeypatch.setenv("GATE_KEY", "wrong-secret")
+    locked = SimulationSettings(api_key="right", deterministic=True)
+    with serving(Simulation([ModelState("in-use")], locked)) as url:
+        options = ("--base-url", url, "--model", "new", "--api-key-env", "GATE_KEY")
+        output, found = gate("", *options, code=2)
+        monkeypatch.setenv("GATE_KEY", "right")
+        gate("", *options, code=0)
+    assert "-key-env" in output  # of the side that was refused first
+    assert "wrong-secret" not in output + json.dumps(found)
+    assert found["ledger"]["calls"] <= 10
+
+
+def test_an_endpoint_that_fails_often_is_no_pass(planted, gate):
+    """Three in ten calls fail, so too many goldens are lost, even if each call is tried twice."""
+    planted(60)
+    _, found = gate("broken", code=2)
+    assert found["report"]["unmeasured"].keys() <= {"server_error"}
+    _, found = gate("shaky", "--max-failures", "0", code=2)
+    assert found["report"]["unmeasured"] == {"server_error": 1}
+
+
+def test_a_budget_that_runs_out_is_no_pass(planted, gate):
+    """What was measured until then does not settle it, so the exit code is 2."""
+    planted(40)
+    output, found = gate("equal", "--price", "100/100", "--max-usd", "0.2", code=2)
+    assert "the budget was used up" in output
+    assert 0.2 <= found["ledger"]["cost_usd"] < 1.0
+
+
+def test_without_a_reference_the_report_says_that_noise_is_in_it(planted, gate, calls):
+    """Only the candidate is asked."""
+    planted(30)
+    before = calls("in-use")
+    output, found = gate("worse", "--no-reference", code=1)
+    assert calls("in-use") == before
+    assert found["report"]["findings"][0]["reference"] is None
+    assert "the noise floor could not be taken off" in output
+
+
+def test_a_new_system_prompt_reaches_the_candidate_alone(planted, gate, tmp_path):
+    """The reference keeps the golden's own; the file's text stands in the candidate's request."""
+    planted(2)
+    prompt = tmp_path / "system.txt"
+    prompt.write_text("You answer in the format JSON.\nRespond as JSON.", encoding="utf-8")
+    with serving(Simulation([ModelState("in-use")], SimulationSettings(deterministic=True))) as url:
+        output, found = gate("", "--base-url", url, "--prompt", prompt, code=3)
+    assert found["ledger"]["calls"] == 4
+    assert "system prompt of system.txt" in output
+    assert found["candidate"] != found["reference"]
+
+
+def test_a_template_edit_takes_the_inputs_over(planted, gate, tmp_path):
+    """Goldens that fit are asked with the new words around the same case; one that does not is counted."""
+    planted(20, {"id": "other", "prompt": "Why does my printer stop?", "answer": "Jam."})
+    head, _, _ = summary_prompt(make_case(0)).partition("\n\n")
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text(head + "\n\n{case}\n", encoding="utf-8")
+    new.write_text("Summarise this case in a few sentences.\n\n{case}\n", encoding="utf-8")
+    with serving(Simulation([ModelState("in-use")])) as url:
+        output, found = gate("", "--base-url", url, "--template", old, "--new-template", new, code=3)
+    assert (found["report"]["left_out"], found["report"]["measured"]) == ({"does_not_fit": 1}, 20)
+    assert "1 of 21 goldens cannot be asked (does_not_fit 1); does_not_fit: no message" in output
+
+
+def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
+    """Neither retired goldens nor older versions; three calls a side and golden, each a draw of its own."""
+    first, second = planted(2)
+    planted(2, {**first, "version": 2}, {**second, "version": 2, "retired_at": 1_900_000_000})
+    _, found = gate("equal", "--repeats", 3, code=3)
+    assert (found["report"]["goldens"], found["ledger"]["calls"]) == (1, 6)
+
+
+def test_the_judge_can_rate(planted, gate, model):
+    """With a judge the report says so, and its tokens are counted."""
+    planted(30)
+    judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
+    output, found = gate("worse", *judge, code=1)
+    assert "rated by the judge" in output
+    assert found["ledger"]["judge_tokens"] > 0
+
+
+@pytest.fixture
+def interruptible():
+    """Programs that are started heed an interrupt, though the tests themselves may run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_path):
+    """Exit code 2, and the cache lets the next run go on."""
+    planted(60)
+    simulation = Simulation([ModelState("in-use", latency_s=0.25)])
+    with serving(simulation) as url:
+        options = ("--base-url", url, "--model", "new", "--cache", str(tmp_path / "answers"))
+        program = [sys.executable, "-m", "evenkeel", "gate", str(tmp_path / "goldens.jsonl")]
+        process = subprocess.Popen(
+            [*program, "--no-embeddings", "--yes", *options],
+            stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert any("of 60 goldens" in line for line in iter(process.stderr.readline, ""))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=240)
+        assert process.returncode == 2
+        assert "stopped before the verdict; run it again to continue" in said
+        simulation.change("in-use", {"latency_s": 0.0})
+        output, found = gate("", *options, code=0)
+    assert found["ledger"]["remembered"] >= 6
+    assert "remembered" in output
+
+
+@pytest.fixture
+def calibration(tmp_path):
+    """Options with limits: missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
+
+    def options(*, harmless=False, missing="rouge_l"):
+        modes = [
+            watched(FailureMode.MISSING, missing, 0.6),
+            watched(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
+        ]
+        lexical = [(name, metric(name).version, "lexical") for name in ("rouge_l", "gleu")]
+        versions = [*lexical, ("judge_similarity", SIMILARITY.version, "judge")]
+        path = tmp_path / "calibration.yaml"
+        path.write_text(calibration_to_yaml(planted_calibration(modes, versions, form="prose")), "utf-8")
+        return "--calibration", path
+
+    return options
+
+
+def test_a_calibration_gives_a_verdict_for_each_failure_mode(planted, gate, calibration):
+    """Its modes are the measures, harmless ones marked as not deciding; rating comes on top if asked for."""
+    planted(80)
+    output, found = gate("worse", *calibration(), code=1)
+    assert [each["measure"]["name"] for each in found["report"]["findings"]] == ["missing", "reworded"]
+    assert "thresholds of 2031-05-17" in output
+    assert len(gate("worse", *calibration(), "--rate", code=1)[1]["report"]["findings"]) == 4
+    _, found = gate("equal", *calibration(harmless=True), code=0)
+    decides = {each["measure"]["name"]: each["measure"]["decides"] for each in found["report"]["findings"]}
+    assert decides == {"missing": True, "reworded": False}
+
+
+def test_a_mode_may_be_watched_by_the_judge(planted, gate, calibration, calls, model):
+    """It is asked for a score then, and has to be named."""
+    planted(60)
+    limits = calibration(missing="judge_similarity", harmless=True)
+    output, _ = gate("worse", *limits, code=2)
+    assert "a mode is watched by a judge; name it with --judge-model" in output
+    before = calls("simulated-judge")
+    judged = ("--judge-model", "simulated-judge", "--judge-url", model[1], "--gate-on", "missing")
+    _, found = gate("worse", *limits, *judged, code=1)
+    assert found["report"]["findings"][2]["state"] == "regression"
+    assert calls("simulated-judge") > before
+
+
+def test_a_calibration_for_another_form_of_answer_is_no_measure(planted, gate, calibration):
+    """Thresholds made on prose say nothing about JSON: exit code 2 with the reason."""
+    planted(20, answer='{"problem": "none", "cause": "none"}')
+    output, _ = gate("equal", *calibration(), code=2)
+    assert "other_form: the calibration is about answers of the form prose" in output
+
+
+def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
+    """Goldens are put to the upstream of their route; the candidate may be elsewhere."""
+    planted(10, route="support")
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text(f"routes: [{{name: support, prefix: /support, upstream: '{model[1]}'}}]\n", "utf-8")
+    output, found = gate("", "--config", config, "--model", "equal", code=3)
+    assert found["report"]["measured"] == 10
+    assert "upstreams of 1 route(s)" in output
+    assert gate("equal", "--config", config, code=3)[1]["report"]["measured"] == 10
+
+
+def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
+    """Those that are in use, of the route that is named."""
+    planted(6)
+    database = Database(tmp_path / "evenkeel.db")
+    store = GoldenStore(SqliteDocuments(database))
+    store.add(load_goldens(tmp_path / "goldens.jsonl"), by="ana", at=1_900_000_000.0)
+    database.close()
+    _, found = gate("equal", "--data-dir", tmp_path, code=3, files=())
+    assert found["report"]["goldens"] == 6
+    # … and the console lists the run.
+    with contextlib.closing(Database(tmp_path / "evenkeel.db")) as database:
+        (run,) = ChangeStore(SqliteDocuments(database)).gates()
+    assert (run.verdict, run.goldens, run.route) == ("undecided", 6, "")
+    assert run.headline.startswith("UNDECIDED: 6 goldens settle nothing")

@@ -1,0 +1,151 @@
+"""What each side of the gate is asked: models, endpoints, edited prompts, and what is never asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.core.endpoint import Upstream
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
+from evenkeel.release.gate.edits import NewSystemPrompt, NewTemplate
+from evenkeel.release.gate.sides import Side, drawn
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.stores.goldens import Golden
+
+MODELS = Upstream.parse("https://models.example/openai/v1")
+
+
+def golden(body, path="/v1/chat/completions", **more):
+    return Golden(id="g", path=path, request=json.dumps(body), answer=Answer("Only unused ones."), **more)
+
+
+def chat(*messages, **more):
+    return {"messages": [{"role": role, "content": text} for role, text in messages], **more}
+
+
+def side(**more):
+    return Side(name="candidate", upstream=MODELS, **more)
+
+
+def asked(one, body, **more):
+    request = one.request(golden(body, **more))
+    assert not isinstance(request, Failure), request
+    return request, json.loads(request.body)
+
+
+def test_a_side_asks_its_model_at_its_endpoint_without_effects():
+    """The path moves under the endpoint's own; streams and storing are off, all else stays."""
+    one = side(model="new", headers=(("authorization", "Bearer k"),))
+    request, body = asked(one, chat(("user", "Hi"), model="old", stream=True, store=True, temperature=0.2))
+    assert request.target.url == "https://models.example/openai/v1/chat/completions"
+    assert request.target.headers == (("authorization", "Bearer k"),)
+    assert body == {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "model": "new",
+        "stream": False,
+        "store": False,
+        "temperature": 0.2,
+    }
+
+
+def test_the_goldens_own_model_is_the_one_asked_for_or_the_one_that_answered():
+    """A request that names none is put to the model that gave the approved answer."""
+    assert asked(side(), chat(("user", "Hi"), model="old"), model="old-2031")[1]["model"] == "old"
+    assert asked(side(), chat(("user", "Hi")), model="old-2031")[1]["model"] == "old-2031"
+    assert "model" not in asked(side(), chat(("user", "Hi")))[1]
+
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "system"),
+    [
+        (CHAT, chat(("system", "Be brief."), ("user", "Hi")), ("messages", 0, "content")),
+        (CHAT, chat(("developer", "Be brief."), ("user", "Hi")), ("messages", 0, "content")),
+        (RESPONSES, {"instructions": "Be brief.", "input": "Hi"}, ("instructions",)),
+        (MESSAGES, chat(("user", "Hi"), system="Be brief."), ("system",)),
+    ],
+)
+def test_a_new_system_prompt_goes_where_the_api_has_it(path, body, system):
+    """In each API that has a system prompt the new text stands in its place."""
+    request, found = asked(side(edit=NewSystemPrompt("Be kind.")), body, path=path)
+    for key in system:
+        found = found[key]
+    assert found == "Be kind."
+    assert (request.api == "messages") == (("anthropic-version", "2023-06-01") in request.target.headers)
+
+
+def edited(old, new, text):
+    view = PromptView.parse(json.dumps(chat(("system", "S"), ("user", text))).encode())
+    found = NewTemplate(old, new)(view)
+    return found.reason if isinstance(found, Failure) else found.segments[1].text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "expected"),
+    [
+        ("Q: {q}\n", "Question: {q} Thanks.", "Q: Why?", "Question: Why? Thanks."),
+        ("Case:\n{case}\nAsk: {q}", "{q}\n---\n{case}", "Case:\nA\nB\nAsk: Why?", "Why?\n---\nA\nB"),
+        ("Q: {q}", "{q} {q}", "Q: Why?", "Why? Why?"),
+        ("Q: {q}", "X {q}", "Q: what is {q} here", "X what is {q} here"),
+        ("{{q}} please", "Kindly: {{q}}", "Why? please", "Kindly: Why?"),
+        ("{a} and {a}", "{a}", "x and x", "x"),
+        ("{a} and {a}", "{a}", "x and y", "does_not_fit"),
+        ("Q: {q}", "X {q}", "Why?", "does_not_fit"),
+        ("Q: {q}", "X {q}", "Q: ", "X "),
+    ],
+)
+def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expected):
+    """Inputs come out byte for byte, even if they look like placeholders; what does not fit is told."""
+    assert edited(old, new, text) == expected
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_an_edit_that_changes_nothing_gives_the_very_same_text(one, other):
+    """Whatever the inputs hold, the words around them included, putting them back gives what was there."""
+    template = "Case:\n{case}\n\nQuestion: {question}\n\nBe brief."
+    text = f"Case:\n{one}\n\nQuestion: {other}\n\nBe brief."
+    assert edited(template, template, text) in {text, "does_not_fit"}
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "more", "reason"),
+    [
+        (chat(("user", "Hi"), web_search_options={}), CHAT, {}, "server_side_tools"),
+        ({"input": "Hi", "previous_response_id": "r"}, RESPONSES, {}, "stateful"),
+        ({"input": "Hi"}, "/v1/embeddings", {}, "api_unsupported"),
+        ({"messages": "Hi"}, CHAT, {}, "unsupported_shape"),
+        (chat(("user", "Hi")), CHAT, {"edit": NewSystemPrompt("Be kind.")}, "does_not_fit"),
+        (
+            chat(("system", "One."), ("system", "Two."), ("user", "Hi")), CHAT,
+            {"edit": NewSystemPrompt("Be kind.")}, "does_not_fit",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_has_a_reason(body, path, more, reason):
+    """No effects, nothing that could not be compared, and no guess at which system message is replaced."""
+    found = side(**more).request(golden(body, path))
+    assert isinstance(found, Failure)
+    assert found.reason == reason
+
+
+def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
+    """Both are counted by reason."""
+    bare = Golden(id="g", answer=Answer("Yes."))
+    assert side().request(bare).reason == "no_request"
+    nowhere = Side(name="candidate", upstreams={"other": MODELS})
+    assert nowhere.request(golden(chat(("user", "Hi")))).reason == "no_endpoint"
+    by_route = Side(name="candidate", upstreams={"default": MODELS})
+    assert by_route.request(golden(chat(("user", "Hi")))).target.url.startswith("https://models.example")
+
+
+def test_both_sides_and_every_repeat_are_remembered_apart():
+    """The same request to both sides is two draws, and so is each repeat."""
+    sides = (side(), Side(name="reference", upstream=MODELS))
+    requests = [asked(one, chat(("user", "Hi")))[0] for one in sides]
+    assert len({drawn(request, repeat).key for request in requests for repeat in range(3)}) == 6

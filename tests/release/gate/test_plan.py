@@ -1,0 +1,111 @@
+"""What a gate would find, before anything is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.monitor.detect.gate import GateRules, least_goldens
+from evenkeel.release.gate.plan import (
+    Scenario,
+    cell_sentence,
+    enough,
+    noise_of,
+    outlooks,
+    sentence,
+    trials_to_alert,
+)
+
+QUIET = Scenario(0.0)
+
+
+def test_without_noise_a_pass_takes_as_many_goldens_as_the_rules_say():
+    """No run passes with one golden fewer, every run with as many."""
+    least = least_goldens(GateRules())
+    before, at = outlooks(QUIET, 0.0, (least - 1, least))
+    assert (before.passed, at.passed) == (0.0, 1.0)
+    assert (at.regression, at.asked) == (0.0, least)
+
+
+def test_a_regression_is_found_as_often_as_its_goldens_say():
+    """Without noise 50 goldens find 15 points as often as five or more of them are hit: in 88.8 %."""
+    (found,) = outlooks(QUIET, 0.15, (50,))
+    assert found.regression == pytest.approx(0.888, abs=0.04)
+
+
+def test_more_noise_takes_more_goldens_and_repeats_fewer():
+    """At 10 % noise 50 goldens find less than at 4 %, and more with three calls for each."""
+    (little,), (much,) = (outlooks(Scenario(noise), 0.15, (50,)) for noise in (0.04, 0.1))
+    (repeated,) = outlooks(Scenario(0.1, repeats=3), 0.15, (50,))
+    assert much.regression < little.regression < repeated.regression
+    assert enough(Scenario(0.1), 0.0) > enough(Scenario(0.0), 0.0)
+    assert enough(Scenario(0.3), 0.05) is None
+
+
+def test_false_regressions_stay_below_alpha():
+    """At every noise and number of goldens."""
+    for noise in (0.0, 0.1, 0.3):
+        assert all(one.regression <= 0.06 for one in outlooks(Scenario(noise), 0.0, (20, 50, 100)))
+
+
+def test_the_sentences_say_runs_and_trials():
+    """One for the gate, one for a live cell, whose limit is tolerated."""
+    assert sentence(QUIET, 50) == (
+        "With 50 goldens at 0\u202f% noise, the gate finds a regression of 15 points in 9 of 10 runs; a pass "
+        "takes 40."
+    )
+    said = cell_sentence(0.0, limit=0.1, level=20_000)
+    assert said.startswith("Live, a cell at this noise alerts on 15 points after about ")
+    assert said.endswith("up to 10 points are tolerated.")
+
+
+def test_a_cell_sees_large_regressions_sooner_and_tolerated_ones_never():
+    """30 points take fewer trials than 15; 10 are the limit."""
+    large, small, none = (trials_to_alert(0.04, each, limit=0.1, level=20_000) for each in (0.3, 0.15, 0.1))
+    assert large < small
+    assert none is None
+
+
+def test_the_noise_is_that_of_the_routes_cells():
+    """Each model's floor counts once, by its observations: (0.1 · 100 + 0.4 · 50) / 150 = 0.2."""
+
+    def report(model, kind, floor):
+        return CellReport(CellKey("chat", model, kind), "judge", 10, noise_floor=floor)
+
+    first, second = Estimate(0.1, 0.0, 0.2, 100), Estimate(0.4, 0.3, 0.5, 50)
+    reports = [report("a", "typos", first), report("a", "case", first), report("b", "typos", second)]
+    assert noise_of(reports, "chat") == pytest.approx(0.2)
+    assert noise_of(reports, "other") is None
+
+
+def plan(*options, code=0):
+    done = CliRunner().invoke(main, ["gate", "--no-embeddings", "--plan", *map(str, options)])
+    assert done.exit_code == code, done.output
+    return done.output.replace("\u202f", " ")
+
+
+def test_a_plan_asks_nothing_and_needs_neither_goldens_nor_an_endpoint():
+    """The table shows each size; without a noise it says where one could come from."""
+    output = plan("--noise", "0.04")
+    assert "Noise 4 % (as stated)" in output
+    assert all(f"+{points} points" in output for points in (5, 10, 15, 30))
+    assert "no noise floor is known" in plan(code=2)
+    assert "--noise: is a share" in plan("--noise", "1", code=2)
+
+
+def test_a_plan_says_calls_and_takes_the_noise_of_an_earlier_report(tmp_path):
+    """Of the first measure with a reference; other files are refused in one line."""
+    goldens, report = tmp_path / "goldens.jsonl", tmp_path / "gate.json"
+    goldens.write_text(
+        json.dumps({"id": "kettle", "prompt": "A used kettle?", "answer": "No.", "model": "m"})
+    )
+    report.write_text(json.dumps({"report": {"findings": [{"reference": None}, {"reference": 0.25}]}}))
+    output = plan(goldens, "--noise", report, "--base-url", "http://127.0.0.1:9/v1", "--model", "n")
+    assert "Noise 25 % (the reference in" in output
+    assert "An equal candidate takes about 2 of 2 calls." in output
+    report.write_text("{}")
+    assert "neither a share nor the JSON report" in plan("--noise", report, code=2)

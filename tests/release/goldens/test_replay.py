@@ -1,0 +1,193 @@
+"""Goldens asked again in front of the simulated model: under the model and the prompt of today."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from evenkeel import settings as settings_module
+from evenkeel.core.budget import Budget
+from evenkeel.core.pair import Answer
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.monitor.changes.goldens import GoldenWatch
+from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.goldens.replay import GoldenReplayer
+from evenkeel.runtime.changes import golden_routes
+from evenkeel.shadow.replay import Replayer
+from evenkeel.simulate import (
+    Message,
+    ModelState,
+    SimulatedModel,
+    Simulation,
+    SimulationSettings,
+    make_prompt,
+    serving,
+)
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.goldens import Golden, GoldenStore
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.monitor.planted_verdicts import VERDICT
+
+SEEN = replace(
+    VERDICT, route="default", model="simulated-1", requested_model="simulated-1", prompt_version="p1"
+)
+
+
+def golden(number, **changes):
+    """One whose approved answer is what a model without faults says."""
+    messages = make_prompt("case_summary", number)
+    said = SimulatedModel().answer([Message(one["role"], one["content"]) for one in messages], None)
+    made = Golden(
+        id=f"g{number}",
+        request=json.dumps({"model": "simulated-1", "messages": messages}),
+        answer=Answer(said, model="simulated-1"),
+        prompt_version="p1",
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def simulation():
+    return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
+
+
+@pytest.fixture
+def upstream(simulation):
+    with serving(simulation) as url:
+        yield url
+
+
+@pytest.fixture
+def bench(tmp_path, upstream):
+    """Stores, and what asks goldens of them."""
+    database = Database(tmp_path / "store.db")
+    goldens, archive, log = (
+        GoldenStore(SqliteDocuments(database)),
+        SqliteExchangeArchive(database),
+        SqliteVerdictLog(database),
+    )
+
+    class Bench:
+        store, verdicts, archived = goldens, log, archive
+
+        def run(self, trigger="canary", *, budget=None, per_round=50, **overrides):
+            settings = settings_module.load(
+                None,
+                {"data_dir": tmp_path, "changes": {"goldens_per_round": per_round}, **overrides},
+                {"upstream": upstream},
+            )
+
+            async def ask():
+                replayer = Replayer(concurrency=4, timeout_s=240)
+                asking = GoldenReplayer(
+                    golden_routes(settings),
+                    goldens,
+                    archive,
+                    log,
+                    replayer,
+                    Scoring(heuristic_scorer(HeuristicRater()), None),
+                    SqliteCostTracker(database, budget or Budget(), time.time),
+                    Prices(),
+                    most=per_round,
+                    clock=time.time,
+                )
+                try:
+                    return await asking.run("default", trigger, "c1")
+                finally:
+                    await replayer.close()
+
+            return asyncio.run(ask())
+
+    yield Bench()
+    database.close()
+
+
+def approve(bench, *numbers, **changes):
+    for number in numbers:
+        bench.store.approve(golden(number, **changes), by="ann", at=1.0)
+
+
+def test_a_model_without_faults_answers_as_approved(bench):
+    """Every golden is asked once; none breaches anything; scores are 1."""
+    approve(bench, *range(6))
+    run = bench.run()
+    assert len(run.results) == 6
+    assert {result.failure for result in run.results} == {""}
+    assert not any(result.breaches["content_shift"] for result in run.results)
+    assert {result.scores["similarity"] for result in run.results} == {1.0}
+    assert (run.model, run.deciding) == ("simulated-1", ("content_shift", "quality_change"))
+
+
+def test_canaries_notice_a_model_that_changes_silently(bench, simulation):
+    """Three rounds make the reference; the same name then answers differently, and within two it is told."""
+    approve(bench, *range(20))
+    watch = GoldenWatch()
+    for _ in range(4):
+        assert watch.add(bench.run()) is None
+    simulation.change("simulated-1", {"fragility": 0.8})
+    alarms = [alarm for _ in range(2) if (alarm := watch.add(bench.run()))]
+    assert len(alarms) == 1
+    assert alarms[0].after > 0.3  # of the changed answers, those whose likeness is under the cut
+
+
+def test_the_model_of_todays_traffic_is_asked(bench, simulation):
+    """Not the one that the golden was approved under."""
+    simulation.change("simulated-2", {})
+    approve(bench, 1)
+    bench.verdicts.append(replace(SEEN, requested_model="simulated-2"), None)
+    run = bench.run("change")
+    assert (run.model, run.asked) == ("simulated-2", "simulated-2, p1")
+    assert simulation.counts(simulation.find("simulated-2")).calls == 1
+
+
+def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, simulation):
+    """Goldens of an older prompt version are asked under the system message of the newest exchange."""
+    old = [{"role": "system", "content": "Be brief."}, *make_prompt("case_summary", 3)]
+    new = [{"role": "system", "content": "Answer in three sentences."}, *make_prompt("case_summary", 4)]
+    approve(bench, 3, request=json.dumps({"model": "simulated-1", "messages": old}))
+    bench.verdicts.append(replace(SEEN, prompt_version="p2"), None)
+    bench.archived.put(
+        ArchivedExchange(
+            id="x",
+            route="default",
+            path="/v1/chat/completions",
+            request=json.dumps({"messages": new}),
+            answer=Answer("said"),
+            model="simulated-1",
+            prompt_version="p2",
+            received_at=2.0,
+        )
+    )
+    seen = []
+    simulation.serving, serving = (lambda name: (seen.append(name), serving(name))[1]), simulation.serving
+    run = bench.run("change")
+    assert run.asked == "simulated-1, p2"
+    assert len(seen) == 1
+    assert [result.failure for result in run.results] == [""]
+
+
+def test_a_spent_budget_and_a_round_that_is_limited(bench):
+    """Nothing is asked beyond the budget, and the same goldens are taken each time."""
+    approve(bench, *range(8))
+    run = bench.run(budget=Budget(tokens_per_day=1))
+    assert {result.failure for result in run.results} == {"budget"}
+    first, second = bench.run(per_round=3), bench.run(per_round=3)
+    assert len(first.results) == 3
+    assert {one.golden for one in first.results} == {one.golden for one in second.results}
+
+
+def test_without_goldens_there_is_no_run(bench):
+    """Neither of an unknown kind, nor with answers that belong to no request."""
+    assert bench.run() is None
+    approve(bench, 1, request=None)
+    assert bench.run() is None

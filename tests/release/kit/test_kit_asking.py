@@ -1,0 +1,207 @@
+"""Asking models: what is remembered, what is tried again, what is given up, and what is not paid any more."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from evenkeel.core.budget import Spend
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import ModelPrice, Prices
+from evenkeel.release.kit.asking import (
+    Asker,
+    Call,
+    Service,
+    UnusableError,
+    advised,
+    call_key,
+    unwritable,
+    work_through,
+)
+from evenkeel.release.kit.cost import BudgetUsedUpError, Costs, Estimate, PayeeBudget
+from evenkeel.release.kit.journal import Answers
+from evenkeel.shadow.replay import Replay, Target
+from evenkeel.stores.sqlite.database import Database
+
+GOOD = Replay(Answer("Yes.", prompt_tokens=1000, completion_tokens=100), 0.1)
+DOWN = Failure("replay", 1, "connection", "refused")
+LOCKED = Failure("replay", 1, "unauthorized", "the upstream answered 401")
+ODD = Failure("replay", 1, "rejected", "the upstream answered 400 to the variant")
+
+
+class Scripted:
+    """A replayer that gives what it is told to, the last thing forever."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+        self.calls = 0
+
+    async def send(self, target, body, *, api):
+        self.calls += 1
+        return self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+
+
+def call(text="Hi", payee="one"):
+    target = Target("http://models.example/v1")
+    return Call(payee, target, text.encode(), call_key([payee], text.encode()), "m", 7)
+
+
+def end(given_up, failure):
+    raise UnusableError(f"{given_up.payee}: {failure.reason}")
+
+
+@pytest.fixture
+def answers(tmp_path):
+    database = Database(tmp_path / "answers")
+    yield Answers(database)
+    database.close()
+
+
+def asker(replayer, answers, costs=None, give_up=end):
+    prices = Prices({"m": ModelPrice(1.0, 10.0)})
+    return Asker(replayer, answers, prices, costs or Costs(), patience=10, give_up=give_up)
+
+
+async def ask_until_given_up(one, payee="one"):
+    for number in range(100):
+        await one.ask(call(str(number), payee))
+
+
+def test_an_answer_is_paid_once_and_then_remembered(answers):
+    """1,000 prompt tokens at 1 and 100 completion tokens at 10 dollars a million are 0.2 cents."""
+    replayer, costs = Scripted(GOOD), Costs()
+    first = asyncio.run(asker(replayer, answers, costs).ask(call()))
+    again = asyncio.run(asker(replayer, answers, costs).ask(call()))
+    assert first == again == GOOD.answer
+    account = costs.of("one")
+    assert (account.calls, account.remembered, answers.count()) == (1, 1, 1)
+    assert (account.tokens, account.prompt_tokens, account.completion_tokens) == (1100, 1000, 100)
+    assert account.usd == account.remembered_usd == pytest.approx(0.002)
+
+
+def test_a_fault_of_a_model_that_has_answered_is_tried_once_more(answers):
+    """A passing fault costs a call, not an answer; one that says what is wrong with the request is final."""
+    replayer, costs = Scripted(GOOD, DOWN, GOOD, ODD), Costs()
+    one = asker(replayer, answers, costs)
+
+    async def three():
+        return [await one.ask(call(str(number))) for number in range(3)]
+
+    assert asyncio.run(three()) == [GOOD.answer, GOOD.answer, ODD]
+    assert (costs.calls, costs.failed) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "calls"),
+    [((DOWN,), 3), ((LOCKED,), 1), ((ODD,), 3), ((GOOD, ODD), 11), ((GOOD, LOCKED), 11)],
+)
+def test_a_model_that_does_not_answer_is_given_up(answers, script, calls):
+    """After three failures at first, one if the key is wrong, as many as it has patience for later."""
+    replayer = Scripted(*script)
+    with pytest.raises(UnusableError):
+        asyncio.run(ask_until_given_up(asker(replayer, answers)))
+    assert replayer.calls == calls
+
+
+def test_one_model_s_answers_say_nothing_about_another(answers):
+    """One that answers does not buy patience for one that never did."""
+    one = asker(Scripted(GOOD, DOWN), answers)
+
+    async def both():
+        await one.ask(call(payee="two"))
+        await ask_until_given_up(one)
+
+    with pytest.raises(UnusableError, match="one: connection"):
+        asyncio.run(both())
+
+
+def test_a_model_that_was_given_up_is_not_asked_again(answers):
+    """Where the run goes on without it, its last failure stands for all further answers."""
+    replayer, told = Scripted(DOWN), []
+    one = asker(replayer, answers, give_up=lambda given_up, failure: told.append(given_up.payee))
+    asyncio.run(ask_until_given_up(one))
+    assert (replayer.calls, told, one.unusable) == (3, ["one"], {"one": DOWN})
+
+
+def test_no_call_is_made_beyond_the_budget(answers):
+    """0.2 cents a call and a limit of 0.5: the fourth call is not made."""
+    replayer = Scripted(GOOD)
+    with pytest.raises(BudgetUsedUpError):
+        asyncio.run(ask_until_given_up(asker(replayer, answers, Costs(0.005))))
+    assert replayer.calls == 3
+
+
+def test_a_payee_sets_aside_what_a_call_may_cost():
+    """What is set aside counts against the limit until it is settled at its real cost."""
+    costs = Costs(1.0)
+    budget = PayeeBudget(costs, "the writer")
+    assert budget.reserve(Spend(10, 0.6))
+    assert not budget.reserve(Spend(10, 0.6))
+    budget.settle(Spend(10, 0.6), Spend(5, 0.1))
+    assert budget.reserve(Spend(10, 0.6))
+    assert (costs.of("the writer").calls, costs.usd) == (1, 0.1)
+
+
+def test_an_estimate_says_how_sure_it_is():
+    """What is remembered is named; a ceiling is told from a rule of thumb."""
+    assert (
+        str(Estimate("3 calls", Spend(900, 0.5), 2))
+        == "3 calls (2 remembered), at most 900 tokens, at most $0.50"
+    )
+    assert str(Estimate("3 calls", Spend(900, 0), ceiling=False)) == (
+        "3 calls, about 900 tokens, no public price known"
+    )
+
+
+def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
+    """The error comes out as it is, and nothing is begun after it."""
+    under_way, most, begun = 0, 0, []
+
+    async def work(number):
+        nonlocal under_way, most
+        begun.append(number)
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        if number == 20:
+            raise BudgetUsedUpError
+
+    asyncio.run(work_through(range(10), work, concurrency=3))
+    assert (sorted(begun), most) == (list(range(10)), 3)
+    with pytest.raises(BudgetUsedUpError):
+        asyncio.run(work_through(range(100), work, concurrency=3))
+    assert len(begun) < 40
+
+
+def test_a_service_ends_the_run_only_if_it_never_answered():
+    """At the fifth fault of its own, with the name of the variable for the key; later faults may pass."""
+    judge = Service("the judge j", variable="THE_KEY", option="--judge")
+    for _ in range(100):
+        judge.failed("no_text", "the answer has no text")  # says nothing about the judge
+    for _ in range(4):
+        judge.failed("unauthorized", "The endpoint rejected the key.")
+    with pytest.raises(UnusableError, match=r"the judge j does not answer.*THE_KEY.*--judge-key-env"):
+        judge.failed("circuit_open", "left alone")
+    judge.answered()
+    judge.failed("connection", "refused")
+
+
+def test_advice_replaces_that_for_other_commands():
+    """What a replay advises after the semicolon is about `evenkeel up`."""
+    said = advised(
+        "unauthorized", "the upstream answered 401; set a shadow credential", variable="V", key_option="--k"
+    )
+    assert said == "the upstream answered 401; put its key into the variable V, or name another one with --k"
+    assert advised("too_large", "the answer is too large.") == "the answer is too large"
+
+
+def test_a_full_disk_is_named(tmp_path):
+    """The message names the file and says how to go on."""
+    told = str(unwritable(tmp_path / "j", sqlite3.OperationalError("database or disk is full")))
+    assert str(tmp_path / "j") in told
+    assert "make room" in told
+    assert "same command again" in told

@@ -1,0 +1,118 @@
+"""What commands share: prices and lists out of options, and the question before money is spent."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from evenkeel.llm.price import ModelPrice
+from evenkeel.release.kit import confirmation as question
+from evenkeel.release.kit.arguments import InputError, named_price, price, words
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.terminal import consoles
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(None, ()), ("", ()), ("rouge_l", ("rouge_l",)), (" a, b ,,c ", ("a", "b", "c"))],
+)
+def test_a_list_is_split_at_commas(text, expected):
+    """Blanks and empty parts are dropped."""
+    assert words(text) == expected
+
+
+def test_a_price_is_dollars_for_prompt_and_completion():
+    """The model's name may hold equals signs; the price follows the last one."""
+    assert price("0.15/0.60") == ModelPrice(0.15, 0.6)
+    assert named_price("org/model=a=1/2.5") == ("org/model=a", ModelPrice(1.0, 2.5))
+
+
+@pytest.mark.parametrize("text", ["cheap", "1", "1/", "/1", "-1/1", "1/nan", "inf/1"])
+def test_what_is_no_price_is_refused_with_an_example(text):
+    """A price is two numbers that are neither negative nor endless."""
+    with pytest.raises(InputError, match=f'"{text}" is not a price; write it like 0.15/0.60'):
+        price(text)
+    with pytest.raises(InputError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
+        named_price(f"m={text}")
+    with pytest.raises(InputError, match="MODEL="):
+        named_price("0.15/0.60")
+
+
+@click.command()
+@click.option("--yes", is_flag=True)
+@click.option("--in-pipelines", is_flag=True)
+def asking(*, yes, in_pipelines):
+    """Ask, and say what came of it."""
+    may = confirmation(confirmed=yes, in_pipelines=in_pipelines)
+    try:
+        may("about 12 calls")
+        click.echo("go: True")
+    except NotConfirmedError:
+        click.echo("go: False")
+    except InputError as error:
+        click.echo(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "said"),
+    [
+        (["--yes"], "", "go: True"),
+        ([], "y\n", "go: True"),
+        ([], "n\n", "go: False"),
+        ([], "", "go: False"),
+        (["--in-pipelines"], "y\n", "error: about 12 calls: there is no terminal to ask on"),
+        (["--in-pipelines", "--yes"], "", "go: True"),
+        (["--in-pipelines", "terminal"], "y\n", "go: True"),
+    ],
+)
+def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
+    """Without a terminal a pipeline gets an error, not a silent no."""
+    if "terminal" in options:
+        monkeypatch.setattr(question, "on_a_terminal", lambda: True)
+    result = CliRunner().invoke(asking, [one for one in options if one != "terminal"], input=typed)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(said)
+    assert "about 12 calls" in result.output
+
+
+def test_names_are_printed_as_they_are_and_wide_enough(capsys):
+    """Square brackets are no markup, and a pipe gets as many columns as asked."""
+    out = consoles(120).out
+    out.print("[bold]route[/bold] :smile: " + "x" * 80)
+    assert capsys.readouterr().out == "[bold]route[/bold] :smile: " + "x" * 80 + "\n"
+
+
+def shown(*, terminal, remembered=0):
+    out, seconds = io.StringIO(), itertools.count(0, 2)
+    console = Console(file=out, force_terminal=terminal, width=120)
+    details, clock = (lambda: "$5.00"), (lambda: next(seconds))
+    with progress("asking", "answers", 20, console, details=details, clock=clock) as made:
+        for number in range(20):
+            made.add(remembered=number < remembered)
+    return out.getvalue()
+
+
+def test_without_a_terminal_progress_is_ten_lines():
+    """How far, what it cost, how long yet: 2 s on the clock for 2 answers, 18 to go."""
+    lines = shown(terminal=False).splitlines()
+    assert len(lines) == 10
+    assert lines[0] == "asking: 2 of 20 answers, $5.00, 18 s left"
+    assert lines[-1].endswith("0 s left")
+
+
+def test_on_a_terminal_progress_is_a_bar():
+    """With the same figures."""
+    text = shown(terminal=True)
+    assert "20/20" in text
+    assert "$5.00" in text
+
+
+def test_remembered_answers_say_nothing_of_the_time_left():
+    """Two asked in 2 s beside eight remembered ones: ten to go take 10 s."""
+    assert "10 of 20 answers, $5.00, 10 s left" in shown(terminal=False, remembered=8)

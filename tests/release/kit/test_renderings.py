@@ -1,0 +1,261 @@
+"""One document in every rendering."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from evenkeel.core.cells import Estimate
+from evenkeel.core.verdict import Failure
+from evenkeel.release.kit.charts import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    ROW,
+    TOP,
+    Area,
+    Axis,
+    Bar,
+    Curve,
+    Mark,
+    Point,
+    Rule,
+    bar_plot,
+    dot_plot,
+    plot,
+)
+from evenkeel.release.kit.document import (
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Folded,
+    Form,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
+from evenkeel.release.kit.renderings import (
+    JUnitCase,
+    csv_text,
+    fitted,
+    html,
+    json_text,
+    junit,
+    markdown,
+    show,
+)
+from tests.release.pages import Page
+
+HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
+"""A name that a client can choose for its model."""
+TABLE = Table(
+    (Column("Model"), Column("Robustness", Form.POINTS, 1), Column("Cost", Form.USD)),
+    (
+        (HOSTILE, Estimate(0.913, 0.886, 0.94, 50), 1.5),
+        ("quiet", Failure("m", 1, "no_variation"), None),
+    ),
+    title="Models",
+)
+
+
+def document(*blocks):
+    return Document(
+        "Robustness of a|b", (Section("All", blocks, key="all", about="About."),), summary=("One.",)
+    )
+
+
+def printed(found, width=100):
+    file = io.StringIO()
+    show(found, Console(file=file, width=width, highlight=False, markup=False))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [
+        (Form.NUMBER, 1234.0, "1,234"),
+        (Form.POINTS, 0.5, "50"),
+        (Form.PERCENT, 0.31, "31\u202f%"),
+        (Form.SIGNED_POINTS, 0.125, "+12"),
+        (Form.SIGNED_POINTS, -0.2, "−20"),
+        (Form.SIGNED_POINTS, 0.0, "0"),
+        (Form.USD, 0.001, "<$0.01"),
+        (Form.TEXT, None, "–"),
+        (Form.POINTS, Failure("m", 1, "too_few"), "too few"),
+        (Form.PERCENT, Estimate(0.31, 0.24, 0.38, 9), "31\u202f% [24,\u00a038]"),
+        (Form.POINTS, Cell("91", "± 1"), "91 ± 1"),
+    ],
+)
+def test_a_column_writes_its_values(form, value, text):
+    """Ratios as points or percent, nothing as a dash, a failure as its reason, then the interval."""
+    assert Column("c", form).cell(value).line == text
+
+
+def test_text_from_outside_stays_text_in_every_rendering():
+    """No tag in the page, no column more in Markdown, no escape sequence in the terminal."""
+    found = document(
+        TABLE, Paragraph(HOSTILE), Bullets((HOSTILE,)), Folded(HOSTILE, HOSTILE, "a```b", "diff")
+    )
+    page = Page(html(found).decode())
+    assert "script" not in page.tags
+    assert page.addresses == []
+    assert page.text.count("<script>alert(1)</script>") == 5
+    assert not re.search(r"url\(|@import|https?:", html(found).decode())
+    text = markdown(found)
+    assert "<script>" not in text
+    (row,) = (line for line in text.splitlines() if "91.3" in line)
+    assert len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert "````diff" in text
+    assert "\x1b[31m" not in printed(found)
+
+
+def test_blocks_are_shown_where_they_belong():
+    """A picture is for pages, something folded not for terminals; empty sections are left out."""
+    chart = dot_plot("dots", [Point("a", 0.5, 0.4, 0.6, "plain", "0.5")], low=0, high=1, ticks=(0, 1))
+    found = document(Picture(chart, "Caption"), Folded("Summary"))
+    assert "All" not in printed(found)
+    assert "Caption" not in markdown(found)
+    assert "## All" in markdown(found)
+    assert "Caption" in Page(html(found).decode()).text
+
+
+def test_rows_of_one_place_stand_under_its_name():
+    """In a page; elsewhere the place is the first column."""
+    columns = (Column("Route"), Column("Category"), Column("Trials", Form.NUMBER))
+    rows = (("support", "general", 3), ("support", "format", 4), ("triage", "general", 5))
+    found = document(Table(columns, rows, grouped=True))
+    assert html(found).decode().count("rowgroup") == 2
+    assert "| support | format | 4 |" in markdown(found)
+
+
+FIGURE = Cell("91.0 ± 0.4", "[88.2, 93.1]")
+
+
+def grid(models, scores):
+    columns = (Column("model"), *(Column(f"score {place}", Form.POINTS) for place in range(scores)))
+    return Table(
+        columns, tuple((f"model-{name}", *(FIGURE,) * scores) for name in range(models)), across="score"
+    )
+
+
+def test_a_table_that_is_too_wide_is_turned():
+    """Three scores of three models are shown as they are, ten scores become rows."""
+    (shown,) = fitted(grid(3, 3), 80)
+    assert shown == grid(3, 3)
+    (shown,) = fitted(grid(3, 10), 80)
+    assert [row[0] for row in shown.rows] == [f"score {place}" for place in range(10)]
+    assert len(list(fitted(grid(9, 10), 60))) > 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 12), st.integers(60, 160))
+def test_no_figure_is_cut_at_any_width(models, scores, width):
+    """Each figure and each interval stands there whole, and no line is longer than the terminal."""
+    text = printed(document(grid(models, scores)), width)
+    assert text.count("91.0 ± 0.4") == text.count("[88.2, 93.1]") == models * scores
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_dots_lie_where_their_values_are():
+    """A row each; a value that is not there is not drawn, its text says why."""
+    points = [
+        Point("a", 0.0, -1.0, 1.0, "plain", "0"),
+        Point("b", None, None, None, "judge", "no variation"),
+    ]
+    found = dot_plot("t", points, low=-1, high=1, ticks=(-1, 0.5))
+    first, second = found.rows
+    assert first[1:4] == ((LEFT + RIGHT) / 2, LEFT, RIGHT)
+    assert (second.value, second.text) == (None, "no variation")
+    assert found.zero_x == first.value
+    assert found.height == TOP + 2 * ROW + BOTTOM
+
+
+def test_bars_are_split_by_their_counts():
+    """Nothing is drawn for a count of 0; thin parts carry no number."""
+    found = bar_plot("t", [Bar("a", (("x", 1), ("y", 0), ("z", 3)), ""), Bar("b", (("x", 1), ("y", 99)), "")])
+    first, second = found.bars
+    assert [(part.kind, part.x, part.width) for part in first.parts] == [
+        ("x", LEFT, (RIGHT - LEFT) / 4),
+        ("z", LEFT + (RIGHT - LEFT) / 4, (RIGHT - LEFT) * 3 / 4),
+    ]
+    assert [part.room for part in second.parts] == [False, True]
+
+
+def test_a_plot_has_curves_areas_and_rules_on_the_same_axes():
+    """Labels of curves that end at the same place are apart; the page draws all of it."""
+    curves = [
+        Curve("s0", (Mark(0, 0.0), Mark(1, 0.5, 0.4, 0.6, "half")), "one"),
+        Curve("s1", (Mark(1, 0.5),), "two"),
+    ]
+    found = plot(
+        "t",
+        Axis(0, 1, (0, 1), percent=True),
+        Axis(0, 1, (0, 0.5, 1)),
+        curves=[*curves, Curve("empty", ())],
+        areas=[Area("mild", ((0, 0), (0.5, 1), (1, 0)))],
+        rules=[Rule("limit", 0.5, 0.4, 0.6)],
+    )
+    assert [curve.kind for curve in found.curves] == ["s0", "s1"]
+    assert found.curves[0].end_y == found.curves[1].end_y
+    assert abs(found.curves[0].label_y - found.curves[1].label_y) >= 15
+    assert [tick.label for tick in found.x_ticks] == ["0%", "100%"]
+    text = html(document(Picture(found))).decode()
+    assert all(part in text for part in ('class="area mild"', 'class="rule limit"', "<title>half</title>"))
+
+
+class _Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class _Found:
+    colour: _Colour
+    alpha: float | Failure
+    counts: dict[_Colour, int]
+
+
+def test_json_has_the_fields_of_the_classes():
+    """A failure says why in place of what could not be measured; names of choices are keys."""
+    found = _Found(_Colour.RED, Failure("alpha", 1, "too_few", "Only one."), {_Colour.RED: 2})
+    assert json.loads(json_text({"all": [found], "name": "\ud83d"})) == {
+        "all": [
+            {"colour": "red", "alpha": {"failure": "too_few", "detail": "Only one."}, "counts": {"red": 2}}
+        ],
+        "name": "\ufffd",
+    }
+
+
+def test_no_cell_of_csv_is_a_formula():
+    """A name that begins like one is quoted."""
+    rows = list(csv.reader(io.StringIO(csv_text([("name", "value"), (HOSTILE, 0.5)]))))
+    assert rows[1][0].startswith("'=")
+    assert rows[1][1] == "0.5"
+
+
+def test_junit_counts_its_cases():
+    """What failed, what could not be measured, what was skipped; what XML cannot hold is replaced."""
+    cases = [
+        JUnitCase(name="a", failure=("regression", "worse", "g1"), output="said"),
+        JUnitCase(name="b", skipped="decides nothing"),
+        JUnitCase(name="c", error=("could_not_measure", "why\x00")),
+    ]
+    text = junit("suite", "class", cases, properties={"candidate": "m\x01"}, output="all", duration_s=1.5)
+    (suite,) = ET.fromstring(text)
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
+        "tests": "3", "failures": "1", "errors": "1", "skipped": "1", "time": "1.500",
+    }  # fmt: skip
+    assert suite.find("testcase/failure").text == "g1"
+    assert "\ufffd" in suite.find("testcase/error").get("message")

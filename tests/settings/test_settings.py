@@ -1,0 +1,522 @@
+"""Settings: precedence, and errors that say where, what and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.tasks import Task
+from evenkeel.release.calibrate.calibration import Calibration, Goldens, MetricResult, calibration_to_yaml
+from evenkeel.release.calibrate.threshold import Placement
+from evenkeel.runtime import replays
+from evenkeel.runtime.choices import bundles, check, encoder_name
+from evenkeel.runtime.instruments import make_encoder
+from evenkeel.runtime.notes import notes
+from evenkeel.runtime.preflight import missing_keys
+from evenkeel.runtime.stores import RedisStores, checkpoint_name
+from evenkeel.settings import SettingsError, load, route_table
+from evenkeel.stores.redis.connection import Host
+
+UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
+
+
+ROUTE = "routes:\n  - {upstream: 'http://a'}"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a settings file."""
+
+    def write_file(text):
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def read(write):
+    """Settings of a text, with a route unless it has some."""
+    return lambda text: load(write(text if "routes:" in text else f"{text}\n{ROUTE}"), {}, {})
+
+
+def test_one_upstream_is_enough():
+    """Everything else has a default."""
+    settings = load(None, {}, UPSTREAM)
+    assert [route.name for route in settings.routes] == ["default"]
+    assert settings.listen.port == 8100
+
+
+def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
+    """Command line, then environment, then file, section by section."""
+    path = write("listen: {port: 1, host: 127.0.0.2}\nroutes: [{upstream: 'http://a/v1', task: t}]\n")
+    monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "2")
+    assert load(path, {}, {}).listen.port == 2
+    settings = load(path, {"listen": {"port": 3}}, {"upstream": "http://b/v1"})
+    assert (settings.listen.port, settings.listen.host) == (3, "127.0.0.2")
+    assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
+
+
+SPELLING = "{name: b, prefix: /b, upstream: 'http://b', perturbations: [spelling]}"
+RUDE = "{description: How kind it is, scale: {3: kind}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "routes: [{upstream: 'http://a', smapling_rate: 1}]",
+            r"routes\[0\]\.smapling_rate: unknown setting; did you mean 'sampling_rate'\?",
+        ),
+        (
+            "routes: [{upstrem: 'http://a'}]",
+            r"routes\[0\]\.upstrem: unknown .* mean 'upstream'\? \(and 1 more",
+        ),
+        ("port: 3", r"port: unknown .* mean 'listen\.port'\?"),
+        ("sampling_rate: 1", r"sampling_rate: unknown .* mean 'routes\[\]\.sampling_rate'\?"),
+        ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
+        (
+            "routes: [{upstream: 'http://a', sampling_rate: 2}]",
+            r"sampling_rate: .*must be at most 1; it is a share: 10 % is 0\.1 \(it is 2",
+        ),
+        ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
+        ("routes: []", r"routes: has too few entries: at least 1"),
+        ("routes: [{upstream: 'http://a', name: Support Team}]", r"name: must be 1 to 63 lower-case letters"),
+        (
+            "routes: [{upstream: 'http://a', sampling_rate: 10%}]",
+            r"must be a number; it is a share: 10 % is 0",
+        ),
+        ("routes: [{name: a}]", r"routes\[0\]\.upstream: is missing$"),
+        ("prices: {m: {input: 1}}", r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?"),
+        ("route: [{upstream: 'http://a'}] # routes:", r"route: unknown setting; did you mean 'routes'\?"),
+        ("routes:", r"routes: must be a list \(it is empty\)"),
+        ("listen: {port: 70000}", r"listen\.port: .*it is 70000"),
+        ("alert: {webhook: x}", r"alert\.webhook: is not an http"),
+        ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
+        ("- routes:", r"must be a mapping"),
+        ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
+        (
+            "scoring: {embeddings: maybe}",
+            r"scoring\.embeddings\.enabled: must be true or false \(it is 'maybe'",
+        ),
+        ("scoring: {embeddings: {modle: m}}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
+        (
+            "scoring: {embeddings: {base_url: 'http://a/v1'}}",
+            r"scoring\.embeddings: an endpoint needs the name of its model",
+        ),
+        (
+            "scoring: {embeddings: {model: m, same_meaning: 0.9}}",
+            r"same_meaning and other_meaning are gone: .*remove them",
+        ),
+        ("scoring: {embeddings: {model: m, languages: [German]}}", r"scoring\.embeddings\.languages\[0\]"),
+        # What is chosen by name, and the calibration, is looked up before the start.
+        (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.perturbations: .*did you mean general\.spelling"),
+        ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
+        ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
+        ("compounds: {mix: [format.json, format.xml]}", r"compounds: .*mix"),
+        ("compounds: {mix: [general.speling]}", r"general\.spelling"),
+        ("scoring: {tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
+        ("scoring: {calibration: nowhere.yaml}", r"nowhere\.yaml cannot be read"),
+        (f"scoring: {{qualities: {{kind: {RUDE}}}}}", r"kind"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(read, tmp_path, text, message):
+    """The error names the file and the place, and fits in one line."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        check(read(text), str(tmp_path / "evenkeel.yaml"))
+    assert "\n" not in str(caught.value)
+    assert "evenkeel.yaml" in str(caught.value)
+
+
+def test_what_the_settings_add_can_be_chosen(write):
+    """A language, a compound, a quality in words and a task's own qualities are there once they are set."""
+    path = write(
+        """
+        languages: [pl]
+        compounds: {mix: [general.spelling, format.json]}
+        scoring:
+          qualities: {kind: {description: How kind it is, scale: {3: kind, 2: neutral, 1: rude}}}
+          tasks: {case_summary: [faithfulness, kind]}
+        routes: [{upstream: 'http://a', perturbations: [multilingual.pl, compound.mix], task: case-summary}]
+        """
+    )
+    settings = load(path, {}, {})
+    check(settings, str(path))
+    assert [one.name for one in replays.chosen(settings)["default"]] == ["multilingual.pl", "compound.mix"]
+    judged = bundles(settings)[Task.CASE_SUMMARY].judged
+    assert [prompt.name for prompt in judged] == ["faithfulness", "kind"]
+
+
+def test_routes_by_host_header_and_key(write, monkeypatch):
+    """Every rule and the injected credential reach the data plane; the credential shows nowhere."""
+    monkeypatch.setenv("UPSTREAM_KEY", "sk-secret")
+    path = write(
+        """
+        routes:
+          - {upstream: 'http://a/v1'}
+          - name: team
+            hosts: [llm.internal]
+            headers: {x-team: red}
+            key_fingerprints: [0123456789abcdef]
+            upstream: 'http://b/v1'
+            fallbacks: ['http://c/v1']
+            timeouts: {total_s: 9}
+            api_key_env: UPSTREAM_KEY
+            api_key_header: Api-Key
+        """
+    )
+    settings = load(path, {}, {})
+    route = route_table(settings.routes).named("team")
+    assert [upstream.host for upstream in route.upstreams] == ["b", "c"]
+    assert (route.hosts, route.headers) == (("llm.internal",), (("x-team", "red"),))
+    assert (route.key_fingerprints, route.timeouts.total_s) == (("0123456789abcdef",), 9)
+    assert route.inject == ((b"api-key", b"sk-secret"),)
+    assert "sk-secret" not in repr(route) + repr(settings) + settings.model_dump_json()
+
+
+@pytest.mark.parametrize("command", ["up", "proxy"])
+def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, monkeypatch, command):
+    """Requests without the key they need would fail one by one; nobody else needs it."""
+    monkeypatch.delenv("UPSTREAM_KEY", raising=False)
+    path = write("routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]")
+    assert load(path, {}, {}).routes[0].api_key_env == "UPSTREAM_KEY"
+    refused = CliRunner().invoke(main, [command, "--config", str(path)])
+    assert refused.exit_code == 2
+    assert "the variable UPSTREAM_KEY named by api_key_env is empty" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("role", "variables"),
+    [
+        ("proxy", {"UPSTREAM_KEY"}),
+        ("worker", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
+        ("monitor", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "VECTORS_KEY"}),
+        (None, {"UPSTREAM_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
+    ],
+)
+def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role, variables):
+    """What each lacks when nothing is set; with just that set, nothing is missing."""
+    names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    model = "{model: m, base_url: 'http://a/v1', api_key_env: %s}"
+    settings = read(
+        "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
+        f"judge: {model % 'JUDGE_KEY'}\nrewriter: {model % 'REWRITER_KEY'}\n"
+        f"scoring: {{embeddings: {model % 'VECTORS_KEY'}}}"
+    )
+    assert {re.findall("[A-Z_]+_KEY", line)[0] for line in missing_keys(settings, role)} == variables
+    for name in variables:
+        monkeypatch.setenv(name, "k")
+    assert missing_keys(settings, role) == []
+
+
+def test_a_missing_file_is_named(tmp_path):
+    """A wrong --config says which file."""
+    with pytest.raises(SettingsError, match=r"nowhere\.yaml: cannot be read: No such file"):
+        load(tmp_path / "nowhere.yaml", {}, {})
+
+
+def test_route_options_do_not_fit_several_routes(write):
+    """--upstream and a file with two routes contradict each other."""
+    path = write("routes: [{name: a, upstream: 'http://a'}, {name: b, prefix: /b, upstream: 'http://b'}]")
+    with pytest.raises(SettingsError, match=r"several routes; set upstream there"):
+        load(path, {}, UPSTREAM)
+
+
+@pytest.mark.parametrize(
+    ("text", "enabled", "encoder"),
+    [
+        ("true", True, "all-MiniLM-L6-v2"),
+        ("false", False, None),
+        ("null", None, "all-MiniLM-L6-v2"),
+        ("{}", None, "all-MiniLM-L6-v2"),
+        ("{model: sentence-transformers/all-MiniLM-L6-v2}", None, "all-MiniLM-L6-v2"),
+        ("{model: some/encoder, languages: [de, en]}", None, "some/encoder"),
+        ("{model: m, enabled: false}", False, None),
+        ("{model: m, base_url: 'http://a/v1'}", None, "m (endpoint)"),
+    ],
+)
+def test_embeddings_are_a_word_or_an_encoder(read, text, enabled, encoder):
+    """What is in use has a name, and one that is not the default's own is known by it."""
+    settings = read(f"scoring: {{embeddings: {text}}}")
+    assert settings.scoring.embeddings.enabled is enabled
+    assert encoder_name(settings) == encoder
+    assert bool(notes(settings)) == (encoder not in (None, "all-MiniLM-L6-v2"))
+
+
+def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
+    """By a word, by JSON, or value by value."""
+    for name, value, expected in (
+        ("", "false", (False, None)),
+        ("", '{"model": "m"}', (None, "m")),
+        ("__MODEL", "n", (None, "n")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"EVENKEEL_SCORING__EMBEDDINGS{name}", value)
+            found = load(None, {}, UPSTREAM).scoring.embeddings
+        assert (found.enabled, found.model) == expected
+
+
+def calibration_file(tmp_path, **changed):
+    """A calibration as `evenkeel calibrate` writes it, without a threshold."""
+    found = Calibration(
+        schema_version=1,
+        calibrated_on="2026-01-02",
+        goldens=Goldens("test", 2, "0" * 64),
+        placement=Placement(),
+        confidence=0.95,
+        resamples=20,
+        seed=0,
+        metrics=(MetricResult("rouge_l", 1, "lexical", 0.0, 0.1, {}, {}),),
+        modes=(),
+    )
+    path = tmp_path / "calibration.yaml"
+    path.write_text(calibration_to_yaml(replace(found, **changed)), encoding="utf-8")
+    return path
+
+
+def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
+    """The cascade has none any more."""
+    path = calibration_file(tmp_path)
+    check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
+    path.write_text(f"{path.read_text(encoding='utf-8')}bands: {{version: 1}}\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"bands: no longer read, .*remove the field"):
+        check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
+
+
+@pytest.mark.parametrize(
+    ("changed", "embeddings", "message"),
+    [
+        (
+            {"encoder": "all-MiniLM-L6-v2"},
+            "false",
+            r"encoder: calibrated with all-MiniLM-L6-v2, in use is None",
+        ),
+        ({"encoder": "mine"}, "true", r"encoder: calibrated with mine, in use is all-MiniLM-L6-v2"),
+        ({"schema_version": 2}, "true", r"schema_version: 2 is newer"),
+    ],
+)
+def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings, message):
+    """Another encoder, another version of the rater, another schema: one line before anything starts."""
+    path = calibration_file(tmp_path, **changed)
+    said = rf"here: scoring\.calibration: .*calibration\.yaml: {message}"
+    with pytest.raises(SettingsError, match=said) as caught:
+        check(read(f"scoring: {{calibration: {path}, embeddings: {embeddings}}}"), "here")
+    assert "\n" not in str(caught.value)
+
+
+def test_another_encoder_than_the_default_is_noted(read):
+    """Its cosines count in the similarity, whose cut was set with the default: `check-config` says so."""
+    settings = read(
+        "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}}\n"
+        "prices: {m: {input_usd: 0, output_usd: 0}}"
+    )
+    assert ["cosines of m (endpoint) count in the similarity" in note for note in notes(settings)] == [True]
+    encoder = make_encoder(settings, Prices())
+    assert HeuristicRater(encoder.embeddings).encoder == "m (endpoint)"
+    asyncio.run(encoder.close())
+    off = make_encoder(read("scoring: {embeddings: false}"), Prices())
+    assert off.embeddings is None
+    asyncio.run(off.close())
+
+
+def given(**redis):
+    return load(None, {"redis": redis}, UPSTREAM)
+
+
+def test_without_a_redis_everything_is_in_the_data_folder():
+    """SQLite stays the default."""
+    assert load(None, {}, UPSTREAM).redis is None
+
+
+def test_everything_that_leads_to_a_redis(monkeypatch):
+    """Names of variables stand in the settings, what they hold does not."""
+    monkeypatch.setenv("KEEL_PW", "s3cret")
+    monkeypatch.setenv("KEEL_SENTINEL_PW", "other")
+    settings = given(
+        url="rediss:///3",
+        username="keel",
+        password_env="KEEL_PW",
+        sentinels=["one:26379", "[::1]:26380"],
+        sentinel_master="main",
+        sentinel_password_env="KEEL_SENTINEL_PW",
+        ca_file="/etc/ca.pem",
+        prefix="prod",
+    )
+    place = RedisStores(settings)._store.place
+    assert (place.username, place.password, place.sentinel_password) == ("keel", "s3cret", "other")
+    assert place.sentinels == (Host("one", 26379), Host("::1", 26380))
+    assert (place.sentinel_master, place.ca_file, place.prefix) == ("main", "/etc/ca.pem", "prod")
+    for shown in (json.dumps(settings.model_dump(mode="json")), repr(settings), repr(place), str(place)):
+        assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("redis", "message"),
+    [
+        ({"url": "http://a"}, r"redis\.url: http://… is not a redis"),
+        ({"url": "redis://:hunter2@a"}, "carries a password"),
+        ({"url": "redis://a?password=hunter2"}, "carries a password"),
+        ({"url": "redis://a", "sentinels": ["a:1"]}, "sentinels and sentinel_master go together"),
+        (
+            {"url": "redis://a", "cluster": True, "sentinels": ["a:1"], "sentinel_master": "m"},
+            "set cluster or sentinels, not both",
+        ),
+        ({"url": "redis://a", "cert_file": "a"}, "cert_file and key_file go together"),
+        ({"url": "redis://a", "prefix": "a{b}"}, r"redis\.prefix"),
+        ({"url": "redis://a", "sentinels": ["a"], "sentinel_master": "m"}, r"redis\.sentinels\[0\]"),
+    ],
+)
+def test_a_redis_that_cannot_be_is_one_line(redis, message):
+    """And a password is never repeated."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        given(**redis)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_monitor_that_watches_other_routes_has_another_checkpoint():
+    """Its state would not fit the routes it had before."""
+    one = load(None, {"monitor": {"name": "a"}}, UPSTREAM)
+    other = load(None, {"monitor": {"name": "a", "routes": ["y", "x"]}}, UPSTREAM)
+    assert checkpoint_name(one) == "a"
+    assert checkpoint_name(other) == "a/x/y"
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        (
+            "{upstream: 'https://api.anthropic.com', replay_tier: flex}",
+            "replay_tier flex: api.anthropic.com has no flex tier; use batch",
+        ),
+        (
+            "{upstream: 'http://10.0.0.7:8000/v1', replay_tier: batch}",
+            (
+                "replay_tier batch: nobody knows whether 10.0.0.7 has a batch tier; if it has OpenAI's or "
+                "Anthropic's, say so with tier_api"
+            ),
+        ),
+        (
+            "{upstream: 'https://team.openai.azure.com/openai/v1', replay_tier: batch}",
+            "replay_tier batch: team.openai.azure.com has no batches that evenkeel can use; use flex",
+        ),
+    ],
+)
+def test_a_tier_that_the_endpoint_lacks_is_refused(write, route, said):
+    """With the route, what is wrong and what to do."""
+    with pytest.raises(SettingsError) as caught:
+        load(write(f"routes: [{route}]"), {}, {})
+    assert said in str(caught.value)
+    assert "routes[0]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "said", "flex"),
+    [
+        ("https://api.anthropic.com", "the price of 1.5 calls in a batch, of 3 at once", False),
+        ("https://api.openai.com/v1", "the price of 1.5 calls in a batch, of 3 at once", True),
+    ],
+)
+def test_what_batches_cost_is_said_in_advance(write, upstream, said, flex):
+    """Two rewordings and a control, for half of the price, which flex would be as well."""
+    route = f"{{upstream: '{upstream}', replay_tier: batch, plan: uniform, trials_per_exchange: 2}}"
+    [note] = [one for one in notes(load(write(f"routes: [{route}]"), {}, {})) if "batch" in one]
+    assert said in note
+    assert ("replay_tier: flex costs the same" in note) == flex
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("routes: [{upstream: 'http://a', settled_rate: .nan}]", "settled_rate: must be a finite number"),
+        (
+            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: .inf}",
+            "must be a finite number (it is inf)",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: 1.0e+308}",
+            "budget.usd_per_day: must be at most 1000000 (",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nprices: {m: {input_usd: 1.0e+300, output_usd: 1}}",
+            "prices.m.input_usd: must be at most 1000000 (",
+        ),
+        (
+            "routes: [{upstream: 'http://a'}]\nshadow: {batch: {megabytes: .inf}}",
+            "shadow.batch.megabytes: must be a finite number",
+        ),
+        (
+            "routes: [{upstream: 'http://a', plan: 50%}]",
+            "plan: must be 'adaptive' or 'uniform' (it is '50%')",
+        ),
+    ],
+)
+def test_numbers_without_an_end_are_refused(write, text, said):
+    """Sums of money that are infinite stay so, and a share of nothing is no number."""
+    with pytest.raises(SettingsError) as caught:
+        load(write(text), {}, {})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("route", "more", "said"),
+    [
+        ("", "", []),
+        ("sampling_rate: 0", "", ["routes.default: sampling_rate is 0, so requests are forwarded"]),
+        ("perturbations: []", "", ["routes.default: perturbations is empty, so no rewording is tried"]),
+        (
+            "trials_per_exchange: 0",
+            "",
+            ["routes.default: trials_per_exchange is 0, so no rewording is tried"],
+        ),
+        ("plan: uniform, settled_rate: 0.5", "", ["routes.default: settled_rate has no effect"]),
+        ("", "budget: {reserve: 1}", ["budget.reserve: 1 keeps the whole budget for changes"]),
+        ("", "budget: {tokens_per_day: 0}", ["budget: a limit is 0, so nothing is replayed"]),
+    ],
+)
+def test_what_the_settings_leave_undone_is_said(write, route, more, said):
+    """They are valid, and the pages would stay empty."""
+    settings = load(write(f"routes: [{{upstream: 'http://a', {route}}}]\n{more}"), {}, {})
+    found = notes(settings)
+    assert [note.startswith(start) for note, start in zip(found, said, strict=True)] == [True] * len(said)
+
+
+def test_a_note_on_many_routes_is_one_line(write):
+    """With their names."""
+    routes = ", ".join(
+        f"{{name: r{one}, prefix: /r{one}, upstream: 'http://a', sampling_rate: 0}}" for one in range(3)
+    )
+    [note] = notes(load(write(f"routes: [{routes}]"), {}, {}))
+    assert note.startswith("routes.r0, r1, r2: sampling_rate is 0")
+
+
+def test_nothing_waits_in_batches_where_no_rewording_is_tried(write):
+    """So nothing is said of their price."""
+    route = "{upstream: 'https://api.openai.com/v1', replay_tier: batch, perturbations: []}"
+    assert not any("batch" in one for one in notes(load(write(f"routes: [{route}]"), {}, {})))
+
+
+def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one(write):
+    """Of a fallback nobody says which tiers it has."""
+    settings = load(
+        write(
+            "routes: [{upstream: 'http://a', fallbacks: ['http://b'], replay_tier: flex, tier_api: openai}]"
+        ),
+        {},
+        {},
+    )
+    target = replays.replay_target(settings)
+    exchange = Exchange("1", "default", 0.0, 0.1, "POST", "/v1/chat/completions", 200, (), b"", (), b"")
+    assert target(exchange).flex
+    assert not target(replace(exchange, upstream=1)).flex

@@ -1,0 +1,331 @@
+"""Calls to models in a trace: what they are named, what is sent along, what is said of their content."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.semconv.attributes import (
+    error_attributes,
+    http_attributes,
+    server_attributes,
+    url_attributes,
+)
+from opentelemetry.semconv.schemas import Schemas
+
+from evenkeel.core.pair import ToolCall
+from evenkeel.core.verdict import Failure, QualityScore, Verdict
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.observer import CallResult, Message, ModelCall, result_of
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.planner import Trial
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
+from evenkeel.tracing import names
+from evenkeel.tracing.export import ExportedSpans
+from evenkeel.tracing.shadow import (
+    LONGEST_CHARS,
+    Server,
+    input_messages,
+    output_messages,
+    server_of,
+)
+from tests.llm.scripted import Canned, error, said
+from tests.llm.scripted import serving as scripted
+from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
+from tests.stores.examples import exchange
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+EXCHANGE = exchange(0xAA, request_headers=(("traceparent", PARENT), ("tracestate", "a=b")))
+CALL = ModelCall("replay", "chat", "m", "http://127.0.0.1:1/v1/chat/completions")
+
+
+def observed(scene):
+    """Run a scene with an observer; gives its outcome and the spans."""
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter)
+    outcome = scene(spans.observer)
+    spans.finish(5)
+    return outcome, {span.name: span for span in exporter.get_finished_spans()}
+
+
+def replayed(**options):
+    """The headers that an upstream saw of a replay which it throttled once."""
+
+    async def send():
+        async def at_once(_seconds):
+            return None
+
+        replayer = Replayer(concurrency=1, timeout_s=240, sleep=at_once)
+        async with scripted([error(429), said("hi")]) as upstream:
+            await replayer.send(Target(f"{upstream.url}/chat/completions"), b"{}", **options)
+            await replayer.close()
+            return upstream.headers
+
+    return asyncio.run(send())
+
+
+def test_a_replay_without_traces_carries_no_trace_context():
+    """Nothing of the application's trace, and none of evenkeel's."""
+    seen = replayed()
+    assert len(seen) == 2
+    assert not any({"traceparent", "tracestate", "baggage"} & headers.keys() for headers in seen)
+
+
+def test_a_replay_carries_its_own_spans_context():
+    """Each attempt is a span, which the upstream's own belong below; the application's is in neither."""
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter)
+    with spans.observer.exchange(EXCHANGE, 1):
+        seen = replayed(observed=lambda: spans.observer.call(CALL))
+    spans.finish(5)
+    first, second, root = exporter.get_finished_spans()
+    assert [headers["traceparent"] for headers in seen] == [
+        f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-{span.context.trace_flags:02x}"
+        for span in (first, second)
+    ]
+    assert first.parent.span_id == second.parent.span_id == root.context.span_id
+    assert first.attributes["error.type"] == "rate_limited"
+    assert second.attributes["gen_ai.response.model"] == "scripted"
+    assert all("0af7651916cd43dd" not in value for headers in seen for value in headers.values())
+    assert not any({"tracestate", "baggage"} & headers.keys() for headers in seen)
+
+
+def test_a_call_outside_of_an_exchange_has_no_span():
+    """A probe of the judge's health begins no trace, and sends no context."""
+
+    def scene(observer):
+        with observer.call(CALL) as report:
+            report.ended(CallResult(model="m"))
+            return dict(report.headers)
+
+    headers, spans = observed(scene)
+    assert headers == {}
+    assert spans == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(ZeroDivisionError("secret"), "ZeroDivisionError"), (asyncio.CancelledError(), "cancelled")],
+)
+def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
+    """Its message, which may quote a prompt, is in none of them; it goes on to the caller."""
+
+    def scene(observer):
+        with pytest.raises(type(error)), observer.exchange(EXCHANGE, 2), observer.call(CALL):
+            raise error
+
+    _, spans = observed(scene)
+    assert {name: span.attributes["error.type"] for name, span in spans.items()} == {
+        "evenkeel.shadow": reason,
+        "chat m": reason,
+    }
+    assert not any("secret" in span.to_json() for span in spans.values())
+
+
+@pytest.mark.parametrize(
+    ("canned", "error_type"),
+    [
+        (GOOD, None),
+        (said("Hard to say."), None),
+        (error(500), "server_error"),
+        (error(429, headers=("retry-after-ms: 1",)), "rate_limited"),
+        (Canned(cut=True), "connection"),
+        (Canned(delay_s=30), "timeout"),
+    ],
+    ids=["good", "unreadable", "500", "429", "cut", "slow"],
+)
+def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
+    """By the reasons evenkeel counts; a reply that is no rating was a call that worked."""
+
+    def scene(observer):
+        async def one(judge, _scripted):
+            with observer.exchange(EXCHANGE, 1):
+                await judge.ask(QUESTION)
+
+        run([canned], one, observer=observer, timeout_s=0.3 if canned.delay_s else 240.0)
+
+    _, spans = observed(scene)
+    span = spans["chat scripted"]
+    assert span.attributes.get("error.type") == error_type
+    assert span.attributes.get("gen_ai.usage.input_tokens") == (None if error_type else 100)
+    assert span.attributes["gen_ai.prompt.name"] == QUESTION.prompt_version
+
+
+@pytest.mark.parametrize(
+    ("changes", "events"),
+    [
+        (
+            {"rating": None, "failure": Failure("similarity", 1, "timeout", "secret")},
+            [("similarity", None, "timeout")],
+        ),
+        ({"rating": None, "failure": Failure("replay", 1, "timeout", "secret")}, []),
+        (
+            {"rating": 2, "quality_failures": (Failure("faithfulness", 1, "refused", "secret"),)},
+            [("similarity", 2.0, None), ("faithfulness", None, "refused")],
+        ),
+        (
+            {"rating": 1, "quality": (QualityScore("citations", 1, 1.0, 0.5, "agreement"),)},
+            [("similarity", 1.0, None), ("citations", 0.5, None)],
+        ),
+    ],
+    ids=["judge", "replay", "quality", "agreement"],
+)
+def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
+    """A failed rating or quality is an event without a value; a failed replay left nothing to evaluate."""
+    verdict = Verdict(
+        "id", EXCHANGE.id, 1.0, "default", "m", "baseline.identical", 1, 0.0, 7, "judge",
+        baseline_rating=None, **changes,
+    )  # fmt: skip
+
+    def scene(observer):
+        with (
+            observer.exchange(EXCHANGE, 1),
+            observer.trial(Trial(EXCHANGE.id, Control(), 0.0, 7)) as report,
+        ):
+            report.logged(verdict)
+
+    _, spans = observed(scene)
+    trial = spans["trial baseline.identical"]
+    assert [
+        (
+            one.attributes["gen_ai.evaluation.name"],
+            one.attributes.get("gen_ai.evaluation.score.value"),
+            one.attributes.get("error.type"),
+        )
+        for one in trial.events
+    ] == events
+    assert trial.attributes["evenkeel.outcome"] == ("failed" if verdict.failure else "rated")
+    assert "secret" not in trial.to_json()
+
+
+def test_embeddings_are_calls_too():
+    """Operation, model and tokens, and none of the texts even where content is wanted."""
+
+    async def embed(url, observer):
+        client = Endpoint(base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer)
+        with observer.exchange(EXCHANGE, 1):
+            async with client:
+                return await client.embed(["The harbour is frozen."])
+
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter, content=True)
+    with serving(Simulation([ModelState("simulated-1")])) as url:
+        embedded = asyncio.run(embed(url, spans.observer))
+    spans.finish(5)
+    call, _ = exporter.get_finished_spans()
+    assert call.name == f"embeddings {EMBEDDINGS_MODEL}"
+    assert call.attributes["gen_ai.operation.name"] == "embeddings"
+    assert call.attributes["gen_ai.usage.input_tokens"] == embedded.tokens
+    assert "harbour" not in call.to_json()
+
+
+def test_odd_characters_of_a_model_name_spoil_no_batch():
+    """Half a character cannot be sent; it is replaced in name and attributes."""
+    odd = ModelCall("judge", "chat", "m\ud83d", "http://127.0.0.1:1/v1")
+
+    def scene(observer):
+        with observer.exchange(EXCHANGE, 1), observer.call(odd) as report:
+            report.ended(CallResult(model="n\ude00", finish_reason="\ud800"))
+
+    _, spans = observed(scene)
+    span = spans["chat m\ufffd"]
+    assert span.attributes["gen_ai.response.model"] == "n\ufffd"
+    assert span.attributes["gen_ai.response.finish_reasons"] == ("\ufffd",)
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("https://api.openai.com/v1/chat/completions", Server("openai", "api.openai.com", 443)),
+        ("https://x.openai.azure.com/v1?k=1", Server("azure.ai.openai", "x.openai.azure.com", 443)),
+        ("https://api.anthropic.com/v1/messages", Server("anthropic", "api.anthropic.com", 443)),
+        ("https://br.eu-west-1.amazonaws.com/x", Server("aws.bedrock", "br.eu-west-1.amazonaws.com", 443)),
+        ("http://10.0.0.7:8000/v1/chat/completions", Server("openai", "10.0.0.7", 8000)),
+        ("http://llm.internal/v1/messages", Server("anthropic", "llm.internal", 80)),
+        ("http://user:pw@llm.internal:81/v1?api-key=sk", Server("openai", "llm.internal", 81)),
+        ("https://notopenai.com/v1", Server("openai", "notopenai.com", 443)),
+        ("https://api.x.ai/v1", Server("x_ai", "api.x.ai", 443)),
+        ("https://netx.ai/v1", Server("openai", "netx.ai", 443)),
+        ("http://llm.internal:port/v1", Server("openai", "", None)),
+        ("http://[half/v1", Server("openai", "", None)),
+    ],
+)  # fmt: skip
+def test_the_server_is_told_without_the_rest_of_its_url(url, server):
+    """Provider by the end of the host's name, else by the API that is spoken; no path, query or user."""
+    assert server_of(ModelCall("replay", "chat", "m", url)) == server
+    # A unix socket has a path and no port.
+    assert server_of(ModelCall("replay", "chat", "m", url, "/run/llm.sock"))[1:] == ("/run/llm.sock", None)
+
+
+def test_names_are_the_conventions_own():
+    """Every name outside of `evenkeel.` is one that OpenTelemetry's package of conventions has."""
+    modules = (gen_ai_attributes, error_attributes, http_attributes, server_attributes, url_attributes)
+    known = {value for module in modules for value in vars(module).values() if isinstance(value, str)}
+    ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
+    assert len(ours) > 30
+    foreign = {name for name in ours if not name.startswith("evenkeel.")} - known
+    # An event, of which the package has no constant, and the version that events state.
+    newest = max(
+        (one.value for one in Schemas), key=lambda url: [*map(int, url.rpartition("/")[2].split("."))]
+    )
+    assert foreign == {"gen_ai.evaluation.result", newest}
+
+
+def test_the_page_about_traces_knows_every_name():
+    """What it calls by a name is an attribute or an event that is really reported, or a part of one."""
+    page = (Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8")
+    ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
+    told = set(re.findall(r"`((?:gen_ai|evenkeel|server|error)\.[a-z_.]+)`", page))
+    assert len(told) > 15
+    assert told - ours == {"evenkeel.shadow"}  # the name of a span
+
+
+texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
+def test_content_is_json_that_can_be_sent(said, answer, finish):
+    """Whatever the texts are, halves of characters included."""
+    sent = input_messages([Message(*one) for one in said])
+    assert len(json.loads(sent.encode())) == len(said)
+    result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
+    (message,) = json.loads(output_messages(result).encode())
+    assert ("finish_reason" in message) == (finish is not None)
+
+
+def test_tool_calls_are_parts_of_the_answer():
+    """A message that only calls has no text part; arguments count towards the length."""
+    calls = (ToolCall("look_up", '{"id": 7}'), ToolCall("note", "n" * LONGEST_CHARS))
+    (message,) = json.loads(output_messages(CallResult(tool_calls=calls)))
+    first, second = message["parts"]
+    assert first == {"type": "tool_call", "name": "look_up", "arguments": '{"id": 7}'}
+    assert second["arguments"].endswith("n… [9 characters left out]")
+
+
+def test_long_content_is_cut_and_says_so():
+    """16,000 characters of all texts together: ten of the second message are left, none of the third."""
+    said = [
+        Message("system", "s" * (LONGEST_CHARS - 10)),
+        Message("user", "u" * 25),
+        Message("user", "v" * 3),
+    ]
+    first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
+    assert first == said[0].content
+    assert second == "u" * 10 + "… [15 characters left out]"
+    assert third == "… [3 characters left out]"
+
+
+@pytest.mark.parametrize(
+    "odd", [None, "text", {"choices": []}, type("C", (), {"choices": [None], "usage": "?"})()]
+)
+def test_an_odd_completion_says_nothing(odd):
+    """What is missing or of another type counts as not said."""
+    assert result_of(odd) == CallResult()

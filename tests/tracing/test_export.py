@@ -1,0 +1,350 @@
+"""Spans on their way out: every one is counted, and no collector holds anything up."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+
+import pytest
+from opentelemetry._logs import LogRecord
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from pydantic import ValidationError
+
+from evenkeel.settings import Settings
+from evenkeel.shadow.observer import NOBODY
+from evenkeel.tracing import NoSpans, open_spans
+from evenkeel.tracing.export import EventQueue, ExportedSpans, SpanQueue, otlp_events, otlp_exporter
+from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
+from tests.otlp_receiver import collecting, said
+from tests.stores import examples
+
+
+class Scripted(SpanExporter):
+    """Exports as it is told: a result, an exception, or not before it is released."""
+
+    def __init__(self, *script):
+        self.script = list(script)
+        self.released = threading.Event()
+        self.entered = threading.Event()
+        self.batches = []
+
+    def export(self, spans):
+        self.batches.append(len(spans))
+        self.entered.set()
+        act = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if act == "hang":
+            self.released.wait()
+            act = SpanExportResult.SUCCESS
+        if isinstance(act, Exception):
+            raise act
+        return act
+
+
+@pytest.fixture
+def queue():
+    """A tracer on a queue before an exporter, and what the queue counted."""
+    exporters = []
+
+    def make(exporter, **options):
+        exporters.append(exporter)
+        counted = {}
+
+        def count(fate, spans):
+            counted[fate] = counted.get(fate, 0) + spans
+
+        made = SpanQueue(exporter, count, delay_s=60, **options)
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(made)
+        return made, provider.get_tracer("test"), counted
+
+    yield make
+    for exporter in exporters:
+        exporter.released.set()
+
+
+def end_spans(tracer, number):
+    for _ in range(number):
+        tracer.start_span("one").end()
+
+
+def test_what_arrives_is_counted(queue):
+    """Seven spans end, seven are exported at the end."""
+    made, tracer, counted = queue(Scripted(SpanExportResult.SUCCESS))
+    end_spans(tracer, 7)
+    made.close(5)
+    assert counted == {"exported": 7}
+
+
+def test_a_full_queue_drops_what_comes_and_keeps_what_waits(queue):
+    """With room for four behind a collector that hangs, seven of eleven are lost at once, four at the end."""
+    exporter = Scripted("hang")
+    made, tracer, counted = queue(exporter, room=4)
+    end_spans(tracer, 4)  # as many as make a batch
+    assert exporter.entered.wait(240)
+    end_spans(tracer, 7)
+    assert counted == {"queue_full": 7}
+    made.close(0.05)
+    assert counted == {"queue_full": 7, "shutdown": 4}
+
+
+def test_what_fails_is_counted_and_told_once(queue, caplog):
+    """A refused batch and one that raised are losses; the log tells of them once, and when it is over."""
+    refused, broken, fine = SpanExportResult.FAILURE, RuntimeError("no"), SpanExportResult.SUCCESS
+    made, tracer, counted = queue(Scripted(refused, broken, fine))
+    with caplog.at_level(logging.WARNING, "evenkeel.traces"):
+        for _ in range(3):
+            end_spans(tracer, 2)
+            made.force_flush()
+    assert counted == {"export_failed": 4, "exported": 2}
+    here = [record for record in caplog.records if record.thread == threading.get_ident()]  # no other queue's
+    assert [record.getMessage().partition(";")[0] for record in here] == [
+        "traces cannot be exported",
+        "traces are exported again",
+    ]
+
+
+def test_the_end_does_not_wait_for_a_collector_that_hangs(queue):
+    """Closing returns in its time, what waited is lost, and a late success is not counted twice."""
+    exporter = Scripted("hang")
+    made, tracer, counted = queue(exporter)
+    end_spans(tracer, 3)
+    made.close(0.2)
+    assert counted == {"shutdown": 3}
+    exporter.released.set()
+    end_spans(tracer, 1)
+    assert counted == {"shutdown": 4}
+
+
+def test_the_end_hardly_waits_for_a_collector_that_just_failed(queue):
+    """After a lost batch, a close that may take longer than a test gives up early."""
+    exporter = Scripted(SpanExportResult.FAILURE, "hang")
+    made, tracer, counted = queue(exporter)
+    end_spans(tracer, 2)
+    made.force_flush()
+    end_spans(tracer, 1)
+    made.close(600)
+    assert counted == {"export_failed": 2, "shutdown": 1}
+
+
+def test_sampled_out_spans_are_nobodys_loss(queue):
+    """A span that is not recorded is not counted."""
+    made, _, counted = queue(Scripted(SpanExportResult.SUCCESS))
+    provider = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
+    provider.add_span_processor(made)
+    end_spans(provider.get_tracer("test"), 3)
+    made.close(5)
+    assert counted == {}
+
+
+def report(collector_url, monkeypatch, timeout_s=3.0):
+    """One exchange reported to a collector by the real exporter; the counters."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector_url)
+    spans = ExportedSpans(otlp_exporter(), delay_s=60)
+    assert spans.sink(Sink()).put([exchange()]) == 1
+    spans.finish(timeout_s)
+    return {(name, labels.get("reason")): number for name, labels, number in spans.snapshot()["counters"]}
+
+
+def test_a_span_reaches_a_real_receiver(monkeypatch):
+    """By OTLP over HTTP: ids, times and attributes as protobuf, under evenkeel's name."""
+    with collecting() as collector:
+        counters = report(collector.url, monkeypatch)
+        (span,) = collector.spans()
+        (resource,) = collector.resources()
+    assert counters == {("spans_exported", None): 1}
+    assert (span.start_time_unix_nano, span.end_time_unix_nano) == (1_000_500_000_000, 1_000_750_000_000)
+    assert len(span.trace_id) == 16
+    assert resource["service.name"] == "evenkeel"
+
+
+@pytest.mark.parametrize("fault", ["no listener", "silent", "500"])
+def test_a_collector_in_trouble_costs_one_span(fault, monkeypatch):
+    """The span is handed over, closing ends, and the loss is counted."""
+    if fault == "no listener":
+        counters = report("http://127.0.0.1:9", monkeypatch, 1.0)
+    else:
+        with collecting(0 if fault == "silent" else 500) as collector:
+            counters = report(collector.url, monkeypatch, 1.0)
+            assert collector.refused == 1
+    assert sum(counters.values()) == 1
+    ((name, reason),) = counters
+    assert name == "spans_dropped"
+    assert reason in {"export_failed", "shutdown"}
+
+
+@pytest.mark.parametrize(("status", "fate"), [(200, "exported"), (500, "export_failed")])
+def test_an_event_reaches_a_real_receiver_or_is_a_loss(status, fate, monkeypatch):
+    """At `/v1/logs` of the same collector, as protobuf; what it refuses is counted."""
+    counted = {}
+    with collecting(status) as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+        queue = EventQueue(otlp_events(), lambda fate, number: counted.update({fate: number}), delay_s=60)
+        provider = LoggerProvider(shutdown_on_exit=False)
+        provider.add_log_record_processor(queue)
+        event = LogRecord(
+            timestamp=1_000_500_000_000,
+            event_name="gen_ai.evaluation.result",
+            attributes={"gen_ai.response.id": "chatcmpl-1", "gen_ai.evaluation.score.value": 2.0},
+        )
+        provider.get_logger("test").emit(event)
+        queue.close(5)
+    assert set(counted) <= {fate, "shutdown"}
+    assert sum(counted.values()) == 1
+    if status == 200:
+        (arrived,) = collector.events()
+        assert (arrived.event_name, arrived.time_unix_nano) == (event.event_name, event.timestamp)
+        assert said(arrived) == event.attributes
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+ROUTES = [{"upstream": "http://127.0.0.1:9"}]
+
+
+class Sink:
+    def __init__(self):
+        self.taken = []
+
+    def put(self, exchanges):
+        self.taken += exchanges
+        return len(exchanges)
+
+
+exchange = partial(
+    examples.exchange,
+    0xAA,
+    route="support",
+    received_at=1000.5,
+    duration_s=0.25,
+    request_headers=(),
+    request_body=b"secret prompt",
+    response_body=b"secret answer",
+)
+
+
+def reported(*exchanges):
+    """What one process makes of exchanges: its sink, and its spans."""
+    exporter, sink = InMemorySpanExporter(), Sink()
+    spans = ExportedSpans(exporter)
+    assert spans.sink(sink).put(list(exchanges)) == len(exchanges)
+    spans.finish(5)
+    return sink, exporter.get_finished_spans()
+
+
+def test_a_span_is_the_forwarded_request():
+    """Its times are the exchange's own, and it holds no content."""
+    sink, (span,) = reported(exchange(path="/v1/chat/completions?api-version=1"))
+    assert len(sink.taken) == 1
+    assert span.name == "POST /v1/chat/completions"
+    assert (span.start_time, span.end_time) == (1_000_500_000_000, 1_000_750_000_000)
+    assert span.attributes["evenkeel.route"] == "support"
+    assert span.attributes["http.response.status_code"] == 200
+    assert span.parent is None
+    assert "secret" not in span.to_json()
+    assert not any(name.startswith("gen_ai.") for name in span.attributes)
+
+
+def test_a_span_continues_the_applications_trace():
+    """The W3C header names the parent; a malformed one is ignored."""
+    _, (first, second) = reported(
+        exchange(request_headers=(("traceparent", PARENT),)),
+        exchange(request_headers=(("traceparent", "nonsense"),)),
+    )
+    assert f"{first.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
+    assert f"{first.parent.span_id:016x}" == "b7ad6b7169203331"
+    assert second.parent is None
+
+
+def test_a_span_that_cannot_be_made_costs_no_exchange():
+    """Time at the end of the world overflows the span; the exchange is queued, the loss counted."""
+    spans, sink = ExportedSpans(InMemorySpanExporter()), Sink()
+    assert spans.sink(sink).put([exchange(received_at=float("inf")), exchange()]) == 2
+    spans.finish(5)
+    assert len(sink.taken) == 2
+    assert spans.snapshot()["counters"] == [
+        ["spans_dropped", {"reason": "error"}, 1],
+        ["spans_exported", {}, 1],
+    ]
+
+
+@pytest.mark.parametrize("headers", [(), (("traceparent", PARENT), ("tracestate", "a=b"))])
+def test_another_process_names_the_same_span(headers):
+    """Trace and span id follow from the exchange alone, whether or not the application has a trace."""
+    one = exchange(request_headers=headers)
+    _, (span,) = reported(one)
+    named = forwarded_context(one)
+    assert (named.trace_id, named.span_id) == (span.context.trace_id, span.context.span_id)
+    assert named.is_remote
+    assert named.trace_flags.sampled
+
+
+def test_a_trace_that_the_application_does_not_record_is_not_recorded_here():
+    """The flag of its header decides, for the span and for the link to it."""
+    one = exchange(request_headers=(("traceparent", PARENT[:-2] + "00"),))
+    sink, spans = reported(one)
+    assert len(sink.taken) == 1
+    assert spans == ()
+    assert not forwarded_context(one).trace_flags.sampled
+
+
+def test_ids_are_evenly_spread_although_sampled_exchanges_have_low_ids():
+    """Of 400 consecutive exchanges about half have traces whose low 64 bits are in the lower half."""
+    traces = [shadow_trace_id(f"{number:016x}") for number in range(400)]
+    assert len(set(traces)) == 400
+    assert 150 < sum(trace % 2**64 < 2**63 for trace in traces) < 250
+
+
+def test_the_variables_say_who_reports(monkeypatch):
+    """`OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come before evenkeel's own name."""
+    _, (span,) = reported(exchange())
+    assert span.resource.attributes["service.name"] == "evenkeel"
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "robustness")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
+    _, (span,) = reported(exchange())
+    assert span.resource.attributes["service.name"] == "robustness"
+    assert span.resource.attributes["deployment.environment.name"] == "staging"
+
+
+def test_without_traces_nothing_is_in_the_way():
+    """The sink is the queue itself, nobody observes, and there is nothing to finish."""
+    spans, sink = open_spans(Settings(routes=ROUTES)), Sink()
+    assert isinstance(spans, NoSpans)
+    assert spans.sink(sink) is sink
+    assert spans.observer is NOBODY
+    assert spans.snapshot() == {}
+    spans.finish(1)
+
+
+def test_a_variable_that_makes_no_sense_costs_the_traces_only(monkeypatch, caplog):
+    """It is reported, and everything else goes on."""
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-5")
+    with caplog.at_level(logging.WARNING, "evenkeel.traces"):
+        spans = open_spans(Settings(routes=ROUTES, telemetry={"traces": True}))
+    assert isinstance(spans, NoSpans)
+    assert "ValueError" in caplog.text
+    assert "everything else goes on" in caplog.text
+
+
+def test_a_place_for_traces_says_where_the_id_goes():
+    """An address without `{trace_id}`, or of no web page, is refused with what to write."""
+    good = "https://tempo.example/explore?id={trace_id}"
+    assert Settings(routes=ROUTES, telemetry={"trace_url": good}).telemetry.trace_url == good
+    for bad, words in (
+        ("https://tempo.example/", "write {trace_id} there"),
+        ("javascript:{trace_id}", "http"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            Settings(routes=ROUTES, telemetry={"trace_url": bad})
+
+
+@pytest.mark.parametrize("size", ["100", "0", "-3", "many"])
+def test_any_size_of_the_queue_is_survived(size, monkeypatch):
+    """A queue smaller than the usual batch works; what is no size is ignored."""
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", size)
+    _, spans = reported(exchange())
+    assert len(spans) == 1

@@ -1,0 +1,109 @@
+"""A text that no computing comes back from costs its own exchange: no page and no other one waits for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+
+from evenkeel.core.exchange import Lag
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from tests.kit.relaying import ask
+from tests.redis_server import a_store
+from tests.role_processes import Role, series, stopping
+from tests.services import wait_for
+
+pytestmark = pytest.mark.system
+
+SPINNING = "re.match('(a+)+$', 'a' * 64 + '!')"
+"""In C, which holds the interpreter."""
+PATCH = """
+import re, sys
+if sys.orig_argv[-2:] == ["child", "worker"]:
+    from evenkeel.shadow.original import Reader
+    read = Reader.read
+    def spin(self, exchange):
+        if b"NEVER ENDS" in exchange.request_body:
+            {spinning}
+        return read(self, exchange)
+    Reader.read = spin
+"""
+DEAD = "evenkeel_exchanges_dead_total"
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Variables of an evenkeel whose worker does not come back from some texts."""
+
+    def plant():
+        (tmp_path / "sitecustomize.py").write_text(PATCH.format(spinning=SPINNING))
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        return {"PYTHONPATH": path, "EVENKEEL_SHADOW__PROCESSOR_S": "1.5"}
+
+    return plant
+
+
+def interleaved(url):
+    """Send three exchanges that never end among twelve good ones."""
+    for place in range(3):
+        ask(url, range(4 * place, 4 * place + 2))
+        ask(url, [100 + place], system="NEVER ENDS")
+        ask(url, range(4 * place + 2, 4 * place + 4))
+
+
+def test_what_never_ends_becomes_a_dead_letter_while_pages_are_served(start, upstream, planted):
+    """The worker is killed each time; everything else is scored, and was delivered once."""
+    options = ("--upstream", upstream, "--sampling-rate", "1")
+    with start(*options, environment=planted()) as running:
+        interleaved(running.url)
+        worker, monitor = running.child("worker"), running.child("monitor")
+
+        def given_up():
+            assert running.page("/healthz") == "ok\n"
+            assert "evenkeel" in running.page("/")
+            return running.metric(DEAD, reason="processor_time") == 3
+
+        wait_for(given_up, what="three are given up")
+
+        def controls():
+            cells = running.get("/api/cells")["cells"]
+            return [cell["trials"] for cell in cells if cell["perturbation"] == "baseline.identical"]
+
+        wait_for(lambda: sum(controls()) >= 12, what="twelve are scored")
+        wait_for(running.is_idle)
+        assert controls() == [12]
+        assert running.metric(DEAD) == 3
+        assert running.page("/pipeline").count(">processor time<") == 3
+        assert running.child("worker") != worker
+        assert running.child("monitor") == monitor
+        assert "which is given up; starting it again" in running.log.read_text()
+
+
+@pytest.mark.service("redis-server")
+def test_a_worker_alone_gives_up_what_never_ends(tmp_path, redis_server, upstream, planted):
+    """Its supervisor serves the admin port, so that a probe is answered while it computes."""
+    store = a_store(redis_server)
+    place = {"url": store.place.url, "prefix": store.place.prefix, "cluster": store.place.cluster}
+    settings = {
+        "routes": [{"upstream": upstream, "sampling_rate": 1.0}],
+        "listen": {"port": 0},
+        "admin": {"port": 0},
+        "redis": place,
+        "references": {"calls_per_day": 0},
+    }
+    config = tmp_path / "redis.yaml"
+    config.write_text(json.dumps(settings))
+    environment = planted()
+    roles = [Role(tmp_path, "proxy", config)]
+    roles.append(Role(tmp_path, "worker", config, "--admin-port", "0", environment=environment))
+    with stopping(roles):
+        interleaved(roles[0].find(r"base URL +(http://\S+?)/v1 "))
+        url = roles[1].find(r"metrics +(http://\S+?)/metrics")
+        queue = RedisExchangeQueue(store, time.time)
+        wait_for(lambda: series(url) and queue.lag() == Lag(0, 0, 3, 0.0), what="everything is done")
+        assert {letter.reason for letter in queue.dead_letters(10)} == {"processor_time"}
+        dead = f'{DEAD}{{reason="processor_time"}}'
+        wait_for(lambda: series(url).get(dead) == 3, what="three are counted")
+    store.close()

@@ -1,0 +1,110 @@
+"""`evenkeel up` in front of an endpoint that answers differently one day, under the same name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from tests.kit.relaying import START_S
+from tests.scripted_chat import ScriptedChat
+from tests.services import receiver, wait_for
+
+pytestmark = pytest.mark.system
+
+
+class Endpoint:
+    """Answers a case by its words: in prose first, as a list since it was changed; never twice the same."""
+
+    def __init__(self):
+        self.changed = False
+        self._asked = itertools.count()
+
+    def __call__(self, prompt):
+        rng = random.Random(next(self._asked))
+        words = [word.strip(".,;:-#*") for word in prompt.split() if word.isascii()][-60:]
+        kept = [word for word in words if rng.random() < 0.9]
+        if self.changed:
+            lines = (" ".join(kept[place : place + 6]) for place in range(0, 30, 6))
+            return "\n".join(f"- **{line}**" for line in lines)
+        opening = rng.choice(("Here is what the case says", "In short", "The case in a few sentences"))
+        text = f"{' '.join(kept[:24])}. The customer adds: {' '.join(kept[24:])}"
+        return f"{opening}: {text}. Please look into it."
+
+
+@pytest.fixture
+def endpoint():
+    """The model, before it is changed."""
+    return Endpoint()
+
+
+def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(start, endpoint, tmp_path):
+    """Ordinary answers look different, reference prompts confirm it: one report, one event."""
+    with receiver() as (url_of_receiver, messages), ScriptedChat(endpoint) as chat:
+        path = tmp_path / "evenkeel.yaml"
+        upstream = chat.url.removesuffix("/v1")
+        route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials_per_exchange": 0}
+        settings = {
+            "routes": [route],
+            "changes": {"canary_hours": 0},
+            "budget": {"tokens_per_day": None, "usd_per_day": None},
+            "alert": {"webhook": f"{url_of_receiver}hook", "notify_window_s": 1},
+        }
+        path.write_text(json.dumps(settings))
+        with start("--config", str(path)) as running:
+            running.ask(range(160), x_evenkeel_prompt_version="p1")
+            running.settle()
+            assert running.get("/api/changes")["changes"] == []
+            assert running.get("/api/references")["routes"][0]["references"] == 24
+
+            endpoint.changed = True
+            numbers = itertools.count(1000)
+
+            def reports():
+                return [one for one in running.get("/api/changes")["changes"] if one["silent"] is not None]
+
+            def suspected():
+                running.ask(itertools.islice(numbers, 20), x_evenkeel_prompt_version="p1")
+                running.settle()
+                return reports()
+
+            assert wait_for(suspected, "for ordinary answers to show it")[0]["silent"]["routes"][0]["traits"]
+            found = wait_for(
+                lambda: [one for one in reports() if one["silent"]["scores"]], "for references to show it"
+            )
+            (report,) = found
+            assert (report["cause"], report["effect"]) == ("provider", "different")
+            assert {"traits", "references"} <= {mark["kind"] for mark in report["marks"]}
+            answers = report["silent"]["routes"][0]["references"]
+            assert answers["calls"] > 0
+            assert answers["likeness"] < answers["own"]
+            assert not report["silent"]["scores"]["judged"]
+
+            whole = running.get(f"/api/changes/{report['id']}")
+            assert whole["examples"]
+            for example in whole["examples"]:
+                assert example["after"].startswith("- **")
+                assert not example["before"].startswith("- **")
+            page = running.page(f"/changes/{report['id']}")
+            for said in ("a silent change by the provider", "the same request", "How answers begin"):
+                assert said in page, said
+            command = ("changes", "show", report["id"], "--examples", "--data-dir", str(tmp_path / "data"))
+            shown = subprocess.run(
+                [sys.executable, "-m", "evenkeel", *command],
+                check=True,
+                capture_output=True,
+                timeout=START_S,
+            ).stdout.decode()
+            assert "## A change that nobody announced" in shown
+            assert "## Example 1: desk" in shown
+
+            sent = wait_for(lambda: [one for one in list(messages) if one.get("schema")])
+            assert [(one["phase"], one["incident"]["id"]) for one in sent] == [("opened", report["id"])]
+            assert sent[0]["headline"].startswith("desk: answers are different since ")
+            assert [one["measure"] for one in sent[0]["incident"]["alerts"]] == ["references"]
+            (incident,) = running.get("/api/incidents")["incidents"]
+            assert (incident["id"], incident["effect"]) == (report["id"], "different")

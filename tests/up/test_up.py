@@ -1,0 +1,286 @@
+"""`evenkeel up`, whole: real processes, a simulated model behind them, the openai SDK in front."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import openai
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.runtime.supervisor import listen
+from evenkeel.simulate import (
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    serving,
+    summary_prompt,
+)
+from tests.kit.relaying import START_S
+from tests.scripted_chat import ScriptedChat, rating
+from tests.services import wait_for
+
+pytestmark = pytest.mark.system
+
+TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
+
+
+def ask(client, seed, **options):
+    return client.chat.completions.create(
+        model="simulated-1",
+        messages=[{"role": "user", "content": summary_prompt(make_case(seed))}],
+        **options,
+    )
+
+
+def send(url, seeds, workers=4):
+    """Requests on parallel connections; returns how many failed."""
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=240)
+
+    def one(seed):
+        try:
+            if seed % 2:
+                return sum(1 for _ in ask(client, seed, stream=True)) == 0
+            return not ask(client, seed).choices
+        except openai.OpenAIError:
+            return True
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(one, seeds))
+
+
+def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
+    """Plain, streamed, tool-call, list and error responses are equal, field by field and header by header."""
+
+    def observe(base):
+        client = openai.OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
+        seen = []
+        plain = client.chat.completions.with_raw_response.create(
+            model="simulated-1", messages=[{"role": "user", "content": "Say hello to Ana."}]
+        )
+        seen += [plain.status_code, plain.text, sorted(plain.headers.items())]
+        stream = ask(client, 7, stream=True, stream_options={"include_usage": True})
+        seen.append([chunk.model_dump() for chunk in stream])
+        tool = client.chat.completions.create(
+            model="simulated-1",
+            tools=TOOLS,
+            messages=[{"role": "user", "content": "Please call restart_host for db-01."}],
+        )
+        assert tool.choices[0].message.tool_calls
+        seen += [tool.model_dump(), [model.model_dump() for model in client.models.list()]]
+        for status in (429, 500):
+            with pytest.raises(openai.APIStatusError) as caught:
+                ask(client, 1, extra_headers={"x-simulate-error": str(status)})
+            seen += [
+                caught.value.status_code,
+                caught.value.body,
+                sorted(caught.value.response.headers.items()),
+            ]
+        with pytest.raises(openai.BadRequestError) as caught:
+            client.chat.completions.create(model="simulated-1", messages=[])
+        return [*seen, caught.value.body]
+
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        assert observe(running.url) == observe(upstream)
+
+
+def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
+    """Every stage counts, and the gauges of the route are there with their intervals."""
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        running.ask(range(40))
+        running.settle()
+        for stage in ("eligible", "sampled", "queued", "scored"):
+            assert running.metric(f"evenkeel_exchanges_{stage}_total", route="default") == 40
+        cells = {cell["perturbation"]: cell for cell in running.get("/api/cells")["cells"]}
+        assert cells["baseline.identical"]["trials"] == 40
+        assert cells["baseline.identical"]["content_delta"]["value"] == 0  # no noise is planted
+        assert sum(cell["trials"] for cell in cells.values()) == 40 * 3
+        for suffix in ("", "_lower", "_upper"):
+            assert 0 < running.metric(f"evenkeel_robustness{suffix}_ratio", route="default") <= 1
+        assert "baseline" in running.page("/")
+
+
+def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, upstream):
+    """No forwarded request fails, every queued exchange is scored, no trial is counted twice."""
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        killed = running.child("worker")
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(send, running.url, range(60))
+            wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") >= 5)
+            os.kill(killed, signal.SIGKILL)
+            assert sending.result() == 0
+        wait_for(lambda: running.child("worker") != killed)
+        # Counted by the data plane, which lives on; what the worker counted may be lost.
+        running.becomes(60, "evenkeel_exchanges_queued_total")
+        wait_for(running.is_idle)
+        with contextlib.closing(sqlite3.connect(running.data / "evenkeel.db")) as database:
+            bodies = [json.loads(body) for (body,) in database.execute("SELECT body FROM verdicts")]
+            dead = database.execute("SELECT count(*) FROM dead_exchanges").fetchone()
+        trials = collections.Counter(body["exchange_id"] for body in bodies)
+        assert dead == (0,)
+        assert len(trials) == 60
+        assert set(trials.values()) == {3}
+        assert len({body["id"] for body in bodies}) == len(bodies) == 180
+        wait_for(lambda: sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 180)
+
+
+def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
+    """A killed data plane is restarted; requests after it succeed and counters go on."""
+    with start("--upstream", upstream) as running:
+        running.ask(range(10))
+        passed = functools.partial(running.metric, "evenkeel_proxy_requests_total", status_class="2xx")
+        wait_for(lambda: passed() >= 10)  # counters are published every second
+        os.kill(running.child("proxy"), signal.SIGKILL)
+        running.ask(range(10, 20))  # these wait in the listening socket's backlog
+        wait_for(lambda: passed() >= 20)
+
+
+@pytest.mark.parametrize(
+    ("reachable", "problem", "advice"),
+    [
+        (True, "unauthorized", "put a valid key into EVENKEEL_JUDGE_API_KEY"),
+        (False, "connection", "check judge.base_url"),
+    ],
+)
+def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reachable, problem, advice):
+    """The log and the probe say what is wrong in one line; requests pass; exchanges wait."""
+    keyed = Simulation([ModelState("judge-1")], SimulationSettings(api_key="right"))
+    with (
+        serving(keyed) as judge,
+        start(
+            *("--upstream", upstream, "--sampling-rate", "1", "--judge-model", "judge-1"),
+            *("--judge-url", f"{judge if reachable else 'http://127.0.0.1:9'}/v1"),
+            environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
+        ) as running,
+    ):
+        wait_for(lambda: "cannot be used" in running.log.read_text())
+        running.ask(range(6))
+        wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
+
+        def probed():
+            """By the monitor, which asks the judge itself; a busy machine may see it time out at first."""
+            probe = httpx2.get(f"{running.admin}/readyz", timeout=240)
+            return probe.status_code == 503 and problem in probe.json()["missing"].get("judge", "")
+
+        wait_for(probed)
+
+        def said():
+            lines = running.log.read_text().splitlines()
+            return [line for line in lines if f"cannot be used ({problem}:" in line]
+
+        (line,) = wait_for(said)
+        assert advice in line
+        assert "wr0ng" not in running.log.read_text()
+
+
+def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
+    """With a judge its ratings count, its tokens are booked, and every gauge names it."""
+    simulation.change("simulated-1", {"noise": 1.0, "worse_share": 0.5})
+    with (
+        ScriptedChat(lambda _: rating(2)) as judge,
+        start(
+            *("--upstream", upstream, "--sampling-rate", "1"),
+            *("--judge-model", "scripted-judge", "--judge-url", judge.url),
+            environment={"EVENKEEL_JUDGE_API_KEY": "k"},
+        ) as running,
+    ):
+        running.ask(range(12))
+        running.settle()
+        cells = running.get("/api/cells")["cells"]
+        assert {cell["scorer"] for cell in cells} == {"judge"}
+        assert set().union(*(cell["ratings"] for cell in cells)) >= {"2"}
+        shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
+        assert shifted
+        for verdict in shifted:
+            assert verdict["explanation"] == "Clear and good."
+            assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
+
+
+def run(*arguments, **options):
+    """The output of a command that must fail at once."""
+    return subprocess.run(
+        [os.sys.executable, "-m", "evenkeel", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+        **options,
+    )
+
+
+def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream, monkeypatch):
+    """Each mistake ends the start with its own line and exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "typo.yaml").write_text(f"routes: [{{upstream: '{upstream}'}}]\nsamplng: 1\n")
+    taken = listen("127.0.0.1", 0, option="")
+    port = str(taken.getsockname()[1])
+    good = ("--upstream", upstream, "--data-dir", str(tmp_path / "d"), "--port", "0", "--admin-port", "0")
+    for arguments, message in [
+        (("--config", str(tmp_path / "typo.yaml")), "samplng: unknown setting"),
+        (("--upstream", "localhost:8000"), "needs a scheme"),
+        ((*good, "--port", port), "choose another with --port"),
+        ((), "--upstream URL"),
+    ]:
+        done = CliRunner().invoke(main, ["up", *arguments])
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done
+        assert message in done.stderr
+    for arguments, message in [  # These end the process with a port open.
+        ((*good, "--admin-port", port), "choose another with --admin-port"),
+        ((*good, "--data-dir", str(tmp_path / "file")), "choose a writable folder with --data-dir"),
+    ]:
+        done = run("up", *arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
+        assert message in done.stderr
+    taken.close()
+
+
+def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
+    """Evenkeel starts all the same: the upstream may come later."""
+    with start("--upstream", "http://127.0.0.1:9/v1") as running:
+        answer = httpx2.get(f"{running.url}/v1/models", timeout=240)
+        assert answer.status_code == 502
+        said = answer.json()["error"]["message"]
+        assert "route 'default'" in said
+        assert "127.0.0.1:9" not in said
+        wait_for(lambda: "cannot be reached" in running.log.read_text())
+    done = run("check-config", "--upstream", "http://127.0.0.1:9/v1")
+    assert done.returncode == 1
+    assert "cannot be reached" in done.stderr
+
+
+def test_a_data_folder_has_one_owner(start, upstream, tmp_path):
+    """A second evenkeel on the same folder is refused, with the pid of the first."""
+    with start("--upstream", upstream) as running:
+        free = ("--port", "0", "--admin-port", "0")
+        done = run("up", "--upstream", upstream, *free, "--data-dir", str(tmp_path / "data"))
+        assert done.returncode == 2
+        assert f"in use by another evenkeel (pid {running.process.pid})" in done.stderr
+
+
+def test_children_end_when_the_supervisor_is_killed(start, upstream):
+    """No orphan keeps a port or the store."""
+
+    def gone(pid):
+        try:
+            os.kill(pid, 0)
+            return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] == "Z"
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+
+    with start("--upstream", upstream, exit_code=-signal.SIGKILL) as running:
+        pids = [running.child("proxy"), running.child("worker")]
+        running.process.kill()
+        wait_for(lambda: all(map(gone, pids)))
