@@ -259,6 +259,7 @@ def test_workers_that_are_gone_are_forgotten(store, monkeypatch):
     assert [worker["name"] for worker in left] == [b"one"]
 
 
+@pytest.mark.service("redis-server")
 def test_a_short_absence_of_redis_loses_nothing(tmp_path):
     """The hand-off's thread waits and tries again; afterwards everything is there once."""
     server = RedisServer(tmp_path)
@@ -280,6 +281,7 @@ def test_a_short_absence_of_redis_loses_nothing(tmp_path):
     store.close()
 
 
+@pytest.mark.service("redis-server")
 def test_a_long_absence_is_an_error(tmp_path):
     """Which the hand-off counts; it tries for as long as it was told and no longer."""
     server = RedisServer(tmp_path)
