@@ -125,8 +125,7 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 		$(foreach one,$(AUDITED),-r $(one)) \
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
-docs: site ## Write the dashboards and the site; fails on broken links and on words that the house does not use
-	$(BIN)/python -m grafana
+docs: site ## Write the site; fails on broken links and on words that the house does not use
 	$(BIN)/python -m tests.voice
 
 site: $(VENV)/.dev ## Make the documentation, generated reference included, as a site in site/, which needs no network

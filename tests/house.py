@@ -163,7 +163,7 @@ def docs_lines() -> dict[str, int]:
 def main() -> None:
     """Print the figures."""
     all_modules = modules()
-    print(f"lines of the product (with grafana): {lines('evenkeel', 'grafana'):,}")
+    print(f"lines of the product: {lines('evenkeel'):,}")
     print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")
     print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")
     print(f"imports against the design: {len(forbidden(all_modules))}")

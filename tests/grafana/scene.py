@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
-import pytest
 
-from grafana import BUILTIN, Addresses, to_json
+from tests.house import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-DASHBOARDS: Final = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
-each: Final = pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
-"""Of a test that looks at one dashboard."""
+DASHBOARDS: Final[dict[str, Any]] = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
+}
+"""By their uid, which is also the name of the file."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 _LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
 _QUERY_RESULT: Final = re.compile(r"query_result\((.+)\)")
