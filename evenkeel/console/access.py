@@ -61,11 +61,6 @@ NOBODY: Final = "nobody"
 _RANKS: Final[dict[Role, int]] = {role: rank for rank, role in enumerate(SCOPES)}
 
 
-def best_role(roles: Iterable[Role]) -> Role:
-    """The one that may do most."""
-    return max(roles, key=_RANKS.__getitem__)
-
-
 _log = logging.getLogger("evenkeel.console")
 
 

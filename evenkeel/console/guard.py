@@ -65,7 +65,7 @@ class TokenGuard:
         self._app = app
         known = tuple(people)
         named = any(visitor.name and not visitor.program for _, visitor in known)
-        shared = Visitor(role="viewer") if named or login or (sign_in and sign_in.elsewhere) else Visitor()
+        shared = Visitor(role="viewer") if named or login else Visitor()
         scrapers = [one for one in known if one[1].role == "scraper"]
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))

@@ -11,11 +11,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import json
-import logging
 import math
-from typing import TYPE_CHECKING, Any, Final, Protocol
-from urllib.parse import parse_qsl, urlencode
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
 
 from litestar import MediaType
 from litestar.response.base import ASGIResponse
@@ -25,21 +23,15 @@ from evenkeel.console.app import SECURITY_HEADERS
 from evenkeel.console.rendering import Assets, Renderer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from litestar.types import Receive, Scope
 
     from evenkeel.console.access import Visitor
 
-log = logging.getLogger("evenkeel.console")
-
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
-START: Final = "/login/oidc"
-CALLBACK: Final = "/login/callback"
-LOGIN_S: Final = 600
-"""How long somebody may take to sign in at a provider."""
-PATHS: Final = frozenset({LOGIN, LOGOUT, START, CALLBACK})
+PATHS: Final = frozenset({LOGIN, LOGOUT})
 
 _WHO: Final = 401
 """Unauthorized: nobody knows who asks."""
@@ -49,23 +41,6 @@ _HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEA
     "cache-control": "no-store"
 }
 _FORM: Final = "application/x-www-form-urlencoded"
-
-
-class SignInError(Exception):
-    """Somebody could not be signed in. The message is one line for them."""
-
-
-class Elsewhere(Protocol):
-    """A provider where people sign in: `evenkeel.console.oidc`, which is loaded only if one is set."""
-
-    async def begin(self, onward: str) -> tuple[str, dict[str, str]]:
-        """Where to send a browser, and what it must bring back. Raises: SignInError."""
-
-    async def end(self, query: Mapping[str, str], kept: Mapping[str, Any]) -> dict[str, Any]:
-        """The claims of a session for who comes back. Raises: SignInError."""
-
-    def visitor(self, session: Mapping[str, Any]) -> Visitor | None:
-        """Who a session is of; None if it is no session of this provider."""
 
 
 class Sessions:
@@ -84,48 +59,32 @@ class Sessions:
         # Ports of one machine share their cookies, so each installation has a name of its own.
         own = hashlib.sha256(b"evenkeel cookie " + key.encode()).hexdigest()[:8]
         self._name = f"{'__Host-' if secure else ''}evenkeel-session-{own}"
-        self._login_name = self._name.replace("session", "login")
 
-    def cookie(self, claims: Mapping[str, Any], *, same_site: str = "Strict") -> str:
+    def cookie(self, token_mark: str) -> str:
         """The header that begins a session."""
-        return self._header(self._name, self._sealed(claims), self._lasts_s, same_site)
+        sealed = self._fernet.encrypt_at_time(token_mark.encode(), int(self._clock()))
+        return self._header(sealed.decode(), self._lasts_s)
 
-    def begun(self, claims: Mapping[str, Any]) -> str:
-        """The header of what a sign-in at a provider has to bring back."""
-        return self._header(self._login_name, self._sealed({**claims, "for": "login"}), LOGIN_S, "Lax")
+    def ended(self) -> str:
+        """The header that ends it."""
+        return self._header("", 0)
 
-    def ended(self) -> tuple[str, str]:
-        """The headers that end both."""
-        return self._header(self._name, "", 0, "Strict"), self._header(self._login_name, "", 0, "Lax")
-
-    def read(self, scope: Scope) -> dict[str, Any]:
-        """What the session of a request says; {} if there is none, or it is over."""
-        found = self._opened(scope, self._name, self._lasts_s)
-        return {} if "for" in found else found
-
-    def brought(self, scope: Scope) -> dict[str, Any]:
-        """What a sign-in at a provider brings back; {} if nothing, or too late."""
-        found = self._opened(scope, self._login_name, LOGIN_S)
-        return found if found.get("for") == "login" else {}
-
-    def _sealed(self, claims: Mapping[str, Any]) -> str:
-        return self._fernet.encrypt_at_time(json.dumps(claims).encode(), int(self._clock())).decode()
-
-    def _opened(self, scope: Scope, wanted: str, lasts_s: int) -> dict[str, Any]:
+    def token_mark(self, scope: Scope) -> str:
+        """The mark of the token that a request's session stands for; "" without one, or when it is over."""
         for name, value in scope["headers"]:
             if name != b"cookie":
                 continue
             for part in value.split(b";"):
                 key, _, sealed = part.strip().partition(b"=")
-                if key == wanted.encode():
+                if key == self._name.encode():
                     with contextlib.suppress(self._invalid, ValueError):
-                        opened = self._fernet.decrypt_at_time(sealed, lasts_s, int(self._clock()))
-                        return dict(json.loads(opened))
-        return {}
+                        opened = self._fernet.decrypt_at_time(sealed, self._lasts_s, int(self._clock()))
+                        return opened.decode()
+        return ""
 
-    def _header(self, name: str, value: str, lasts_s: int, same_site: str) -> str:
+    def _header(self, value: str, lasts_s: int) -> str:
         secure = "; Secure" if self._secure else ""
-        return f"{name}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite={same_site}{secure}"
+        return f"{self._name}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
 
 
 class SignIn:
@@ -138,7 +97,6 @@ class SignIn:
         *,
         whereabouts: str,
         redeem: Callable[[str], str | None] = lambda _: None,
-        oidc: Elsewhere | None = None,
     ) -> None:
         """Prepare them.
 
@@ -147,9 +105,7 @@ class SignIn:
             clock: Unix time in seconds.
             whereabouts: Says where the token is found.
             redeem: The token that a code stands for, the first time it is asked; None if for none.
-            oidc: Where people sign in instead; None = nowhere.
         """
-        self._oidc = oidc
         self._sessions = sessions
         self._redeem = redeem
         self.whereabouts = whereabouts
@@ -157,15 +113,7 @@ class SignIn:
 
     def visitor(self, scope: Scope, tokens: Tokens) -> Visitor | None:
         """Who has signed in with the browser that asks; None if nobody has, or no longer."""
-        session = self._sessions.read(scope)
-        if self._oidc is not None and "oidc" in session:
-            return self._oidc.visitor(session)
-        return tokens.marked(str(session.get("token", "")))
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether people can sign in at a provider."""
-        return self._oidc is not None
+        return tokens.marked(self._sessions.token_mark(scope))
 
     async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
         """The answer to a request for one of the pages."""
@@ -177,14 +125,10 @@ class SignIn:
                 answer = self._by_code(scope, query["code"], tokens)
             case "GET" | "HEAD" if path == LOGIN:
                 answer = self._page(200, onward)
-            case "GET" if path == START and self._oidc is not None:
-                answer = await self._begin(self._oidc, onward)
-            case "GET" if path == CALLBACK and self._oidc is not None:
-                answer = await self._end(self._oidc, scope, query, tokens)
             case "POST" if path in {LOGIN, LOGOUT} and comes_from_elsewhere(scope):
                 answer = self._page(403, "/", "The form was sent by a page of another site.")
             case "POST" if path == LOGOUT:
-                answer = _see_other(LOGIN, *self._sessions.ended())
+                answer = _see_other(LOGIN, self._sessions.ended())
             case "POST" if path == LOGIN:
                 form = await _form(scope, receive)
                 answer = self._by_token(scope, form.get("token", ""), own_path(form.get("next", "")), tokens)
@@ -203,31 +147,6 @@ class SignIn:
         if _method(scope) != "GET":
             return self._page(401, "/", "You are not signed in, or no longer. Nothing was changed.")
         return self._page(401, onward, again=onward if followed else "")
-
-    async def _begin(self, oidc: Elsewhere, onward: str) -> ASGIResponse:
-        try:
-            where, kept = await oidc.begin(onward)
-        except SignInError as error:
-            log.warning("nobody can sign in: %s", error)
-            return self._page(502, onward, str(error))
-        return _see_other(where, self._sessions.begun(kept))
-
-    async def _end(
-        self, oidc: Elsewhere, scope: Scope, query: Mapping[str, str], tokens: Tokens
-    ) -> ASGIResponse:
-        client = (scope.get("client") or ("",))[0]
-        if wait_s := tokens.wait_s(client):
-            return throttled(wait_s)
-        kept = self._sessions.brought(scope)
-        try:
-            claims = await oidc.end(query, kept)
-        except SignInError as error:
-            tokens.note_failure(client, CALLBACK, "sign-in")
-            log.warning("sign-in refused: %s", error)
-            return self._page(403, "/", str(error))
-        # Lax: the provider has sent the browser here, and links in messages lead here too.
-        session = self._sessions.cookie(claims, same_site="Lax")
-        return _see_other(own_path(str(kept["next"])), session, self._sessions.ended()[1])
 
     def _by_code(self, scope: Scope, code: str, tokens: Tokens) -> ASGIResponse:
         client = (scope.get("client") or ("",))[0]
@@ -253,7 +172,7 @@ class SignIn:
         return self._signed_in(token, onward)
 
     def _signed_in(self, token: bytes, onward: str) -> ASGIResponse:
-        return _see_other(onward, self._sessions.cookie({"token": Tokens.mark(token)}))
+        return _see_other(onward, self._sessions.cookie(Tokens.mark(token)))
 
     def _page(self, status_code: int, onward: str, problem: str = "", again: str = "") -> ASGIResponse:
         body = self._renderer.page(
@@ -261,7 +180,6 @@ class SignIn:
             problem=problem,
             onward=onward,
             whereabouts=self.whereabouts,
-            elsewhere=f"{START}?{urlencode({'next': onward})}" if self._oidc else "",
             again=again,
         )
         # Not "Basic", for which browsers would show their own dialogue in place of this page.
@@ -308,9 +226,8 @@ def throttled(wait_s: float) -> ASGIResponse:
     return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
 
 
-def _see_other(location: str, *cookies: str) -> ASGIResponse:
-    headers = [("location", location), ("cache-control", "no-store")]
-    headers += [("set-cookie", cookie) for cookie in cookies]
+def _see_other(location: str, cookie: str) -> ASGIResponse:
+    headers = {"location": location, "cache-control": "no-store", "set-cookie": cookie}
     return ASGIResponse(body=b"", status_code=303, headers=headers)
 
 

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from evenkeel.console.guard import TokenGuard
-    from evenkeel.console.oidc import Oidc
     from evenkeel.console.sign_in import SignIn
     from evenkeel.settings import Settings
     from evenkeel.settings.server import Admin
-    from evenkeel.settings.server import Oidc as OidcSettings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -204,26 +202,8 @@ def guarded(app: ASGIApp, admin: Admin, folder: Path) -> TokenGuard:
     if admin.makes_tokens:
         token = _made(folder, ADMIN_TOKEN)
         metrics_token = metrics_token or _made(folder, METRICS_TOKEN)
-    sign_in = _sign_in(admin, folder, token) if token or people or admin.oidc else None
+    sign_in = _sign_in(admin, folder, token) if token or people else None
     return TokenGuard(app, token, admin.hosts, people, login, metrics_token, sign_in=sign_in)
-
-
-def _oidc(settings: OidcSettings) -> Oidc:
-    from evenkeel.console.oidc import Oidc, Provider  # noqa: PLC0415
-
-    return Oidc(
-        Provider(
-            settings.issuer,
-            settings.client_id,
-            settings.client_secret,
-            settings.url.rstrip("/"),
-            tuple(settings.scopes),
-            settings.name_claim,
-            settings.groups_claim,
-            settings.roles,
-            settings.role,
-        )
-    )
 
 
 def _made(folder: Path, name: str) -> str:
@@ -238,19 +218,19 @@ def _made(folder: Path, name: str) -> str:
 def _sign_in(admin: Admin, folder: Path, token: str | None) -> SignIn:
     from evenkeel.console.sign_in import Sessions, SignIn  # noqa: PLC0415
 
-    secure = admin.tls is not None or (admin.oidc is not None and admin.oidc.url.startswith("https:"))
-
     def redeem(code: str) -> str | None:
         return token if admin.makes_tokens and redeemed(folder, code, now=time.time()) else None
 
     return SignIn(
         Sessions(
-            admin.session_key or _made(folder, SESSION_KEY), admin.session_hours, time.time, secure=secure
+            admin.session_key or _made(folder, SESSION_KEY),
+            admin.session_hours,
+            time.time,
+            secure=admin.tls is not None,
         ),
         time.time,
         whereabouts=_MADE if admin.makes_tokens else _NAMED,
         redeem=redeem,
-        oidc=None if admin.oidc is None else _oidc(admin.oidc),
     )
 
 

@@ -9,7 +9,6 @@ import ssl
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -37,15 +36,6 @@ def _name(text: str) -> str:
     if not is_name(text):
         raise ValueError("is no name; take 1 to 200 visible characters")
     return text
-
-
-def _private(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.query or parts.fragment or parts.username or parts.password:
-        raise ValueError("must be an address without user, query and fragment")
-    if parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "::1", "localhost"}:
-        raise ValueError("must begin with https://: over plain HTTP others could sign in as anybody")
-    return url
 
 
 def _network(text: str) -> str:
@@ -147,47 +137,6 @@ class Login(Section):
     """Of those who are not among the people."""
 
 
-Issuer = Annotated[HttpUrl, AfterValidator(_private)]
-
-
-class Oidc(Section):
-    """A provider of OpenID Connect where people sign in to the console."""
-
-    issuer: Issuer
-    """Its address, as it stands in its tokens; `/.well-known/openid-configuration` lies below it."""
-    client_id: Annotated[str, Field(min_length=1, max_length=500)]
-    """Under which evenkeel is registered there."""
-    client_secret_env: Variable | None = None
-    """Variable with the secret of the registration. None = a public client."""
-    url: Issuer
-    """Address of the console as browsers see it; `/login/callback` below it is registered as redirect URI."""
-    scopes: list[Annotated[str, Field(pattern=r"^[!#-\[\]-~]{1,200}$")]] = ["openid", "profile", "email"]
-    """What is asked for; `openid` must be among them."""
-    name_claim: Annotated[str, Field(min_length=1, max_length=200)] = "email"
-    """Claim with the name that the audit log records. One that people cannot change themselves."""
-    groups_claim: Annotated[str, Field(min_length=1, max_length=200)] = "groups"
-    """Claim with the groups; with dots for one in another, as `realm_access.roles`."""
-    roles: dict[str, Role] = {}
-    """Role by group; who is in several has the one that may do most."""
-    role: Role | None = None
-    """Of people in none of them. None = they are refused."""
-
-    @property
-    def client_secret(self) -> str | None:
-        """The secret, None for a public client."""
-        return os.environ.get(self.client_secret_env) if self.client_secret_env else None
-
-    @model_validator(mode="after")
-    def _usable(self) -> Oidc:
-        if self.client_secret_env and not self.client_secret:
-            raise ValueError(f"the variable {self.client_secret_env} named by client_secret_env is empty")
-        if "openid" not in self.scopes:
-            raise ValueError("openid is not among the scopes")
-        if not self.roles and self.role is None:
-            raise ValueError("nobody could get in: give groups a role in roles, or everybody one in role")
-        return self
-
-
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nobody listens there by default
 """All addresses, and the one at which this machine reaches itself."""
 
@@ -280,9 +229,9 @@ class Admin(Section):
     port: Port = 8101
     """0 picks a free port."""
     token_env: Variable | None = None
-    """Variable with the admin token; required beyond loopback, unless people have tokens, sign in or show
-    certificates. At least 16 characters. With people or a login whoever has it only reads. None on loopback =
-    one is made at the first start, in the file `admin-token` of the data folder."""
+    """Variable with the admin token; required beyond loopback, unless people have tokens, come through a
+    login proxy or show certificates. At least 16 characters. With people or a login whoever has it only
+    reads. None on loopback = one is made at the first start, in the file `admin-token` of the data folder."""
     metrics_token_env: Variable | None = None
     """Variable with a token that reads `/metrics` and nothing else, for Prometheus. None = the admin token is
     needed, or the one in the file `metrics-token` that is made with it."""
@@ -299,8 +248,6 @@ class Admin(Section):
     """Those who have a name of their own."""
     login: Login | None = None
     """None = nobody is believed who says in a header who is asking."""
-    oidc: Oidc | None = None
-    """None = nobody signs in at a provider of OpenID Connect."""
     tls: Tls | None = None
     """Makes the port speak TLS."""
     hosts: list[str] = []
@@ -340,13 +287,7 @@ class Admin(Section):
     @property
     def asks(self) -> bool:
         """Whether nobody gets in without a token or a login that the settings name."""
-        return (
-            self.token_env is not None
-            or bool(self.people)
-            or bool(self.tokens)
-            or self.login is not None
-            or self.oidc is not None
-        )
+        return self.token_env is not None or bool(self.people) or bool(self.tokens) or self.login is not None
 
     @property
     def makes_tokens(self) -> bool:
@@ -373,12 +314,7 @@ class Admin(Section):
     def _somebody_gets_in(self) -> Admin:
         if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
-        if (
-            self.people
-            and self.login is None
-            and self.oidc is None
-            and not any(person.token for person in self.people)
-        ):
+        if self.people and self.login is None and not any(person.token for person in self.people):
             raise ValueError("none of the people can get in: give them token_env or token_file, or set login")
         return self
 
@@ -389,7 +325,7 @@ class Admin(Section):
         if not (self.asks or self._certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(
                 f"the admin port shows prompts and answers; to listen on {self.host}, set token_env, people, "
-                "login, oidc or tls.client_ca_file"
+                "login or tls.client_ca_file"
             )
         return self
 

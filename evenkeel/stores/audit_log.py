@@ -25,11 +25,10 @@ What = Literal[
     "test_sent",
 ]
 
-KnownBy = Literal["token", "proxy", "oidc", "typed", "command"]
+KnownBy = Literal["token", "proxy", "typed", "command"]
 KNOWN_BY: Final[dict[KnownBy, str]] = {
     "token": "signed in by token",
     "proxy": "signed in by the login proxy",
-    "oidc": "signed in by OpenID Connect",
     "typed": "as typed",
     "command": "by command, as typed",
 }

@@ -179,7 +179,7 @@ def test_the_address_is_that_of_the_connection(admin):
         ("people: [{name: ann, token_file: LEA, token_env: T_ANN}]", "take one of them"),
         ("people: [{name: ' ann', token_env: T_ANN}]", "is no name"),
         ("people: [{name: ann, token_env: T_ANN, role: boss}]", "role"),
-        ("host: 0.0.0.0", "set token_env, people, login, oidc or tls.client_ca_file"),
+        ("host: 0.0.0.0", "set token_env, people, login or tls.client_ca_file"),
     ],
 )
 def test_settings_that_would_let_in_the_wrong_people_are_refused(admin, section, said):
