@@ -33,34 +33,29 @@ import numpy as np
 
 from benchmarks.kit import Table
 from evenkeel.core.pair import Answer
+from evenkeel.lab.calibrate.calibrate import calibrate
+from evenkeel.lab.calibrate.candidates import Source, conditions
+from evenkeel.lab.calibrate.command import write
+from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
+from evenkeel.lab.calibrate.encoder import KeptEncoder
+from evenkeel.lab.calibrate.journal import Journal, Run, gather
+from evenkeel.lab.calibrate.score_table import score_table
+from evenkeel.lab.calibrate.scoring import Task, scored_with_encoder
+from evenkeel.lab.calibrate.scoring import scored as scored_in_processes
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.registry import telling
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.workflow.diagrams import write_node_edge
-from evenkeel.release.calibrate.calibrate import calibrate
-from evenkeel.release.calibrate.candidates import Source, conditions
-from evenkeel.release.calibrate.columns import (
-    chosen_columns,
-    encoder_columns,
-    gather,
-    heuristic_columns,
-)
-from evenkeel.release.calibrate.command import write
-from evenkeel.release.calibrate.degrade import SEVERITIES, Damage
-from evenkeel.release.calibrate.encoder import KeptEncoder
-from evenkeel.release.calibrate.journal import Journal, Run
-from evenkeel.release.calibrate.score_table import score_table
-from evenkeel.release.calibrate.scoring import Task, scored_with_encoder
-from evenkeel.release.calibrate.scoring import scored as scored_in_processes
+from evenkeel.release.calibration.columns import chosen_columns, encoder_columns, heuristic_columns
 from tests.kit.public import WORFBENCH, worfbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.release.calibrate.calibration import Calibration
-    from evenkeel.release.calibrate.columns import Column
-    from evenkeel.release.calibrate.degrade import Form
-    from evenkeel.release.calibrate.score_table import ScoreTable
+    from evenkeel.lab.calibrate.score_table import ScoreTable
+    from evenkeel.release.calibration.calibration import Calibration
+    from evenkeel.release.calibration.columns import Column
+    from evenkeel.release.calibration.forms import Form
 
 DIMENSIONS: Final = 384
 TODAY: Final = date(2026, 1, 2)

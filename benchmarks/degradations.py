@@ -23,13 +23,14 @@ import yaml
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.candidates import Candidate, Source, conditions, made
+from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import load_embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.workflow.chain import ChainF1
-from evenkeel.release.calibrate.candidates import Candidate, Source, conditions, made
-from evenkeel.release.calibrate.degrade import SEVERITIES, Damage, Form, form_of
+from evenkeel.release.calibration.forms import Form, form_of
 from tests.kit.public import DATA, LANGUAGES
 from tests.kit.recorded import rows_of
 

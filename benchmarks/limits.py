@@ -27,10 +27,10 @@ from benchmarks.degradations import goldens as recorded
 from benchmarks.kit import DOCS, Table, filled
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.lab.backtest import backtest
+from evenkeel.lab.calibrate.limits import losses_of, place_all
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibrate.limits import losses_of, place_all
-from evenkeel.release.calibrate.quiet import QuietTraffic, RouteQuiet
+from evenkeel.release.calibration.quiet import QuietTraffic, RouteQuiet
 from evenkeel.stores.goldens import Golden
 from tests.kit.public import DATA
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from benchmarks.kit import Cell
-    from evenkeel.release.calibrate.limits import PlacedLimits
+    from evenkeel.release.calibration.limits import PlacedLimits
 
 PAGE: Final = DOCS / "research" / "limits.md"
 STATED: Final = 10_000

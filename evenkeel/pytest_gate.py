@@ -17,7 +17,7 @@ from rich.console import Console
 from evenkeel import __version__
 from evenkeel.cli.gate import Outputs, gate, options_of
 from evenkeel.monitor.detect.gate import Verdict
-from evenkeel.release.calibrate.calibration import calibration_to_yaml
+from evenkeel.release.calibration.calibration import calibration_to_yaml
 from evenkeel.release.gate.reports import (
     VERDICTS,
     as_json,

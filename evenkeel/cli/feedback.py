@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from evenkeel.cli.label_lines import judge_lines, rating_lines
 from evenkeel.cli.options import emit, json_option, table_console, with_stores
 from evenkeel.console import wording
 from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
-from evenkeel.lab.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.settings import SettingsError
 

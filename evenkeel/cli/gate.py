@@ -47,7 +47,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibrate.calibration import read_calibration
+from evenkeel.release.calibration.calibration import read_calibration
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import Scenario, noise_of, prospects
 from evenkeel.release.gate.plan import document as plan_document
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
     from evenkeel.cli.options import Decorator
     from evenkeel.llm.price import Prices
-    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.run import Outcome
     from evenkeel.release.gate.sides import Headers, SideName

@@ -45,9 +45,12 @@ COMMANDS: Final = {
 }
 """What each command does, in the order of the help; those without words are hidden.
 
-`judge-audit` is `judge_audit` in the module `evenkeel.cli.judge_audit`. The words stand here because the help
-of the program would otherwise have to load every command, which takes seconds.
+`check-config` is `check_config` in the module `evenkeel.cli.check_config`. The words stand here because the
+help of the program would otherwise have to load every command, which takes seconds.
 """
+
+_OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
+"""Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not."""
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _AS_JSON: Final = "evenkeel.json"
@@ -65,7 +68,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"evenkeel.cli.{name}"), name)
+        package = "evenkeel.cli.lab" if cmd_name in _OF_LAB else "evenkeel.cli"
+        command: click.Command = getattr(import_module(f"{package}.{name}"), name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

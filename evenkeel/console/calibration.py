@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import CalibrationInForce, ConsoleSources
     from evenkeel.core.verdict import Failure
     from evenkeel.monitor.detect import Limit
-    from evenkeel.release.calibrate.calibration import Calibration, ModeResult, Role
+    from evenkeel.release.calibration.calibration import Calibration, ModeResult, Role
 
 _WHOLE: Final = Range(0.0, 1.0)
 _NAMES: Final = {

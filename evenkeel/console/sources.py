@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
-    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import GateRun, GoldenRun

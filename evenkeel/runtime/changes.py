@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -276,7 +275,6 @@ class ChangeResponse:
             instruments: Ask goldens and rate the answers.
             monitor: Has the changes.
         """
-        self._stack = ExitStack()
         self._monitor = monitor
         self.book = ChangeBook(
             monitor.change_records,
@@ -327,7 +325,7 @@ class ChangeResponse:
         from evenkeel.release.gate.thresholds import calibrated  # noqa: PLC0415
 
         try:
-            return calibrated(found, self._stack, judge)
+            return calibrated(found, judge)
         except InputError as error:
             log.warning("goldens are rated without the calibration: %s", error)
             return None
@@ -340,7 +338,3 @@ class ChangeResponse:
                 known = found.get(report.key.route, 0.0)
                 found[report.key.route] = max(known, report.content_delta.upper)
         return found
-
-    def close(self) -> None:
-        """Let go of what was loaded."""
-        self._stack.close()

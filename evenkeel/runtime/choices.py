@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
-    from evenkeel.release.calibrate.calibration import Calibration
-    from evenkeel.release.calibrate.limits import RouteLimit
+    from evenkeel.release.calibration.calibration import Calibration
+    from evenkeel.release.calibration.limits import RouteLimit
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import Perturbation
 
@@ -71,11 +71,8 @@ def calibration(settings: Settings) -> Calibration | None:
     if path is None:
         return None
     # Brings numpy and every metric, which nobody without such a file needs.
-    from evenkeel.release.calibrate.calibration import (  # noqa: PLC0415
-        CalibrationError,
-        read_calibration,
-    )
-    from evenkeel.release.calibrate.columns import versions  # noqa: PLC0415
+    from evenkeel.release.calibration.calibration import CalibrationError, read_calibration  # noqa: PLC0415
+    from evenkeel.release.calibration.columns import versions  # noqa: PLC0415
 
     encoder = encoder_name(settings)
     try:
@@ -98,7 +95,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
     if path is None:
         return ()
     # Brings numpy and what degrades answers, which nobody without such a file needs.
-    from evenkeel.release.calibrate.limits import LimitsError, read_limits  # noqa: PLC0415
+    from evenkeel.release.calibration.limits import LimitsError, read_limits  # noqa: PLC0415
 
     try:
         return read_limits(path.read_text(encoding="utf-8"))

@@ -91,8 +91,8 @@ class LimitProposals:
 
     def _propose(self, route: str, changes: RouteChanges | None) -> None:
         # Loaded on demand: brings numpy and what degrades answers.
-        from evenkeel.release.calibrate.limits import place_limits  # noqa: PLC0415
-        from evenkeel.release.calibrate.quiet import QuietTraffic  # noqa: PLC0415
+        from evenkeel.release.calibration.limits import place_limits  # noqa: PLC0415
+        from evenkeel.release.calibration.quiet import QuietTraffic  # noqa: PLC0415
 
         quiet = QuietTraffic.of(self._quiet(route, changes))
         if quiet.effective < ENOUGH:

@@ -18,9 +18,9 @@ from evenkeel.settings import load
 from evenkeel.stores.references import Reference
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.lab.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
 from tests.redis_server import a_store
-from tests.release.calibrate.planted_goldens import write_goldens
 from tests.stores.examples import ARCHIVED
 
 pytestmark = pytest.mark.system

@@ -36,7 +36,7 @@ from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
-from evenkeel.release.calibrate.calibration import read_calibration
+from evenkeel.release.calibration.calibration import read_calibration
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.archive import ArchivedExchange
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import Exchange
-    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.changes import Move
     from evenkeel.stores.documents import Documents

@@ -23,7 +23,7 @@ from evenkeel.metrics.registry import (
     refused,
     telling,
 )
-from evenkeel.release.calibrate.columns import heuristic_columns
+from evenkeel.release.calibration.columns import heuristic_columns
 from tests.house import modules
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from evenkeel.cli.label_lines import METRICS, judge_lines, rating_lines
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, Failure, QualityScore
 from evenkeel.lab.judge_audit.judgements import read_recorded
-from evenkeel.lab.judge_audit.labels import METRICS, judge_lines, rating_lines
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.monitor.detect import Limit, Measure
-from evenkeel.release.calibrate.limits import RouteLimit, limits_to_json
+from evenkeel.release.calibration.limits import RouteLimit, limits_to_json
 from evenkeel.runtime import choices
 from evenkeel.runtime.limits import limit_lines, monitor_settings
 from evenkeel.settings import Settings, SettingsError

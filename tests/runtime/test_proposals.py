@@ -13,7 +13,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime import proposals
 from evenkeel.runtime.proposals import LimitProposals
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.release.calibrate.planted_traffic import quiet_log
+from tests.release.calibration.planted_traffic import quiet_log
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
@@ -44,7 +44,7 @@ class Plane:
 def little_is_enough(monkeypatch):
     """500 trials; and few streams."""
     monkeypatch.setattr(proposals, "ENOUGH", 500)
-    monkeypatch.setattr("evenkeel.release.calibrate.quiet._WORLDS", 4)
+    monkeypatch.setattr("evenkeel.release.calibration.quiet._WORLDS", 4)
 
 
 def looked(verdicts, settings=None):

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 import yaml
 
-from evenkeel.cli import bench as bench_command
 from evenkeel.cli import gate as gate_command
+from evenkeel.cli.lab import bench as bench_command
 from evenkeel.cli.options import experiment_settings, settings_of
 from evenkeel.core.endpoint import Upstream
 from evenkeel.release.kit.arguments import InputError

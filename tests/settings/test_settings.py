@@ -15,8 +15,13 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
-from evenkeel.release.calibrate.calibration import Calibration, Goldens, MetricResult, calibration_to_yaml
-from evenkeel.release.calibrate.threshold import Placement
+from evenkeel.release.calibration.calibration import (
+    Calibration,
+    Goldens,
+    MetricResult,
+    Placement,
+    calibration_to_yaml,
+)
 from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
-    from evenkeel.release.calibrate.calibration import Calibration
+    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.gate.plan import Scenario
     from evenkeel.release.gate.scoring import Scored
     from evenkeel.release.gate.sides import Side, SideName
@@ -460,7 +460,7 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
             path = Path(folder) / "answers"
         database = open_database(path, "--cache")
         stack.callback(database.close)
-        return asyncio.run(_decided(options, ordered, asked, database, stack, err, confirm))
+        return asyncio.run(_decided(options, ordered, asked, database, err, confirm))
 
 
 async def _decided(
@@ -468,7 +468,6 @@ async def _decided(
     ordered: Sequence[Task | Unasked],
     asked: Sequence[Task],
     database: Database,
-    stack: ExitStack,
     err: Console,
     confirm: Confirm,
 ) -> Outcome:
@@ -477,7 +476,7 @@ async def _decided(
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
             found = options.calibration
-            thresholds = None if found is None else calibrated(found, stack, raters.judge)
+            thresholds = None if found is None else calibrated(found, raters.judge)
             scoring = Scoring(raters.rating, thresholds)
         try:
             gate = Gate(

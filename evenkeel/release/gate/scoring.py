@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Measure
-from evenkeel.release.calibrate.degrade.variants import form_of
-from evenkeel.release.calibrate.score_table import FailureMode
+from evenkeel.release.calibration.calibration import FailureMode
+from evenkeel.release.calibration.forms import form_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.release.calibrate.calibration import Calibration
-    from evenkeel.release.calibrate.columns import PairScorer
-    from evenkeel.release.calibrate.judge import Asked, Opinion
+    from evenkeel.release.calibration.calibration import Calibration
+    from evenkeel.release.calibration.columns import PairScorer
+    from evenkeel.release.calibration.judge import Asked, Opinion
 
 
 CONTENT_SHIFT: Final = "content_shift"

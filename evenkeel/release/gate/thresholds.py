@@ -8,19 +8,21 @@ from evenkeel.core.languages import language_of
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.registry import metrics
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError
-from evenkeel.release.calibrate.calibration import BertModel, CalibrationError
-from evenkeel.release.calibrate.columns import PairScorer, heuristic_columns
-from evenkeel.release.calibrate.encoder import bert_score_column, encoder
-from evenkeel.release.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.calibration.calibration import BertModel, CalibrationError
+from evenkeel.release.calibration.columns import (
+    PairScorer,
+    bert_score_column,
+    heuristic_columns,
+    load_encoder_columns,
+)
+from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.release.gate.scoring import Calibrated, roles
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
-
     from evenkeel.metrics.judge import Judge
-    from evenkeel.release.calibrate.calibration import Calibration
-    from evenkeel.release.calibrate.columns import Column
+    from evenkeel.release.calibration.calibration import Calibration
+    from evenkeel.release.calibration.columns import Column
 
 _JUDGED = frozenset({AskedSimilarity.name, AskedWorkflow.name})
 
@@ -30,12 +32,11 @@ def needs_judge(calibration: Calibration | None) -> bool:
     return calibration is not None and bool(roles(calibration) & _JUDGED)
 
 
-def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) -> Calibrated:
+def calibrated(calibration: Calibration, judge: Judge | None) -> Calibrated:
     """The calibration with its metrics. Loading an encoder takes seconds.
 
     Args:
         calibration: Whose thresholds decide.
-        stack: Closes what the encoder holds.
         judge: For modes that are watched by what it says.
 
     Raises: InputError if a metric or the encoder is not there, or is of another version.
@@ -45,7 +46,7 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
     known = (AskedSimilarity(JudgeRater(judge)), AskedWorkflow(judge)) if judge else ()
     asked = tuple(one for one in known if one.name in roles(calibration))
     try:
-        scorer = PairScorer((*heuristic_columns(), *_encoded(calibration, stack)))
+        scorer = PairScorer((*heuristic_columns(), *_encoded(calibration)))
         versions = {**scorer.versions, **{one.name: one.version for one in asked}}
         calibration.check(versions, calibration.encoder)
     except EmbeddingsUnavailableError as error:
@@ -55,11 +56,11 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
     return Calibrated(calibration, scorer, asked)
 
 
-def _encoded(calibration: Calibration, stack: ExitStack) -> tuple[Column, ...]:
+def _encoded(calibration: Calibration) -> tuple[Column, ...]:
     model = None if calibration.encoder == MINILM else calibration.encoder
     columns: tuple[Column, ...] = ()
     if calibration.encoder is not None:
-        columns = stack.enter_context(encoder(model, None, language_of)).columns
+        columns = load_encoder_columns(model, language_of)
     # BERTScore loads a model of its own, so only if a mode is watched by it.
     matched = {one.name for one in metrics() if one.about.needs == "token_matcher"}
     if calibration.form is None or not roles(calibration) & matched:

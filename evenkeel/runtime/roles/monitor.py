@@ -200,8 +200,7 @@ class MonitorRole:
         await respond(stop, self._asker, self._asking, "reference prompts cannot be asked")
 
     async def close(self) -> None:
-        """Let another monitor take over, and let go of what was loaded."""
-        self._changes.close()
+        """Let another monitor take over."""
         with contextlib.suppress(Exception):  # a courtesy to the other one: the lease runs out anyway
             await asyncio.to_thread(self._notifying.leave)
 

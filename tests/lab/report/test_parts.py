@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.cli.report import formats_of
+from evenkeel.cli.lab.report import formats_of
 from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore

@@ -7,13 +7,13 @@ import random
 
 import pytest
 
+from evenkeel.lab.calibrate.degrade import units_touched
+from evenkeel.lab.calibrate.degrade.workflow import MISSING, REWORDED, without
 from evenkeel.metrics.workflow.alignment import ExactText
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
-from evenkeel.release.calibrate.degrade import units_touched
-from evenkeel.release.calibrate.degrade.workflow import MISSING, REWORDED, without
 from tests.kit.public import WORFBENCH, worfbench
 
 

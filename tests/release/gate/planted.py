@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import random
 
-from evenkeel.release.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
-from evenkeel.release.calibrate.resampling import Measured
-from evenkeel.release.calibrate.threshold import Placement, Threshold
+from evenkeel.release.calibration.calibration import (
+    Calibration,
+    Goldens,
+    Measured,
+    MetricResult,
+    ModeResult,
+    Placement,
+    Role,
+    Threshold,
+)
 from evenkeel.simulate import Message, SimulatedModel, make_case, summary_prompt
 
 

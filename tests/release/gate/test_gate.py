@@ -17,8 +17,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import metric
-from evenkeel.release.calibrate.calibration import calibration_to_yaml
-from evenkeel.release.calibrate.score_table import FailureMode
+from evenkeel.release.calibration.calibration import FailureMode, calibration_to_yaml
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore

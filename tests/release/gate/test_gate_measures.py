@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.release.calibrate.calibration import ModeResult
-from evenkeel.release.calibrate.score_table import FailureMode
+from evenkeel.release.calibration.calibration import FailureMode, ModeResult
 from evenkeel.release.gate.scoring import (
     CONTENT_SHIFT,
     QUALITY_CHANGE,

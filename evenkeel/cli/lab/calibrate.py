@@ -1,0 +1,426 @@
+"""`calibrate`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from concurrent.futures import BrokenExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+
+from evenkeel.cli.options import (
+    FILE,
+    CommandFailedError,
+    call_options,
+    embeddings_option,
+    emit,
+    file_option,
+    json_option,
+    model_address,
+    model_options,
+    price_option,
+    store_options,
+    yes_option,
+)
+from evenkeel.core.figures import number, usd
+from evenkeel.lab.backtest import read_log, read_store
+from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
+from evenkeel.lab.calibrate.limits import lines_of, merged, place_all
+from evenkeel.lab.calibrate.published import METRICS as PUBLISHED_METRICS
+from evenkeel.lab.calibrate.rewriting import Rewriter
+from evenkeel.lab.calibrate.score_table import DEGRADED
+from evenkeel.lab.calibrate.scoring import ScoringOptions
+from evenkeel.lab.report.period import moment
+from evenkeel.metrics.registry import UnknownMetricError
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+from evenkeel.metrics.workflow.wording import StepBertScore
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.calibration.calibration import BertModel, FailureMode, Placement, calibration_as_json
+from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.calibration.limits import limits_to_json, read_limits
+from evenkeel.release.calibration.quiet import quiet_routes
+from evenkeel.release.goldens.files import load_goldens
+from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words
+from evenkeel.release.kit.asking import StoppedError
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.renderings import show
+from evenkeel.release.kit.terminal import consoles
+from evenkeel.runtime.limits import monitor_settings
+from evenkeel.runtime.stores import opened, settings_of_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel.lab.calibrate.command import Outcome
+    from evenkeel.stores.goldens import Golden
+
+VECTORS: Final = "calibration-vectors.sqlite"
+_PIPED_WIDTH: Final = 160
+"""Columns of the tables where the output is not a terminal."""
+
+
+@click.command()
+@click.argument("goldens", required=False, type=FILE, metavar="[GOLDENS.jsonl]")
+@click.option("--from-store", is_flag=True, help="Use the goldens of the store instead of a file.")
+@click.option("--route", metavar="NAME", help="Only goldens of this route.")
+@store_options
+@file_option(
+    "--limits",
+    "Set limits for live alerts instead and write them to FILE; other routes in it are kept.",
+)
+@click.option(
+    "--verdicts",
+    metavar="FILE",
+    help="With --limits: verdicts to use (docs/backtest.md).  [default: from the store]",
+)
+@click.option(
+    "--quiet-from",
+    metavar="TIME",
+    help="With --limits: treat traffic as quiet from then on, despite alerts: 2026-11-01, or an age (7d).",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["workflow", "prose", "list", "data"]),
+    help="Only answers of this form.  [default: the form of nine in ten]",
+)
+@click.option(
+    "--modes",
+    metavar="LIST",
+    help="Some of missing, compressed, reworded, reordered, duplicated, added.  [default: all]",
+)
+@click.option(
+    "--published",
+    is_flag=True,
+    help="Degrade workflows as in WorkflowPerturb and show its Tables 2 to 5 beside the result.",
+)
+@file_option("--out", "Folder for the results.", metavar="DIR", default=Path())
+@click.option("--metrics", metavar="LIST", help="Metrics to use, comma-separated.  [default: all that apply]")
+@embeddings_option
+@click.option("--encoder", metavar="MODEL", help="Sentence-transformers model.  [default: all-MiniLM-L6-v2]")
+@click.option("--bert-score", is_flag=True, help="Include BERTScore, by far the slowest metric.")
+@click.option(
+    "--bert-model", metavar="MODEL", help="Model of BERTScore, such as roberta-large.  [default: the encoder]"
+)
+@click.option(
+    "--bert-layer",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Layer of BERTScore.  [default: the authors' choice]",
+)
+@click.option(
+    "--bert-rescale",
+    is_flag=True,
+    help="Rescale BERTScore so that unrelated sentences score 0, as published.",
+)
+@model_options("judge", "Judge to score with as well.", default=True)
+@click.option(
+    "--judge-goldens",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Ask the judge only about a sample of N goldens.",
+)
+@click.option(
+    "--degrade-with-model", metavar="NAME", help="Model that rewords and compresses, instead of rules."
+)
+@model_options("rewriter", "", default=True)
+@click.option(
+    "--stronger-model", metavar="NAME", help="Model to fall back to when those texts fail the checks."
+)
+@call_options(4, 60.0, most=None, least_s=None)
+@price_option
+@click.option(
+    "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stop after spending this much."
+)
+@click.option(
+    "--false-alerts",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.1,
+    metavar="SHARE",
+    help="Maximum share of mildly (10%) degraded answers that may be flagged.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Flag only degradations of at least this share, such as 0.3.",
+)
+@click.option("--seed", default=0, help="Random seed.")
+@click.option("--resamples", type=click.IntRange(20), default=1000, help="Resamples behind intervals.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Scoring processes.  [default: one per processor]",
+)
+@file_option(
+    "--journal",
+    "File for scores, so that a stopped run can continue.  [default: DIR/calibration-journal.jsonl]",
+)
+@json_option
+@yes_option
+def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -> None:
+    """Work out what scores mean: degrade approved answers by known amounts and measure how metrics react.
+
+    GOLDENS.jsonl holds one approved answer per line (see `evenkeel goldens --help`). Each is degraded in six
+    ways (parts missing, compressed, reworded, reordered, duplicated, added) by 10%, 30% and 50%, and every
+    metric scores the result. This shows which metric detects which failure, and below which score to flag an
+    answer. Thresholds need 20 goldens; 100 or more give narrow intervals.
+
+    \b
+      evenkeel calibrate goldens.jsonl
+      evenkeel calibrate goldens.jsonl --out calibrations/support --form prose
+      evenkeel calibrate --from-store --route support
+      evenkeel calibrate workflows.jsonl --published --bert-model roberta-large --bert-rescale
+      evenkeel calibrate goldens.jsonl --judge-model gpt-4o-mini --judge-goldens 50 --max-usd 5
+
+    \b
+    Writes into DIR:
+      calibration.yaml          read by `up` (scoring.calibration) and by `gate`
+      calibration.html          the report, with plots
+      calibration-rules.yaml    Prometheus rules
+      calibration-scores.jsonl  every score
+
+    To continue a stopped run, run the same command again.
+
+    With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities,
+    invalid answers and drift on every route, so that quiet traffic stays below them at the configured rate of
+    false alerts and a degradation of 30% exceeds them. Goldens are optional then.
+
+    \b
+      evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
+      evenkeel calibrate goldens.jsonl --limits limits.json --verdicts verdicts.jsonl --route support
+
+    `up` reads the file as alert.limits.
+
+    Exit code: 0 done, 1 stopped early or no limit could be set, 2 invalid options or files.
+    """
+    if given["limits"]:
+        _place(goldens, given, json=as_json)
+    else:
+        _run(goldens, given, json=as_json, confirmed=yes)
+
+
+_OF_LIMITS: Final = frozenset(
+    (
+        "goldens",
+        "from_store",
+        "route",
+        "limits",
+        "verdicts",
+        "quiet_from",
+        "config",
+        "data_dir",
+        "seed",
+        "yes",
+    )
+)
+"""What can be said together with --limits."""
+
+
+def _place(file: Path | None, given: Mapping[str, Any], *, json: bool) -> None:
+    """Place limits of the live alert.
+
+    Raises: UserError for options, files, goldens and stores that cannot be used, and if none could be placed.
+    """
+    context = click.get_current_context()
+    for name in given:
+        if name not in _OF_LIMITS and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} has nothing to do with --limits; leave one out")
+    out: Path = given["limits"]
+    check_writable([out])
+    before = read_limits(read_text(out)) if out.is_file() else ()
+    since = None
+    if given["quiet_from"]:
+        since = moment("--quiet-from", given["quiet_from"], time.time(), whole_day=False)
+    settings = settings_of_stores(given["config"], given["data_dir"])
+    monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
+    goldens: tuple[Golden, ...] = load_goldens(file) if file else ()
+    if given["route"]:
+        goldens = tuple(replace(one, route=given["route"]) for one in goldens)
+    with contextlib.ExitStack() as stack:
+        if given["from_store"] or not given["verdicts"]:
+            stores = stack.enter_context(opened(settings))
+            goldens += stores.goldens.select(route=given["route"]) if given["from_store"] else ()
+        entries = read_log(given["verdicts"]) if given["verdicts"] else read_store(stores.verdicts)
+        quiet = quiet_routes(entries, monitor, since=since)
+    placed = place_all(
+        quiet,
+        goldens,
+        route=given["route"],
+        trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
+        today=datetime.now(UTC).date(),
+        seed=given["seed"],
+    )
+    for one in placed:
+        for line in lines_of(one):
+            click.echo(line, err=json)
+    if not any(one.limits for one in placed):
+        raise CommandFailedError("no limit was placed, nothing was written")
+    text = limits_to_json(merged(before, placed))
+    out.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {out}; it is for alert.limits in settings", err=json)
+    if json:
+        click.echo(text, nl=not text.endswith("\n"))
+
+
+def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
+    """Calibrate as the options say.
+
+    Raises: UserError for options, files, goldens and stores that cannot be used, for a user who did not
+        confirm, and for a model that could not be used.
+    """
+    out, err = consoles(_PIPED_WIDTH, json=json)
+    try:
+        outcome = run_calibrate(
+            _options(goldens, given),
+            err=err,
+            confirm=confirmation(confirmed=confirmed),
+            today=datetime.now(UTC).date(),
+        )
+    except (UnknownMetricError, EmbeddingsUnavailableError) as error:
+        raise InputError(str(error)) from error
+    except sqlite3.Error as error:
+        raise InputError(f"{VECTORS} cannot be used ({error}); delete it, or choose another --out") from error
+    except BrokenExecutor as error:
+        raise InputError(
+            "a scoring process died, perhaps for lack of memory; give the same command again with "
+            "--processes 1"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from error
+    except NotConfirmedError as error:
+        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
+    except StoppedError as error:
+        raise CommandFailedError(str(error)) from error
+    show(outcome.written.page, out)
+    for line in _notes(outcome):
+        out.print(line)
+    if json:
+        files = [str(path) for path in outcome.written.files]
+        emit(
+            {
+                "calibration": calibration_as_json(outcome.calibration),
+                "files": files,
+                "cost_usd": outcome.cost_usd,
+            }
+        )
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    """What else there is to say of a run: what is missing, what it took, and where the files are."""
+    scores, chosen = outcome.scores, outcome.chosen
+    yield (
+        f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
+        f"candidates, {number(len(scores.metrics))} metrics; encoder: {outcome.calibration.encoder or 'none'}"
+    )
+    if chosen.others:
+        others = ", ".join(
+            f"{count} {name.replace('_', ' ')}" for name, count in sorted(chosen.others.items())
+        )
+        yield f"left out, of another form: {others}"
+    if scores.undegradable:
+        most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(scores.undegradable.items()))
+        yield f"candidates that cannot be made: {most}"
+    if scores.unmoved:
+        yield f"metrics that never moved, left out: {', '.join(scores.unmoved)}"
+    if scores.inapplicable:
+        missing = ", ".join(f"{name} ({reason})" for name, reason in scores.inapplicable.items())
+        yield f"metrics that do not apply, left out: {missing}"
+    if outcome.remembered:
+        yield f"{number(outcome.remembered)} scores were in the journal already"
+    if outcome.cost_usd:
+        yield f"spent on models: {usd(outcome.cost_usd)}"
+    yield from (f"wrote {path}" for path in outcome.written.files)
+    yield f"rules: {outcome.written.rules}"
+    if any(mode.primary for mode in outcome.calibration.modes):
+        yield (
+            "calibration.yaml is for `evenkeel gate --calibration`, and for scoring.calibration in settings"
+        )
+
+
+def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
+    if (file is None) != given["from_store"]:
+        raise InputError("name a file of goldens, or take those of the store with --from-store; one of both")
+    if given["route"] and not given["from_store"]:
+        raise InputError("--route chooses among the goldens of the store: give --from-store with it")
+    for name in (AskedSimilarity.name, AskedWorkflow.name):
+        if name in words(given["metrics"]) and not given["judge_model"]:
+            raise InputError(f"--metrics: {name} needs a judge: name one with --judge-model")
+    if given["encoder"] and given["embeddings"] is False:
+        raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
+    if given["published"] and given["form"] not in {None, "workflow"}:
+        raise InputError("--published is about workflows; leave out --form")
+    judge = model_address("judge", given["judge_model"], given)
+    rewriter = model_address("rewriter", given["degrade_with_model"], given)
+    if given["stronger_model"] and rewriter is None:
+        raise InputError("--stronger-model helps another model: name that with --degrade-with-model")
+    goldens, source = _goldens(file, given)
+    return CalibrateOptions(
+        goldens=goldens,
+        source=source,
+        form=given["form"],
+        modes=_modes(given["modes"]),
+        published=given["published"],
+        out=given["out"],
+        journal=given["journal"],
+        scoring=ScoringOptions(
+            metrics=_metrics(given),
+            embeddings=given["embeddings"],
+            encoder=given["encoder"],
+            vectors=given["out"] / VECTORS,
+            bert=_bert(given),
+            processes=given["processes"] or os.cpu_count() or 1,
+        ),
+        placement=Placement(given["false_alerts"], given["level"]),
+        resamples=given["resamples"],
+        seed=given["seed"],
+        judge=judge,
+        judge_goldens=given["judge_goldens"],
+        max_usd=given["max_usd"],
+        rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
+    )
+
+
+def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those named, else those of the published tables; empty = all that apply."""
+    named = words(given["metrics"])
+    if named or not given["published"]:
+        return named
+    return (*PUBLISHED_METRICS, StepBertScore.name) if _bert(given) else PUBLISHED_METRICS
+
+
+def _bert(given: Mapping[str, Any]) -> BertModel | None:
+    """The model behind BERTScore; None if that is not asked for."""
+    found = BertModel(given["bert_model"], given["bert_layer"], given["bert_rescale"])
+    asked = given["bert_score"] or "bert_score" in (given["metrics"] or "")
+    return found if asked or found != BertModel() else None
+
+
+def _modes(text: str | None) -> frozenset[FailureMode] | None:
+    if text is None:
+        return None
+    known = [mode.value for mode in DEGRADED]
+    named = words(text)
+    for word in named:
+        if word not in known:
+            raise InputError(f'--modes: "{word}" is none of {", ".join(known)}')
+    if not named:
+        raise InputError(f"--modes: is empty; give some of {', '.join(known)}")
+    return frozenset(map(FailureMode, named))
+
+
+def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
+    """The goldens of the file, else of the store, and where they are from."""
+    if file is not None:
+        return load_goldens(file), file.name
+    route = given["route"]
+    with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
+        found = stores.goldens.select(route=route)
+    return found, f"approved exchanges of route {route}" if route else "approved exchanges"

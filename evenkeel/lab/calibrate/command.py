@@ -1,0 +1,248 @@
+"""`evenkeel calibrate`: goldens → candidates → scores → calibration → files."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from evenkeel.lab.calibrate.calibrate import calibrate
+from evenkeel.lab.calibrate.candidates import (
+    CandidateSet,
+    Chosen,
+    UnfitGoldensError,
+    choose,
+    clusters_of,
+    keys,
+    source_of,
+)
+from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
+from evenkeel.lab.calibrate.journal import Journal, Run, Scores, gather
+from evenkeel.lab.calibrate.judge import judge_candidates
+from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
+from evenkeel.lab.calibrate.published import sections
+from evenkeel.lab.calibrate.report import document
+from evenkeel.lab.calibrate.resampling import multiplicities
+from evenkeel.lab.calibrate.rewriting import rewrite
+from evenkeel.lab.calibrate.rules import alert_rules
+from evenkeel.lab.calibrate.score_table import DEGRADED, score_table, table_lines
+from evenkeel.lab.calibrate.scoring import Scoring, ScoringOptions
+from evenkeel.lab.calibrate.sensitivity import trajectories
+from evenkeel.metrics.registry import metric
+from evenkeel.release.calibration.calibration import (
+    BertModel,
+    CalibrationError,
+    Placement,
+    calibration_to_yaml,
+)
+from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.kit.cost import Costs
+from evenkeel.release.kit.renderings import html
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.lab.calibrate.rewriting import Rewriter
+    from evenkeel.lab.calibrate.score_table import ScoreTable
+    from evenkeel.release.calibration.calibration import Calibration, FailureMode
+    from evenkeel.release.calibration.columns import Field
+    from evenkeel.release.calibration.forms import Form
+    from evenkeel.release.kit.asking import ModelAddress
+    from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.release.kit.document import Document
+    from evenkeel.stores.goldens import Golden
+
+
+JOURNAL = "calibration-journal.jsonl"
+CALIBRATION = "calibration.yaml"
+REPORT = "calibration.html"
+RULES = "calibration-rules.yaml"
+SCORES = "calibration-scores.jsonl"
+_PROMTOOL_S = 30
+_JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """Everything that a run needs."""
+
+    goldens: Sequence[Golden]
+    source: str
+    """Where they come from, for people."""
+    form: Form | None = None
+    modes: frozenset[FailureMode] | None = None
+    """Only these; None = all, or those of the published tables."""
+    published: bool = False
+    """Whether workflows are degraded as in WorkflowPerturb, and its tables shown beside what comes out."""
+    out: Path
+    """Folder for what is written."""
+    journal: Path | None = None
+    """None = `JOURNAL` in the folder."""
+    scoring: ScoringOptions
+    placement: Placement = field(default_factory=Placement)
+    resamples: int = 1000
+    seed: int = 0
+    judge: ModelAddress | None = None
+    judge_goldens: int | None = None
+    """Ask the judge about a sample of so many goldens; None = all."""
+    max_usd: float | None = None
+    rewriter: Rewriter | None = None
+    """Rewords and compresses; None = by rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written."""
+
+    page: Document
+    files: tuple[Path, ...]
+    rules: str
+    """What became of the rules, in a few words."""
+
+
+def write(
+    calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path, *, published: bool = False
+) -> Written:
+    """Write calibration, page, rules and scores into a folder.
+
+    Args:
+        calibration: what was found.
+        scores: what it rests on.
+        table: the same as arrays.
+        folder: where to.
+        published: whether the page has the tables of WorkflowPerturb.
+
+    Raises: OSError.
+    """
+    rng = random.Random(calibration.seed)
+    drawn = multiplicities(len(table.goldens), calibration.resamples, rng, table.cluster_numbers)
+    ways = trajectories(table, drawn)
+    (folder / SCORES).write_text(
+        "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
+    )
+    page = document(calibration, table, ways, beside=sections(calibration, ways) if published else ())
+    (folder / REPORT).write_bytes(html(page))
+    _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
+    files = [folder / name for name in (CALIBRATION, REPORT, SCORES)]
+    try:
+        rules = alert_rules(calibration)
+    except CalibrationError as error:
+        (folder / RULES).unlink(missing_ok=True)  # of an earlier run: they would speak of other thresholds
+        return Written(page, tuple(files), f"not written: {error}")
+    (folder / RULES).write_text(rules, encoding="utf-8")
+    return Written(page, (*files, folder / RULES), _checked(folder / RULES))
+
+
+def _replace(path: Path, text: str) -> None:
+    """All of it or nothing: a gate may be reading the file."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _checked(path: Path) -> str:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        return "not checked: there is no promtool"
+    done = subprocess.run(  # noqa: S603 - a program of the user's, with a file of our own
+        [promtool, "check", "rules", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PROMTOOL_S,
+    )
+    if done.returncode:
+        return f"promtool finds fault with them: {' '.join((done.stderr or done.stdout).split())[:300]}"
+    return "checked by promtool"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A calibration, what it rests on, and where it is."""
+
+    calibration: Calibration
+    scores: Scores
+    chosen: Chosen
+    written: Written
+    remembered: int
+    """Scores that an earlier run had made."""
+    cost_usd: float
+
+
+def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, today: date) -> Outcome:
+    """Read, score, calibrate and write.
+
+    Args:
+        options: what to do.
+        err: gets progress.
+        confirm: asked once before the first call of a judge, with an estimate of the cost.
+        today: written into the calibration.
+
+    Raises: InputError, EmbeddingsUnavailableError, UnknownMetricError, StoreError and OSError for what cannot
+        be used; NotConfirmedError; StoppedError, with what was scored until then in the journal.
+    """
+    for name in options.scoring.metrics:
+        if name not in _JUDGE_NAMES:
+            metric(name)
+    chosen = choose(options.goldens, "workflow" if options.published else options.form)
+    modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(DEGRADED))
+    damage = Damage(chosen.form, modes, options.published)
+    sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
+    options.out.mkdir(parents=True, exist_ok=True)
+    rewriter = options.rewriter
+    run = Run(
+        chosen.digest, chosen.form, options.seed, SEVERITIES, damage.versions,
+        rewriter.name if rewriter else None,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
+        costs = Costs(options.max_usd)
+        candidates = CandidateSet(sources, damage, options.seed, journal)
+        if rewriter is not None:
+            rewrite(rewriter, candidates, costs, confirm, err)
+        scoring = Scoring(options.scoring, candidates, err, rewritten=rewriter is not None)
+        columns = scoring.run(stack)
+        fields: list[Field] = [*columns]
+        if options.judge is not None:
+            fields.append(
+                judge_candidates(
+                    options.judge, candidates, costs, confirm, err, most_goldens=options.judge_goldens
+                )
+            )
+    wanted = {key for source in sources for key in keys(source.id, damage)}
+    scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
+    clusters = clusters_of(chosen.goldens)
+    scores = replace(
+        scores, rows=tuple(replace(row, cluster=clusters.get(row.golden, "")) for row in scores.rows)
+    )
+    if not scores.rows:
+        reasons = ", ".join(sorted(scores.undegradable))
+        raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer answers")
+    if not scores.metrics:
+        raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
+    in_use = {facts.name for facts in scores.metrics}
+    encoders = [column.encoder for column in columns if column.encoder and column.name in in_use]
+    with err.status("calibrating"):
+        table = score_table(scores.rows, scores.metrics)
+        calibration = calibrate(
+            table,
+            source=options.source,
+            calibrated_on=today,
+            encoder=encoders[0] if encoders else None,
+            bert_score=options.scoring.bert if options.scoring.bert != BertModel() else None,
+            seed=options.seed,
+            rng=random.Random(options.seed),
+            form=chosen.form,
+            placement=options.placement,
+            resamples=options.resamples,
+        )
+        written = write(calibration, scores, table, options.out, published=options.published)
+    return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

@@ -1,0 +1,276 @@
+"""Degradations of workflows by their steps, and of answers that are workflows.
+
+A workflow is put into canonical order first. What a step held together is joined by new edges ("bridged").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.lab.calibrate.degrade.engine import (
+    Degradation,
+    NotDegradableError,
+    changed_units,
+    units_touched,
+)
+from evenkeel.lab.calibrate.degrade.phrases import FOREIGN_STEPS
+from evenkeel.lab.calibrate.degrade.wording import drawn, reworded_step
+from evenkeel.lab.calibrate.degrade.writing import write_like
+from evenkeel.metrics.workflow.alignment import Alignment, Matched, canonical_text
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.metrics.workflow.workflow import (
+    Edge,
+    Workflow,
+    WorkflowError,
+    neighbours,
+    sequence,
+    workflow,
+)
+from evenkeel.release.calibration.calibration import FailureMode
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Collection, Sequence
+
+    Change = Callable[[Workflow, int, random.Random], Workflow]
+    """From a workflow in canonical order, how many of its steps to touch, and chance."""
+
+_TRIES = 50
+_OF_TEXTS: Final = frozenset((FailureMode.COMPRESSED, FailureMode.REWORDED))
+"""A tool has one name: two cannot be merged into one, nor called in other words."""
+_LETTERS: Final = re.compile(r"[a-z]+")
+
+
+def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0) -> Degradation[Workflow]:
+    def apply(given: Workflow, severity: float, rng: random.Random) -> Workflow:
+        touched = units_touched(len(given.steps), severity)
+        if len(given.steps) < touched + left:
+            detail = f"{touched} of {len(given.steps)} steps cannot be changed with {left} left over"
+            raise WorkflowError("not_degradable", detail)
+        return change(given.arranged(), touched, rng)
+
+    return Degradation(name, mode, apply)
+
+
+def _missing(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Leaves steps out."""
+    return without(given, set(rng.sample(range(len(given.steps)), touched)))
+
+
+def _missing_last(given: Workflow, touched: int, _: random.Random) -> Workflow:
+    """Leaves the last steps out."""
+    size = len(given.steps)
+    return without(given, set(range(size - touched, size)))
+
+
+def without(given: Workflow, gone: set[int]) -> Workflow:
+    """The workflow without some steps; what came before one of them now comes before what came after."""
+    before, after = ([set(ends) for ends in side] for side in neighbours(len(given.steps), given.edges))
+    for index in given.order:
+        if index not in gone:
+            continue
+        for earlier in before[index]:
+            after[earlier].discard(index)
+            after[earlier] |= after[index]
+        for later in after[index]:
+            before[later].discard(index)
+            before[later] |= before[index]
+    kept = [index for index in range(len(given.steps)) if index not in gone]
+    place = {index: rank for rank, index in enumerate(kept)}
+    return workflow(
+        (given.steps[index] for index in kept),
+        (Edge(place[index], place[later]) for index in kept for later in after[index]),
+    )
+
+
+def _compressed(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Merges steps with those before them, so mostly in pairs; see `merged`."""
+    return merged(given, set(rng.sample(range(1, len(given.steps)), touched)))
+
+
+def merged(arranged: Workflow, joints: Collection[int]) -> Workflow:
+    """A workflow in canonical order with the steps at `joints` merged with those before, joined by "and".
+
+    Steps that follow each other in canonical order can always be merged without making a cycle, with or
+    without an edge between them.
+    """
+    group = groups(len(arranged.steps), joints)
+    steps: list[list[str]] = [[] for _ in range(group[-1] + 1)]
+    for index, step in enumerate(arranged.steps):
+        steps[group[index]].append(step)
+    return regrouped(arranged, group, [joined(each) for each in steps])
+
+
+def groups(size: int, joints: Collection[int]) -> list[int]:
+    """For each step the merged step that it belongs to, if those at `joints` are merged with those before."""
+    group = [0] * size
+    for index in range(1, size):
+        group[index] = group[index - 1] + (index not in joints)
+    return group
+
+
+def regrouped(arranged: Workflow, group: Sequence[int], texts: Sequence[str]) -> Workflow:
+    """A workflow in canonical order with its steps merged by group; the groups stay joined as they were."""
+    edges = ((group[before], group[after]) for before, after in arranged.edges)
+    return workflow(texts, (edge for edge in edges if edge[0] != edge[1]))
+
+
+def joined(steps: Sequence[str]) -> str:
+    """Several steps as one sentence: "Open the tray.", "Add paper." is "Open the tray and add paper."."""
+    plain = [step.strip().rstrip(".;") for step in steps]
+    ending = steps[-1].strip()[len(plain[-1]) :]
+    return " and ".join([plain[0], *(_continued(step) for step in plain[1:])]) + ending
+
+
+def _continued(step: str) -> str:
+    """A step without the capital it began with, unless its first word is a name or an abbreviation."""
+    first = step.split(" ", 1)[0]
+    return step[:1].lower() + step[1:] if first[1:].islower() else step
+
+
+def _reworded(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Says steps in other words, by tables of English synonyms; nothing is lost."""
+    changed = changed_units(
+        len(given.steps), touched, rng, lambda index: reworded_step(given.steps[index], rng)
+    )
+    if len(changed) < touched:
+        detail = f"{len(changed)} steps can be reworded by rule, not {touched}"
+        raise WorkflowError("not_degradable", detail)
+    return Workflow(tuple(changed.get(index, step) for index, step in enumerate(given.steps)), given.edges)
+
+
+def _reordered(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Exchanges texts so that exactly so many steps are out of order against all that the edges allow.
+
+    Steps that may be done side by side can change places without harm, so that is not counted. The edges
+    stay.
+    """
+    size = len(given.steps)
+    for _ in range(_TRIES):
+        places = _moved(size, rng.sample(range(size), touched), rng)
+        if _in_order(given, places) == size - touched:
+            break
+    else:
+        # The last ones first and in reverse: out of order if anything can be.
+        places = [*range(size - 1, size - touched - 1, -1), *range(size - touched)]
+        if _in_order(given, places) != size - touched:
+            raise WorkflowError("not_degradable", f"no {touched} steps can be brought out of order")
+    return Workflow(tuple(given.steps[place] for place in places), given.edges)
+
+
+def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
+    """All places in turn, with the chosen ones taken out and put in elsewhere."""
+    taken = set(chosen)
+    places = [place for place in range(size) if place not in taken]
+    for place in chosen:
+        places.insert(rng.randrange(len(places) + 1), place)
+    return places
+
+
+def _in_order(given: Workflow, places: Sequence[int]) -> int:
+    alignment = Alignment(tuple(Matched(index, place) for index, place in enumerate(places)))
+    return chain_f1(given, given, alignment).length
+
+
+def _duplicated(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Does steps twice in a row; what came after such a step now comes after its repetition."""
+    again = set(rng.sample(range(len(given.steps)), touched))
+    steps: list[str] = []
+    first: list[int] = []
+    for index, step in enumerate(given.steps):
+        first.append(len(steps))
+        steps += [step, step] if index in again else [step]
+    edges = [(first[before] + (before in again), first[after]) for before, after in given.edges]
+    return workflow(steps, [*edges, *((first[index], first[index] + 1) for index in again)])
+
+
+def _added(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Puts foreign steps into edges or behind the last; none is put in twice before all have been."""
+    size = len(given.steps)
+    own = {canonical_text(step) for step in given.steps}
+    free = [step for step in FOREIGN_STEPS if canonical_text(step) not in own]
+    if not free:
+        raise WorkflowError("not_degradable", "the workflow has every step that could be added")
+    steps = list(given.steps)
+    edges = [(edge.before, edge.after) for edge in given.edges]
+    listed = list(range(size))
+    for text in drawn(free, (), touched, rng):
+        at = rng.randrange(len(edges) + 1)
+        new = len(steps)
+        steps.append(text)
+        if at < len(edges):
+            before, after = edges[at]
+            edges[at] = (before, new)
+            edges.append((new, after))
+            # Listed where it is done, so that the others keep their canonical order.
+            listed.insert(listed.index(after), new)
+        else:
+            edges += [(listed[-1], new)] if listed else []
+            listed.append(new)
+    place = {index: rank for rank, index in enumerate(listed)}
+    return workflow(
+        (steps[index] for index in listed), ((place[before], place[after]) for before, after in edges)
+    )
+
+
+MISSING: Final = _degradation("missing", FailureMode.MISSING, _missing, left=1)
+MISSING_LAST: Final = _degradation("missing_last", FailureMode.MISSING, _missing_last, left=1)
+COMPRESSED: Final = _degradation("compressed", FailureMode.COMPRESSED, _compressed, left=1)
+REWORDED: Final = _degradation("reworded", FailureMode.REWORDED, _reworded)
+REORDERED: Final = _degradation("reordered", FailureMode.REORDERED, _reordered, left=1)
+DUPLICATED: Final = _degradation("duplicated", FailureMode.DUPLICATED, _duplicated)
+ADDED: Final = _degradation("added", FailureMode.ADDED, _added)
+
+
+def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answer]:
+    """Degrades the workflow of an answer and writes it back in the form that it had (see `write_like`).
+
+    Of an answer that calls tools, the calls are degraded: left out, moved or repeated with their arguments;
+    an added call has a foreign name and no arguments. Calls cannot be compressed or reworded: "tool_calls".
+    """
+
+    def apply(given: Answer, severity: float, rng: random.Random) -> Answer:
+        try:
+            if given.tool_calls:
+                return _with_calls(of_steps, given, severity, rng)
+            found = of_steps.apply(read_answer(given), severity, rng)
+            return replace(given, text=write_like(found, given.text))
+        except WorkflowError as error:
+            raise NotDegradableError(error.reason, str(error)) from error
+
+    return Degradation(name, of_steps.mode, apply)
+
+
+def _with_calls(
+    of_steps: Degradation[Workflow], given: Answer, severity: float, rng: random.Random
+) -> Answer:
+    if of_steps.mode in _OF_TEXTS:
+        raise NotDegradableError("tool_calls", f"tool calls cannot be {of_steps.mode}")
+    # Calls are told apart by their number, as many may have the same name.
+    own = {f"call {number}": call for number, call in enumerate(given.tool_calls)}
+    found = of_steps.apply(sequence(own), severity, rng)
+    calls = (
+        own.get(step) or ToolCall("_".join(_LETTERS.findall(step.lower())), "{}") for step in found.chain
+    )
+    return replace(given, tool_calls=tuple(calls))
+
+
+WORKFLOWS: Final[tuple[Degradation[Answer], ...]] = (
+    _of_answers("missing_random", MISSING),
+    _of_answers("compressed_random", COMPRESSED),
+    _of_answers("reworded_steps", REWORDED),
+    _of_answers("reordered_steps", REORDERED),
+    _of_answers("duplicated_steps", DUPLICATED),
+    _of_answers("added_steps", ADDED),
+)
+"""One for each failure mode."""
+
+PUBLISHED: Final[tuple[Degradation[Answer], ...]] = (
+    _of_answers("missing_last", MISSING_LAST),
+    *WORKFLOWS[1:],
+)
+"""The same, with the last steps missing: so the tables of WorkflowPerturb come out."""

@@ -1,0 +1,119 @@
+"""A judge's scores of candidates."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.candidates import Candidate, conditions, made
+from evenkeel.lab.calibrate.journal import Key, Row
+from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.release.calibration.columns import Field
+from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError, ask_model
+from evenkeel.release.kit.cost import JUDGE, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from evenkeel.lab.calibrate.candidates import CandidateSet, Source
+    from evenkeel.release.calibration.judge import Asked
+    from evenkeel.release.kit.asking import ModelAddress
+    from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.release.kit.cost import Costs
+
+
+_MILLI = 1e3
+_NOT_ANSWERED = HOPELESS | PASSING | {"too_few_votes"}
+"""Reasons that say nothing about the candidate: the next run asks again."""
+FAMILY = "judge"
+
+
+def judge_candidates(
+    address: ModelAddress, candidates: CandidateSet, costs: Costs, confirm: Confirm, err: Console,
+    *, most_goldens: int | None,
+) -> Field:  # fmt: skip
+    """Ask a judge about the candidates that it has not scored, and keep every score in the journal.
+
+    Args:
+        address: of the judge.
+        candidates: of all goldens.
+        costs: where its calls are booked, and the limit.
+        confirm: called once before the first call.
+        err: gets progress.
+        most_goldens: asks about a sample of so many; None = all.
+
+    Returns: where the judge's scores are.
+    Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
+    """
+    judge = Judge(address.endpoint(), repairs=1)
+    about: Asked = (
+        AskedWorkflow(judge) if candidates.form == "workflow" else AskedSimilarity(JudgeRater(judge))
+    )
+    field = Field(f"{about.name}@{about.version}:{address.model}", about.name, about.version, FAMILY)
+    todo = list(_open(candidates, _sample(candidates, most_goldens), field))
+    if not todo:
+        return field
+    _confirm([about.expense(one.pair) for one in todo], address.model, costs, confirm)
+    account = costs.of(JUDGE)
+
+    async def ask(candidate: Candidate) -> None:
+        costs.check()
+        start = time.perf_counter()
+        opinion = await about.ask(candidate.pair)
+        taken_ms = (time.perf_counter() - start) * _MILLI
+        account.book(Spend(0, opinion.cost_usd))
+        outcome = opinion.outcome
+        if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
+            raise UnusableError(f"{outcome.reason}: {outcome.detail}")
+        row = Row(*candidate.key, candidate.expected)
+        if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
+            row.scores[field.key] = outcome.reason if isinstance(outcome, Failure) else outcome
+            row.ms[field.key] = round(taken_ms, 1)
+            row.usd[field.key] = opinion.cost_usd
+        candidates.journal.add(row)
+
+    ask_model(
+        address.model, todo, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
+        close=[judge.close], err=err, details=lambda: usd(account.usd),
+    )  # fmt: skip
+    return field
+
+
+def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:
+    """So many of the goldens, in their order."""
+    sources = candidates.sources
+    if most is None or most >= len(sources):
+        return sources
+    places = random.Random(f"{candidates.seed}\0judged").sample(range(len(sources)), most)
+    return [sources[place] for place in sorted(places)]
+
+
+def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> Iterator[Candidate]:
+    """The candidates without a score by the judge."""
+    rows = candidates.journal.rows
+    for source in sources:
+        known = [one for one in conditions(candidates.damage) if Key(source.id, *one) in rows]
+        texts = candidates.journal.texts(source.id, known)
+        for one in made(source, candidates.damage, candidates.seed, texts, known):
+            if isinstance(one, Candidate) and field.key not in rows[one.key].scores:
+                yield one
+
+
+def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confirm) -> None:
+    spend = Spend(0, 0.0)
+    for expense in expenses:
+        spend = spend.plus(expense)
+    most = costs.most_usd
+    if most is not None and spend.usd > most - costs.usd:
+        raise StoppedError(
+            f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
+            "about fewer goldens with --judge-goldens"
+        )
+    confirm(Estimate(f"{number(len(expenses))} questions to {name}", spend))

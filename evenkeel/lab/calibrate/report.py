@@ -1,0 +1,354 @@
+"""The report of a calibration, for a terminal and as a page with curves."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from evenkeel.core.figures import percent
+from evenkeel.core.geometry import plain_number, steps
+from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
+from evenkeel.release.kit.document import (
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Form,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.lab.calibrate.score_table import ScoreTable
+    from evenkeel.lab.calibrate.sensitivity import Trajectory
+    from evenkeel.metrics.protocol import AnswerForm
+    from evenkeel.release.calibration.calibration import (
+        Calibration,
+        FailureMode,
+        Measured,
+        ModeResult,
+        Role,
+        Threshold,
+    )
+    from evenkeel.release.kit.charts import Plot
+    from evenkeel.release.kit.document import Block, Rendering, Value
+
+UNITS: Final[Mapping[AnswerForm | None, str]] = {
+    None: "steps",
+    "workflow": "steps",
+    "prose": "sentences",
+    "list": "items",
+    "data": "values",
+}
+"""What is missing, compressed and so on, by the form of the goldens."""
+_SERIES: Final = 8
+"""Colours there are, and lines in a picture: more cannot be distinguished."""
+_REACH: Final = 0.55
+"""At the right end of the axis of severities; severities beyond it stretch it."""
+_BINS: Final = 24
+_FEW: Final = 1.5
+"""Height of an axis of scores up to which it is labelled in quarters."""
+SHADES: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
+"""Sensitivities at which the colour changes."""
+_HTML: Final[frozenset[Rendering]] = frozenset(("html",))
+
+
+def document(
+    calibration: Calibration,
+    table: ScoreTable,
+    ways: Sequence[Trajectory],
+    *,
+    beside: Sequence[Section] = (),
+) -> Document:
+    """The report. A terminal shows only who watches what.
+
+    Args:
+        calibration: what was found.
+        table: the scores it was found on.
+        ways: their trajectories; see `trajectories`.
+        beside: shown first.
+    """
+    goldens = calibration.goldens
+    of_form = f", {calibration.form}" if calibration.form else ""
+    of_clusters = ""
+    if goldens.clusters is not None and goldens.clusters < goldens.count:
+        of_clusters = f" in {goldens.clusters} independent clusters"
+    return Document(
+        title="What the scores mean",
+        kind="calibrate",
+        subtitle=f"{goldens.count} goldens ({goldens.source}{of_form}){of_clusters}, degraded by known "
+        "amounts and scored "
+        f"by {len(calibration.metrics)} metrics on {calibration.calibrated_on}. Encoder: "
+        f"{calibration.encoder or 'none'}. Intervals: {percent(calibration.confidence)}, from "
+        f"{calibration.resamples} resamples of the goldens, seed {calibration.seed}.",
+        sections=(
+            *beside,
+            _watchers(calibration),
+            *(_mode(calibration, table, ways, mode) for mode in table.modes),
+            _sensitivities(calibration, table),
+            _metrics(calibration, table),
+        ),
+    )
+
+
+def _watchers(calibration: Calibration) -> Section:
+    columns = (
+        Column("Failure mode"), Column("Part"), Column("Metric"), Column("Sensitivity", Form.NUMBER, 2),
+        Column("Specificity", Form.NUMBER, 2), Column("Threshold", Form.NUMBER, 3),
+        Column("False alerts", Form.PERCENT), Column("Misses", Form.PERCENT),
+    )  # fmt: skip
+    placement = calibration.placement
+    return Section(
+        "Who watches which failure mode",
+        (Table(columns, tuple(row for mode in calibration.modes for row in _roles(mode))),),
+        about=f"A candidate is flagged below the threshold. False alerts are shares of candidates degraded "
+        f"by {percent(placement.mild)} that are flagged, misses of candidates degraded by "
+        f"{percent(placement.moderate)} that are not, both on goldens that the threshold was not set on. "
+        f"A new golden like these, mildly degraded, is flagged with probability "
+        f"{percent(placement.false_alerts)} at most (conformal, by clusters of near-equal prompts). The "
+        "damage is synthetic: we made it, so a threshold is about damage of this sort, not about every "
+        "harmless change of a real model.",
+    )
+
+
+def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
+    name = f"{mode.mode.value} (harmless)" if mode.harmless else mode.mode.value
+    if mode.primary is None:
+        why = mode.failure.detail if mode.failure else ""
+        yield name, "nobody", Cell("–", why), None, None, None, None, None
+        return
+    for part, role in (("primary", mode.primary), ("secondary", mode.secondary)):
+        if role is None:
+            continue
+        limit = role.threshold
+        known = Cell(role.metric, f"{role.family}, same in {percent(role.stability)} of resamples")
+        figures: tuple[Value, ...] = (role.sensitivity, role.specificity)
+        if limit is None:
+            why = role.no_threshold.reason.replace("_", " ") if role.no_threshold else ""
+            yield name, part, known, *figures, Cell(f"none: {why}"), "", ""
+        else:
+            yield name, part, known, *figures, limit, limit.false_alerts, limit.misses
+        name = ""
+
+
+def _mode(
+    calibration: Calibration, table: ScoreTable, ways: Sequence[Trajectory], mode: FailureMode
+) -> Section:
+    title = f"{mode.value.capitalize()} {UNITS[calibration.form]}"
+    own = _shown(calibration, ways, mode)
+    left_out = sum(way.mode is mode for way in ways) - len(own)
+    names = [facts.name for facts in table.metrics]
+    series = _colours([names.index(way.metric) for way in own])
+    more = (
+        f" The {len(own)} that watch it or fall most; {left_out} more are in the tables." if left_out else ""
+    )
+    pictures = [
+        Picture(
+            curves(f"Mean scores by severity: {title.lower()}", own, series),
+            caption="Mean score by severity.",
+            about=f"Dashed: expected score.{more}",
+        )
+    ]
+    result = calibration.of(mode)
+    if result is not None and result.primary is not None:
+        pictures += _histogram_of(calibration, table, mode, result.primary)
+    about = ""
+    if result is not None and result.harmless:
+        about = (
+            "As good as the golden at every severity: a flag here says that something moved, not that it got "
+            "worse."
+        )
+    return Section(title, tuple(pictures), about=about, on=_HTML)
+
+
+def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMode) -> list[Trajectory]:
+    """The ways to draw: those that watch the mode and then the steepest, in the order of the table."""
+    result = calibration.of(mode)
+    roles = [] if result is None else [role for role in (result.primary, result.secondary) if role]
+    watching = [role.metric for role in roles]
+    falls = {
+        metric.name: metric.sensitivity[mode].value
+        for metric in calibration.metrics
+        if mode in metric.sensitivity
+    }
+    own = [way for way in ways if way.mode is mode]
+    first = sorted(own, key=lambda way: (way.metric not in watching, -falls.get(way.metric, 0.0)))[:_SERIES]
+    return [way for way in own if way in first]
+
+
+def _colours(places: Sequence[int]) -> list[int]:
+    """A colour for each metric by its place in the table: the same in all pictures, if it is free."""
+    taken: list[int] = []
+    for place in places:
+        colour = place % _SERIES
+        while colour in taken:
+            colour = (colour + 1) % _SERIES
+        taken.append(colour)
+    return taken
+
+
+def curves(title: str, ways: Sequence[Trajectory], series: Sequence[int]) -> Plot:
+    """The trajectories of one mode, with the expected scores; those without points are left out.
+
+    Args:
+        title: read out by screen readers.
+        ways: one for each metric.
+        series: their colours.
+    """
+    points = [point for way in ways for point in way.points]
+    scores = [end for point in points for end in (point.mean.lower, point.mean.upper, point.expected)]
+    low = min(0.0, floor(min(scores, default=0.0) * 4) / 4)
+    high = max(1.0, ceil(max(scores, default=1.0) * 4) / 4)
+    expected = sorted({point.severity: point.expected for point in points}.items())
+    drawn = [
+        Curve(
+            f"s{colour}",
+            tuple(
+                Mark(
+                    point.severity, point.mean.value, point.mean.lower, point.mean.upper,
+                    f"{way.metric} at {point.severity:.0%}: {point.mean.value:.3f} "
+                    f"[{point.mean.lower:.3f}, {point.mean.upper:.3f}], expected {point.expected:.2f}, "
+                    f"n = {point.mean.n}",
+                )
+                for point in way.points
+            ),
+            way.metric,
+        )
+        for way, colour in zip(ways, series, strict=True)
+    ]  # fmt: skip
+    dashed = Curve("expected", tuple(Mark(*each) for each in expected), dotted=False)
+    return plot(
+        title,
+        Axis(
+            0.0,
+            max([_REACH, *(severity for severity, _ in expected)]),
+            [severity for severity, _ in expected],
+            percent=True,
+        ),
+        Axis(low, high, steps(low, high, 0.25 if high - low <= _FEW else 0.5)),
+        curves=[dashed, *drawn],
+    )
+
+
+def _histogram_of(
+    calibration: Calibration, table: ScoreTable, mode: FailureMode, role: Role
+) -> Iterator[Picture]:
+    placement = calibration.placement
+    mild, moderate = table.place(mode, placement.mild), table.place(mode, placement.moderate)
+    names = [facts.name for facts in table.metrics]
+    if role.threshold is None or mild is None or moderate is None or role.metric not in names:
+        return
+    column = names.index(role.metric)
+    yield Picture(
+        histogram(
+            f"{role.metric} of mild and moderate candidates, threshold {role.threshold.value:.3f}",
+            table.scores[:, mild, column],
+            table.scores[:, moderate, column],
+            role.threshold,
+        ),
+        caption=f"{role.metric} and its threshold.",
+        keys=(
+            ("mild", f"degraded by {percent(placement.mild)}"),
+            ("moderate", f"by {percent(placement.moderate)}"),
+            ("limit", "threshold and its interval"),
+        ),
+    )
+
+
+def histogram(title: str, mild: NDArray[np.float64], moderate: NDArray[np.float64], limit: Threshold) -> Plot:
+    """The scores on both sides of a threshold; scores that were not measured are left out."""
+    scores = [values[~np.isnan(values)] for values in (mild, moderate)]
+    low = min(0.0, float(np.floor(min(values.min() for values in scores) * 4) / 4))
+    high = max(1.0, float(np.ceil(max(values.max() for values in scores) * 4) / 4))
+    edges = np.linspace(low, high, _BINS + 1)
+    shares = [np.histogram(values, edges)[0] / len(values) for values in scores]
+
+    def outline(share: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
+        tops = [
+            (float(edge), float(each)) for i, each in enumerate(share) for edge in (edges[i], edges[i + 1])
+        ]
+        return ((low, 0.0), *tops, (high, 0.0))
+
+    return plot(
+        title,
+        Axis(low, high, steps(low, high, 0.25)),
+        Axis(0.0, max(float(each.max()) for each in shares)),
+        areas=[Area(kind, outline(share)) for kind, share in zip(("mild", "moderate"), shares, strict=True)],
+        rules=[Rule("limit", limit.value, limit.lower, limit.upper)],
+    )
+
+
+def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
+    units = UNITS[calibration.form]
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (
+            metric.name,
+            *(
+                sensitivity_cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value} {units}")
+                for mode in table.modes
+            ),
+        )
+        for metric in calibration.metrics
+    )
+    columns = (Column("Metric"), *(Column(mode.value, Form.NUMBER, 2) for mode in table.modes))
+    return Section(
+        "Sensitivity",
+        (Table(columns, rows, heat=True),),
+        about="Fall in mean score per unit of severity: 1 = falls as much as the golden is degraded, 0 = "
+        "does not react.",
+        on=_HTML,
+    )
+
+
+def sensitivity_cell(found: Measured | None, about: str) -> Cell:
+    """A sensitivity with its colour; where a pointer rests, its interval.
+
+    Args:
+        found: None = not measured.
+        about: of what it is.
+    """
+    if found is None:
+        return Cell("–", shade=0, title="not measured")
+    return Cell(
+        plain_number(0.0) if not found.value else f"{found.value:.2f}".replace("-", "\u2212"),
+        shade=sum(found.value >= step for step in SHADES),
+        title=f"{about}: [{found.lower:.2f}, {found.upper:.2f}], n = {found.n}",
+    )
+
+
+def _metrics(calibration: Calibration, table: ScoreTable) -> Section:
+    modes = [mode.mode for mode in calibration.modes]
+    columns = (
+        Column("Metric"), Column("Family"), Column("Version", Form.NUMBER),
+        Column("USD per 1,000", Form.NUMBER, 2), Column("ms each", Form.NUMBER, 2),
+        *(Column(f"Distance, {mode.value}", Form.NUMBER, 3) for mode in modes),
+    )  # fmt: skip
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (
+            one.name, one.family, one.version, 1000 * one.cost_usd, one.time_ms,
+            *(one.residual.get(mode) for mode in modes),
+        )
+        for one in calibration.metrics
+    )  # fmt: skip
+    summed: dict[tuple[str, str], int] = {}
+    for _, metric, reason, count in table.failures:
+        summed[metric, reason] = summed.get((metric, reason), 0) + count
+    blocks: list[Block] = [Table(columns, rows)]
+    if summed:
+        missing = sorted(summed.items())
+        lines = (f"{metric}: {reason}, {count} times" for (metric, reason), count in missing)
+        blocks += [Paragraph("Not measured:"), Bullets(tuple(lines))]
+    return Section(
+        "Metrics",
+        tuple(blocks),
+        about="Distance: root mean square of mean score − expected score, over the severities of a mode.",
+        on=_HTML,
+    )

@@ -1,0 +1,247 @@
+"""Score tables: what every metric said about every degraded golden, in memory and as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from evenkeel.release.calibration.calibration import FailureMode
+from evenkeel.release.kit.arguments import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+MODES = tuple(FailureMode)
+DEGRADED = MODES[1:]
+
+
+class TableError(InputError):
+    """A score table cannot be used. The message says which row or field, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFacts:
+    """What is known of a metric besides its scores."""
+
+    name: str
+    version: int
+    family: str
+    """Metrics of one family share their blind spots: structural, lexical, semantic, order, judge …"""
+    cost_usd: float = 0.0
+    """Mean price of one score."""
+    time_ms: float = 0.0
+    """Mean time one score takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One candidate and its scores."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    golden: Annotated[str, Field(min_length=1)]
+    mode: FailureMode
+    severity: float
+    """Share of the golden that was degraded, in [0, 1]."""
+    expected: float
+    """What a perfectly calibrated metric would say, in [0, 1]."""
+    scores: dict[str, float | str]
+    """By metric a number, or the reason (a word) why there is none; one that is absent was not measured."""
+    cluster: str = ""
+    """Goldens of one cluster are not independent; "" = the golden is one of its own."""
+
+
+class Condition(NamedTuple):
+    """A way of degrading a golden."""
+
+    mode: FailureMode
+    severity: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Scores of every golden under every condition by every metric, as arrays.
+
+    What was not measured is NaN inside and is left out of everything that is computed; why it was
+    not is counted in `failures`.
+    """
+
+    metrics: tuple[MetricFacts, ...]
+    goldens: tuple[str, ...]
+    """Ascending, so that the order of the rows does not matter."""
+    conditions: tuple[Condition, ...]
+    """By mode in the order of `FailureMode`, then by severity."""
+    scores: NDArray[np.float64]
+    """Shape (goldens, conditions, metrics)."""
+    expected: NDArray[np.float64]
+    """Shape (goldens, conditions)."""
+    failures: tuple[tuple[Condition, str, str, int], ...]
+    """(condition, metric, reason, how many)."""
+    clusters: tuple[str, ...] = ()
+    """Of the goldens, in their order; empty = each is one of its own."""
+
+    @property
+    def modes(self) -> tuple[FailureMode, ...]:
+        """The degraded modes that occur."""
+        return tuple(mode for mode in DEGRADED if any(each.mode is mode for each in self.conditions))
+
+    @property
+    def cluster_numbers(self) -> NDArray[np.int64]:
+        """The number of each golden's cluster, from 0."""
+        names = self.clusters or self.goldens
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return np.array([numbers[name] for name in names])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the golden ids, in hexadecimal: names the set they form."""
+        return sha256("\n".join(self.goldens).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def places(self, mode: FailureMode) -> tuple[int, ...]:
+        """Where a mode's graded conditions (severity above 0) are, by ascending severity."""
+        return tuple(i for i, each in enumerate(self.conditions) if each.mode is mode and each.severity > 0)
+
+    def place(self, mode: FailureMode, severity: float) -> int | None:
+        """Where one condition is; None if there is none like it."""
+        wanted = Condition(mode, severity)
+        return self.conditions.index(wanted) if wanted in self.conditions else None
+
+    def only(self, goldens: Iterable[str]) -> ScoreTable:
+        """The part of the table about these goldens; failures are not split and are left out."""
+        kept = sorted(set(goldens) & set(self.goldens))
+        at = {golden: i for i, golden in enumerate(self.goldens)}
+        rows = [at[golden] for golden in kept]
+        clusters = tuple(self.clusters[row] for row in rows) if self.clusters else ()
+        return ScoreTable(
+            self.metrics, tuple(kept), self.conditions, self.scores[rows], self.expected[rows], (), clusters
+        )
+
+
+def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> ScoreTable:
+    """Put a table together.
+
+    Args:
+        rows: in any order, one for each golden and condition; a golden may lack conditions.
+        metrics: the columns, in the order of preference where two are equally good.
+
+    Raises:
+        TableError: no rows or metrics, a metric twice or unknown, the same candidate twice, a severity or
+            an expected score outside [0, 1], a score that is no finite number, or a severity that does
+            not fit the mode.
+    """
+    kept = list(rows)
+    if not kept:
+        raise TableError("the score table has no rows: score at least one degraded golden")
+    column = {facts.name: i for i, facts in enumerate(metrics)}
+    if not column or len(column) != len(metrics):
+        raise TableError("metrics: name at least one, and each only once")
+    for row in kept:
+        _check(row, column)
+    goldens = sorted({row.golden for row in kept})
+    conditions = sorted(
+        {Condition(row.mode, row.severity) for row in kept},
+        key=lambda each: (MODES.index(each.mode), each[1]),
+    )
+    at_golden = {golden: i for i, golden in enumerate(goldens)}
+    at_condition = {condition: i for i, condition in enumerate(conditions)}
+    scores = np.full((len(goldens), len(conditions), len(metrics)), np.nan)
+    expected = np.full((len(goldens), len(conditions)), np.nan)
+    failed: Counter[tuple[Condition, str, str]] = Counter()
+    for row in kept:
+        condition = Condition(row.mode, row.severity)
+        place = (at_golden[row.golden], at_condition[condition])
+        if not np.isnan(expected[place]):
+            raise TableError(
+                f"golden {row.golden!r} has two rows for {row.mode} at severity {row.severity:g}: keep one"
+            )
+        expected[place] = row.expected
+        for name, score in row.scores.items():
+            if isinstance(score, str):
+                failed[condition, name, score] += 1
+            else:
+                scores[*place, column[name]] = score
+    counted = tuple(
+        (*key, count)
+        for key, count in sorted(
+            failed.items(), key=lambda item: (conditions.index(item[0][0]), *item[0][1:])
+        )
+    )
+    of_golden = {row.golden: row.cluster for row in kept if row.cluster}
+    clusters = tuple(of_golden.get(golden, f"golden:{golden}") for golden in goldens) if of_golden else ()
+    return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted, clusters)
+
+
+def _check(row: Scored, known: Mapping[str, int]) -> None:
+    where = f"golden {row.golden!r}, {row.mode} at severity {row.severity:g}"
+    if not 0 <= row.severity <= 1 or not 0 <= row.expected <= 1:
+        raise TableError(f"{where}: severity and expected score must be ratios in [0, 1]")
+    if (row.mode is FailureMode.NONE) != (row.severity == 0):
+        raise TableError(f"{where}: severity 0 belongs to the mode 'none', and only to it")
+    for name, score in row.scores.items():
+        if name not in known:
+            raise TableError(f"{where}: metric {name!r} is not among the metrics of the table")
+        if not isinstance(score, str) and not isfinite(score):
+            raise TableError(f"{where}: {name} is {score}, not a number: give the reason in its place")
+
+
+SCHEMA: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    schema_version: int
+    metrics: list[MetricFacts]
+
+
+_Line = TypeVar("_Line")
+
+_HEAD: Final = TypeAdapter(_Head)
+_ROW: Final = TypeAdapter(Scored)
+
+
+def read_table(lines: Iterable[str]) -> ScoreTable:
+    """Read a score table.
+
+    The first line holds `schema_version` and `metrics`; every other one a candidate: `golden`, `mode`,
+    `severity`, `expected` and `scores`, by metric a number or the reason (a word) why there is none.
+    Blank lines are passed over.
+
+    Raises:
+        TableError: naming line and field.
+    """
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    first = next(numbered, None)
+    if first is None:
+        raise TableError("the score table is empty: its first line must hold schema_version and metrics")
+    head = _read(_HEAD, *first)
+    if head.schema_version != SCHEMA:
+        raise TableError(f"line {first[0]}: schema_version must be {SCHEMA}, not {head.schema_version}")
+    return score_table((_read(_ROW, *line) for line in numbered), head.metrics)
+
+
+def table_lines(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Iterator[str]:
+    """Rows as lines that `read_table` reads, without line ends."""
+    yield json.dumps(_HEAD.dump_python(_Head(SCHEMA, list(metrics)), mode="json"))
+    for row in rows:
+        yield json.dumps(_ROW.dump_python(row, mode="json"), allow_nan=False)
+
+
+def _read(adapter: TypeAdapter[_Line], number: int, line: str) -> _Line:
+    try:
+        return adapter.validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the line"
+        raise TableError(f"line {number}: {field}: {first['msg']}") from error

@@ -1,0 +1,292 @@
+"""Scores what the journal lacks: heuristics in several processes, metrics of an encoder here in batches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from evenkeel.core.languages import language_of
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
+from evenkeel.lab.calibrate.encoder import KeptEncoder
+from evenkeel.lab.calibrate.journal import Row
+from evenkeel.lab.calibrate.rewriting import is_rewritten
+from evenkeel.metrics.registry import metric, telling
+from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
+from evenkeel.metrics.workflow.judge import WorkflowJudge
+from evenkeel.release.calibration.columns import (
+    SIMILARITY_SCORE,
+    Column,
+    bert_score_column,
+    chosen_columns,
+    heuristic_columns,
+    load_encoder_columns,
+)
+from evenkeel.release.kit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.lab.calibrate.candidates import CandidateSet
+    from evenkeel.lab.calibrate.degrade import Damage
+    from evenkeel.lab.calibrate.score_table import Condition
+    from evenkeel.metrics.similarity.embeddings import Encoder
+    from evenkeel.release.calibration.calibration import BertModel
+
+
+_AHEAD = 3
+"""Tasks handed to each process in advance, so that none waits."""
+_MILLI = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is still to be scored of one golden."""
+
+    source: Source
+    damage: Damage
+    seed: int
+    missing: Mapping[Condition, frozenset[str]]
+    """By candidate the keys of columns without a score."""
+    written: Mapping[Condition, str]
+    """Texts of candidates that a model wrote."""
+
+
+def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
+    """The rows of each task, in the order in which they are ready.
+
+    Args:
+        tasks: one a golden.
+        processes: with one, everything is done in this process.
+    """
+    if processes == 1:
+        yield from map(score_task, tasks)
+        return
+    # Not forked: the progress bar's thread may hold a lock at that moment.
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(tasks)
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent) as pool:
+        running: set[Future[list[Row]]] = {
+            pool.submit(score_task, task) for task in islice(waiting, processes * _AHEAD)
+        }
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(score_task, task) for task in islice(waiting, len(done))}
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def score_task(task: Task) -> list[Row]:
+    """Degrade one golden and score what comes out by heuristics."""
+    columns = heuristic_columns()
+    return [_row(task, candidate, columns) for candidate in _candidates(task)]
+
+
+def _candidates(task: Task) -> Iterator[Candidate | Row]:
+    return made(task.source, task.damage, task.seed, task.written, task.missing)
+
+
+def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> Row:
+    """The row of a candidate: the scores that it lacks, and how long each took."""
+    if isinstance(candidate, Row):
+        return candidate
+    row = Row(*candidate.key, candidate.expected)
+    for column in columns:
+        if column.key in task.missing[candidate.key.condition]:
+            start = time.perf_counter()
+            found = column.metric.score(candidate.pair)
+            row.ms[column.key] = round((time.perf_counter() - start) * _MILLI, 4)
+            row.scores[column.key] = found.reason if isinstance(found, Failure) else found
+    return row
+
+
+def _follow_parent() -> None:
+    """A killed parent closes nothing: without this its processes would wait for tasks forever.
+
+    Ctrl-C goes to them too; the parent sees to it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+_GOLDENS_AT_ONCE = 16
+"""Some hundred candidates, whose texts are encoded together."""
+
+
+def scored_with_encoder(
+    tasks: Iterable[Task], columns: Sequence[Column], kept: KeptEncoder | None
+) -> Iterator[list[Row]]:
+    """The rows of each task, in order.
+
+    Args:
+        tasks: one a golden.
+        columns: what is scored.
+        kept: their encoder; None if each encodes for itself.
+    """
+    waiting = iter(tasks)
+    while some := list(islice(waiting, _GOLDENS_AT_ONCE)):
+        batch = [(task, list(_candidates(task))) for task in some]
+        if kept:
+            # Without the scores: notes which texts are asked for and not kept, to encode them in one go.
+            with kept.noting():
+                for task, candidates in batch:
+                    for candidate in candidates:
+                        _row(task, candidate, columns)
+            kept.fill()
+        for task, candidates in batch:
+            yield [_row(task, candidate, columns) for candidate in candidates]
+
+
+_ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
+_WHY_NOT = {
+    "encoder": (
+        '--metrics: {name} needs an encoder; install "evenkeel-proxy[semantic]" and leave out --no-embeddings'
+    ),
+    "token_matcher": (
+        "--metrics: {name} is not for this form; take bert_score, or workflow_bert_score for workflows"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringOptions:
+    """Which metrics score, and how."""
+
+    metrics: tuple[str, ...] = ()
+    """Only these; empty = all that apply."""
+    embeddings: bool | None = None
+    """None uses them if they are installed."""
+    encoder: str | None = None
+    """A sentence-transformers model; None = the packaged one."""
+    vectors: Path
+    """File in which vectors are kept."""
+    bert: BertModel | None = None
+    """Behind BERTScore; None = it is not measured."""
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Everything but a judge: heuristics in processes, metrics of an encoder here."""
+
+    options: ScoringOptions
+    candidates: CandidateSet
+    err: Console
+    """Gets progress."""
+    rewritten: bool
+    """Whether a model rewords and compresses."""
+
+    def run(self, stack: ExitStack) -> tuple[Column, ...]:
+        """Score, and keep every row in the journal.
+
+        Args:
+            stack: closes the encoder's file in the end.
+
+        Returns: the columns, each with a score or the reason why there is none for every candidate.
+        Raises: EmbeddingsUnavailableError.
+        """
+        names = self.options.metrics or telling(self.candidates.form)
+        from_encoder: tuple[Column, ...] = ()
+        kept = None
+        if self._wants_encoder():
+            with self.err.status("loading the encoder"):
+                kept, loaded = self._encoder(stack)
+            from_encoder = chosen_columns(loaded, names)
+        replaced = {column.name for column in from_encoder}
+        free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
+        matched: tuple[Column, ...] = ()
+        if self.options.bert is not None:
+            with self.err.status("loading BERTScore"):
+                column = bert_score_column(
+                    self.candidates.form, self.options.bert, language_of, encoder=self.options.encoder
+                )
+            matched = chosen_columns([column], names)
+        found = chosen_columns((*free, *from_encoder, *matched), names)
+        self._check(found)
+        self._score("scoring", free, lambda tasks: scored(tasks, self.options.processes))
+        self._score("encoding", from_encoder, lambda tasks: scored_with_encoder(tasks, from_encoder, kept))
+        self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
+        return found
+
+    def _encoder(self, stack: ExitStack) -> tuple[KeptEncoder, tuple[Column, ...]]:
+        kept: list[KeptEncoder] = []
+
+        def keep(bare: Encoder) -> Encoder:
+            model = self.options.encoder or MINILM
+            kept.append(stack.enter_context(KeptEncoder(bare, model, self.options.vectors)))
+            return kept[0]
+
+        columns = load_encoder_columns(self.options.encoder, language_of, keep)
+        return kept[0], columns
+
+    def _check(self, found: Sequence[Column]) -> None:
+        """Whoever names a metric wants to see it."""
+        there = {column.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
+        for name in self.options.metrics:
+            if name not in there:
+                raise UnfitGoldensError(_WHY_NOT.get(metric(name).about.needs, _ELSEWHERE).format(name=name))
+
+    def _wants_encoder(self) -> bool:
+        if self.options.embeddings is False:
+            return False
+        if available(self.options.encoder):
+            return True
+        if self.options.embeddings or self.options.encoder:
+            raise EmbeddingsUnavailableError(
+                'embeddings need: pip install "evenkeel-proxy[semantic]"; or leave them out with '
+                "--no-embeddings"
+            )
+        return False
+
+    def _score(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        work: Callable[[Iterable[Task]], Iterator[list[Row]]],
+    ) -> None:
+        tasks = [
+            task for source in self.candidates.sources if (task := self._task(source, columns)) is not None
+        ]
+        with progress(title, "goldens", len(tasks), self.err) as made:
+            for rows in work(tasks):
+                for row in rows:
+                    self.candidates.journal.add(row)
+                made.add()
+
+    def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
+        """What these columns still lack of a golden; None if that is nothing."""
+        missing = {}
+        for key in keys(source.id, self.candidates.damage):
+            row = self.candidates.journal.rows.get(key)
+            if row is None and self.rewritten and is_rewritten(source, key.mode):
+                continue  # its text could not be had this time
+            if row is not None and row.undegradable is not None:
+                continue
+            lacking = frozenset(one.key for one in columns if row is None or one.key not in row.scores)
+            if lacking:
+                missing[key.condition] = lacking
+        if not missing:
+            return None
+        of = self.candidates
+        return Task(source, of.damage, of.seed, missing, of.journal.texts(source.id, missing))

@@ -1,0 +1,143 @@
+"""How a metric's mean score falls as a golden is degraded further: trajectories and their slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenkeel.lab.calibrate.resampling import means, measured, rounded
+from evenkeel.release.calibration.calibration import FailureMode, Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from evenkeel.lab.calibrate.score_table import ScoreTable
+
+
+MODERATE = 0.3
+"""From here on a metric is called moderately sensitive (Table 5 of the source)."""
+
+_FEWEST = 2
+
+
+def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
+    """What to multiply the mean scores with so that their sum is the sensitivity.
+
+    The sensitivity is the mean, over neighbouring severities, of the fall in mean score divided by the
+    distance between them. For 0.1, 0.3, 0.5 the weights are 2.5, 0, −2.5: only the ends count.
+
+    Args:
+        severities: ascending, without severity 0.
+
+    Raises:
+        ValueError: fewer than two, or not strictly ascending.
+    """
+    if len(severities) < _FEWEST:
+        raise ValueError("a sensitivity needs mean scores at two severities or more")
+    steps = [after - before for before, after in pairwise(severities)]
+    if min(steps) <= 0:
+        raise ValueError(f"severities must ascend: {list(severities)}")
+    weights = [0.0] * len(severities)
+    for place, step in enumerate(steps):
+        weights[place] += 1 / (step * len(steps))
+        weights[place + 1] -= 1 / (step * len(steps))
+    return tuple(weights)
+
+
+def sensitivities(means: NDArray[np.float64], severities: Sequence[float]) -> NDArray[np.float64]:
+    """Fall in score per unit of severity, averaged over the steps between severities, of many curves at once.
+
+    Args:
+        means: shape (…, severities); NaN where nothing was measured.
+        severities: ascending, without 0.
+
+    Returns: shape (…); 1 = falls as much as the golden is degraded; 0 = does not react; negative = rises; NaN
+        where one of the means is.
+    Source: WorkflowPerturb, equation 1: the mean of the two slopes between 10, 30 and 50 %.
+    """
+    result: NDArray[np.float64] = np.round(means @ np.asarray(slope_weights(severities)), 9)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryPoint:
+    """One metric at one severity."""
+
+    severity: float
+    mean: Measured
+    """Of the scores, with its interval."""
+    deviation: float
+    """Standard deviation of the scores, as of a population."""
+    expected: float
+    """Mean of the expected scores of the same candidates."""
+    residual: Measured
+    """Mean of score − expected score: above 0 = the metric is too kind, below = too harsh."""
+    unmeasured: int
+    """Candidates without a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One metric's way down one failure mode. Severities at which nothing was measured are left out."""
+
+    metric: str
+    mode: FailureMode
+    points: tuple[TrajectoryPoint, ...]
+
+    @property
+    def residual(self) -> float | None:
+        """Root mean square of the residuals of the degraded points; None if there are none."""
+        values = [point.residual.value for point in self.points if point.severity > 0]
+        return rounded(float(np.sqrt(np.mean(np.square(values))))) if values else None
+
+
+def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Trajectory, ...]:
+    """Every metric's trajectory in every degraded mode, by mode and then by metric.
+
+    A trajectory starts with severity 0 where the table holds goldens that were run again.
+
+    Args:
+        table: the scores.
+        drawn: resamples of the table's goldens; see `multiplicities`.
+    """
+    residuals = table.scores - table.expected[:, :, None]
+    resampled = means(table.scores, drawn)
+    resampled_residuals = means(residuals, drawn)
+    again = table.place(FailureMode.NONE, 0.0)
+
+    def point(place: int, column: int) -> TrajectoryPoint | None:
+        scores = table.scores[:, place, column]
+        known = ~np.isnan(scores)
+        n = int(known.sum())
+        if n == 0:
+            return None
+        return TrajectoryPoint(
+            severity=table.conditions[place].severity,
+            mean=measured(float(scores[known].mean()), resampled[:, place, column], n),
+            deviation=rounded(float(scores[known].std())),
+            expected=rounded(float(table.expected[known, place].mean())),
+            residual=measured(
+                float(residuals[known, place, column].mean()),
+                resampled_residuals[:, place, column], n,
+            ),
+            unmeasured=int((~np.isnan(table.expected[:, place])).sum()) - n,
+        )  # fmt: skip
+
+    return tuple(
+        Trajectory(
+            facts.name,
+            mode,
+            tuple(
+                found
+                for place in (*(() if again is None else (again,)), *table.places(mode))
+                if (found := point(place, column)) is not None
+            ),
+        )
+        for mode in table.modes
+        for column, facts in enumerate(table.metrics)
+    )

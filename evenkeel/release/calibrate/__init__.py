@@ -1,6 +1,0 @@
-"""`evenkeel calibrate`: what scores mean, measured on goldens that are degraded by known amounts.
-
-`candidates` (goldens of one form, degraded; some texts by a model: `rewriting`) → scores, kept in the
-`journal` at once (`scoring` by heuristics and an `encoder`, `judge`) → `columns` (a table) → `calibrate`
-(`sensitivity`, `threshold`) → a `Calibration`, its `report` and its `rules`.
-"""

@@ -1,0 +1,370 @@
+"""A calibration: what was found about the metrics on one set of goldens, and its file `calibration.yaml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import yaml
+from pydantic import (
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+)
+
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.protocol import AnswerForm  # noqa: TC001 - read by pydantic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
+
+SCHEMA: Final = 1
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+"""What a calibration file must keep to: every field known, every number finite."""
+
+
+class CalibrationError(ValueError):
+    """A calibration cannot be read or does not fit. The message names the field and says what to do."""
+
+
+class FailureMode(StrEnum):
+    """How a candidate was made worse than its golden."""
+
+    NONE = "none"
+    """Not at all: run again, severity 0."""
+    MISSING = "missing"
+    COMPRESSED = "compressed"
+    REWORDED = "reworded"
+    REORDERED = "reordered"
+    DUPLICATED = "duplicated"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure with the ends of its interval and the number of goldens behind it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    value: float
+    lower: float
+    upper: float
+    n: int
+
+
+LimitedBy = Literal["false_alerts", "level", "band"]
+"""What holds a threshold: the stated false alerts, the stated level, or the band of mean scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where in the band between mild and moderate a threshold is put."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    false_alerts: float = 0.1
+    """Largest probability with which a new, mildly degraded candidate may fall below, in (0, 0.5]."""
+    level: float | None = None
+    """Flag from this degradation on: no threshold above the score 1 − level. None = as early as the
+    false alerts allow."""
+    mild: float = 0.1
+    """Severity that must pass."""
+    moderate: float = 0.3
+    """Severity that must be flagged."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.false_alerts <= 0.5:  # noqa: PLR2004 - beyond it the band is left upwards
+            raise ValueError(f"false_alerts must be in (0, 0.5], not {self.false_alerts}")
+        if not 0 < self.mild < self.moderate <= 1:
+            raise ValueError(f"mild {self.mild} must lie below moderate {self.moderate}, both in (0, 1]")
+        if self.level is not None and not 0 < self.level < 1:
+            raise ValueError(f"level must be in (0, 1), not {self.level}")
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A score below which a candidate is flagged, and what that costs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    value: float
+    """A candidate is flagged if its score is lower."""
+    lower: float
+    """Ends of the interval for the threshold itself."""
+    upper: float
+    false_alerts: Measured
+    """Share of mild candidates flagged, on goldens that the threshold was not set on."""
+    misses: Measured
+    """Share of moderate candidates not flagged, on such goldens."""
+    mild_mean: float
+    moderate_mean: float
+    limited_by: LimitedBy
+    """What holds the threshold where it is. "band": the mean mild score, or under a level the
+    mean moderate one."""
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.value <= self.upper:
+            raise ValueError(f"interval [{self.lower}, {self.upper}] does not hold {self.value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Goldens:
+    """The goldens a calibration was made on."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    source: str
+    """Where they come from, in a line for people."""
+    count: int
+    sha256: str
+    """Over the sorted ids, one a line."""
+    clusters: int | None = None
+    """Independent clusters that they form; None if nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertModel:
+    """The model behind BERTScore, where it is not the encoder."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    model: str | None = None
+    """None = the encoder."""
+    layer: int | None = None
+    """Counted from 1; None = the authors' choice, or the last."""
+    rescale: bool = False
+    """Whether unrelated sentences are at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """What was found about one metric."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: str
+    version: int
+    family: str
+    cost_usd: float
+    time_ms: float
+    sensitivity: dict[FailureMode, Measured]
+    """Fall in score per unit of severity; a mode in which it could not be measured is absent."""
+    residual: dict[FailureMode, float]
+    """Root mean square distance of the mean scores from the expected ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One metric's part in watching a mode."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    metric: str
+    family: str
+    sensitivity: float
+    """Of the family."""
+    specificity: float
+    """Share of this mode in the family's reactions, in [0, 1]."""
+    stability: float
+    """Share of resamples in which the same family gets this role, in [0, 1]."""
+    threshold: Threshold | None = None
+    no_threshold: Failure | None = None
+    """Why there is no threshold; None exactly if there is one."""
+
+    def __post_init__(self) -> None:
+        if (self.threshold is None) == (self.no_threshold is None):
+            raise ValueError("give either threshold or no_threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class ModeResult:
+    """Who watches one failure mode."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    mode: FailureMode
+    harmless: bool
+    """Whether such candidates are as good as their goldens: their expected score is 1 at every severity.
+    A breach then says that something moved, not that it got worse."""
+    primary: Role | None = None
+    secondary: Role | None = None
+    failure: Failure | None = None
+    """Why there is no primary; None exactly if there is one."""
+
+    def __post_init__(self) -> None:
+        if (self.primary is None) == (self.failure is None):
+            raise ValueError("give either primary or failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A candidate whose primary score is below its threshold."""
+
+    mode: FailureMode
+    metric: str
+    score: float
+    threshold: float
+    harmless: bool
+    """As in `ModeResult`."""
+    confirmed: bool | None
+    """Whether the secondary is below its own threshold as well; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Sensitivities, roles and thresholds, and what they hold for."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    schema_version: int
+    calibrated_on: str
+    """Date, YYYY-MM-DD."""
+    goldens: Goldens
+    form: AnswerForm | None = None
+    """Of the goldens' answers; None if nobody said. Scores of answers of another form mean something else."""
+    encoder: str | None = None
+    """Of the embeddings that metrics use; scores under another one are other scores."""
+    bert_score: BertModel | None = None
+    """Behind BERTScore; None if it is the encoder as it is."""
+    placement: Placement
+    confidence: float
+    resamples: int
+    seed: int
+    metrics: tuple[MetricResult, ...]
+    modes: tuple[ModeResult, ...]
+
+    def __post_init__(self) -> None:
+        known = {metric.name for metric in self.metrics}
+        for result in self.modes:
+            for role in (result.primary, result.secondary):
+                if role is not None and role.metric not in known:
+                    raise ValueError(f"mode {result.mode}: metric {role.metric!r} is not among the metrics")
+
+    def of(self, mode: FailureMode) -> ModeResult | None:
+        """What was found for a mode; None if it was not calibrated."""
+        return next((result for result in self.modes if result.mode is mode), None)
+
+    def check(self, versions: Mapping[str, int], encoder: str | None) -> None:
+        """Compare with the metrics there are.
+
+        Args:
+            versions: of the metrics that will be held against the thresholds, by name. Those that
+                have no role may be missing.
+            encoder: in use.
+
+        Raises:
+            CalibrationError: A metric with a role is missing or has another version, or the encoder is
+                another one.
+        """
+        calibrated = {metric.name: metric.version for metric in self.metrics}
+        roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]
+        for name in dict.fromkeys(role.metric for role in roles):
+            if name not in versions:
+                raise CalibrationError(f"metrics: {name} has a role but is not in use: install or add it")
+            if versions[name] != calibrated[name]:
+                raise CalibrationError(
+                    f"metrics: thresholds of {name} were set on version {calibrated[name]}, "
+                    f"this is version {versions[name]}: calibrate again"
+                )
+        if encoder != self.encoder:
+            raise CalibrationError(
+                f"encoder: calibrated with {self.encoder}, in use is {encoder}: use that or calibrate again"
+            )
+
+    def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
+        """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
+
+        A mode whose primary has no threshold or was not measured breaches nothing: see `unwatched`.
+        """
+        found = []
+        for mode in self.modes:
+            primary = _below(mode.primary, scores)
+            if mode.primary is not None and mode.primary.threshold is not None and primary:
+                score = scores[mode.primary.metric]
+                assert not isinstance(score, Failure)
+                confirmed = _below(mode.secondary, scores)
+                limit = mode.primary.threshold.value
+                found.append(Breach(mode.mode, mode.primary.metric, score, limit, mode.harmless, confirmed))
+        return tuple(found)
+
+    def unwatched(self, scores: Mapping[str, float | Failure]) -> tuple[FailureMode, ...]:
+        """The modes about which a candidate's scores say nothing."""
+        return tuple(mode.mode for mode in self.modes if _below(mode.primary, scores) is None)
+
+
+def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | None:
+    """Whether a role's metric is below its threshold; None if there is no telling."""
+    score = None if role is None else scores.get(role.metric)
+    if role is None or role.threshold is None or score is None or isinstance(score, Failure):
+        return None
+    return score < role.threshold.value
+
+
+_ADAPTER: Final = TypeAdapter(Calibration)
+
+_ADVICE: Final = {
+    "missing": "the field is missing: add it, or calibrate again",
+    "unexpected_keyword_argument": "no such field: remove it, or correct its spelling",
+    "extra_forbidden": "no such field: remove it, or correct its spelling",
+}
+
+
+def calibration_as_json(calibration: Calibration) -> dict[str, Any]:
+    """The calibration as values for JSON."""
+    found: dict[str, Any] = _ADAPTER.dump_python(calibration, mode="json", exclude_none=True)
+    return found
+
+
+def calibration_to_yaml(calibration: Calibration) -> str:
+    """The calibration as YAML that `read_calibration` reads; the same calibration gives the same bytes."""
+    data = calibration_as_json(calibration)
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+def read_calibration(text: str) -> Calibration:
+    """Read a calibration from YAML or JSON.
+
+    Raises:
+        CalibrationError: It is neither, is of another schema, or a field is missing, unknown, out of range
+            or of another type. The message names the field and says what to do.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise CalibrationError(f"calibration is neither YAML nor JSON: {reason}") from error
+    if not isinstance(data, dict):
+        raise CalibrationError("calibration: fields are expected, such as schema_version: 1")
+    _check_schema(data)
+    if "bands" in data:
+        raise CalibrationError(
+            "bands: no longer read, the cascade decides only what is proven: remove the field"
+        )
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        raise CalibrationError(_fault(error.errors(include_url=False)[0])) from error
+
+
+def _check_schema(data: dict[Any, Any]) -> None:
+    schema = data.get("schema_version")
+    if type(schema) is not int:
+        raise CalibrationError(f"schema_version: {schema!r} is not {SCHEMA}: correct it, or calibrate again")
+    if schema > SCHEMA:
+        raise CalibrationError(
+            f"schema_version: {schema} is newer than {SCHEMA}, the newest that is read: upgrade evenkeel"
+        )
+    if schema < SCHEMA:
+        raise CalibrationError(f"schema_version: {schema} is no longer read: calibrate again")
+
+
+def _fault(error: ErrorDetails) -> str:
+    field = ".".join(map(str, error["loc"])) or "calibration"
+    found = error["input"]
+    shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
+    return f"{field}: {_ADVICE.get(error['type'], error['msg'] + shown + ': correct it, or calibrate again')}"

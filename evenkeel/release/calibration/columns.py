@@ -1,0 +1,188 @@
+"""The metrics of a calibration, and the scores that each gave."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.registry import built, heuristics, metric, metrics
+from evenkeel.metrics.similarity.bert_score import load_bert_score
+from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
+from evenkeel.metrics.similarity.vectors import VectorCache
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from evenkeel.metrics.workflow.alignment import Embedded
+from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.wording import StepBertScore
+from evenkeel.release.calibration.calibration import BertModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from evenkeel.core.languages import LanguageOf
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
+    from evenkeel.metrics.languages import Coverage
+    from evenkeel.metrics.protocol import Metric
+    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+    from evenkeel.release.calibration.forms import Form
+
+
+SIMILARITY_SCORE: Final = "judge_similarity"
+"""Name of a judge's similarity rating as a score: 3 is 1, 2 is ½, 1 is 0."""
+_VECTORS = 10_000
+"""Kept in memory; of 384 numbers each they take 30 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A metric as a table needs it."""
+
+    key: str
+    """Under which its scores are kept: metric, version, and the encoder or judge behind them."""
+    name: str
+    version: int
+    family: str
+    """Metrics of one family share their blind spots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Field):
+    """One that is measured here."""
+
+    metric: Metric
+    encoder: str | None
+
+
+def column(metric: Metric, family: str, encoder: str | None = None) -> Column:
+    """A metric as a column; under another encoder its scores are other scores, so that is in their key."""
+    key = f"{metric.name}@{metric.version}{'' if encoder is None else f':{encoder}'}"
+    return Column(key, metric.name, metric.version, family, metric, encoder)
+
+
+def heuristic_columns() -> tuple[Column, ...]:
+    """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
+    return tuple(column(one, metric(one.name).blind_as) for one in heuristics())
+
+
+def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
+    """The metrics that need an encoder.
+
+    Among them those of workflows, with steps aligned by meaning: they take the place of the heuristics of the
+    same name, see `chosen_columns`.
+
+    Args:
+        embeddings: Compares texts; its `encoder` names the encoder.
+        encoder: The same encoder, for the steps of workflows.
+        coverage: The languages it knows.
+    """
+    aligned = Comparison(Embedded(encoder, coverage=coverage))
+    chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings)]
+    chosen += [built(one, aligned) for one in metrics() if one.about.aligns]
+    return tuple(column(one, metric(one.name).blind_as, embeddings.encoder) for one in chosen)
+
+
+def versions() -> dict[str, int]:
+    """Versions by name of all metrics that may have a role: what `Calibration.check` asks for."""
+    return {listed.name: listed.version for listed in metrics()} | {SIMILARITY_SCORE: SIMILARITY.version}
+
+
+def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of these names, in their order; of two with the same name the last one given."""
+    found = {column.name: column for column in columns}
+    return tuple(found[name] for name in dict.fromkeys(names) if name in found)
+
+
+class PairScorer:
+    """Scores pairs by columns: what `Calibration.breaches` and `Calibration.unwatched` ask for."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = {column.name: column for column in columns}
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """Of the metrics, by name: what `Calibration.check` asks for."""
+        return {name: column.version for name, column in self._columns.items()}
+
+    def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
+        """The scores of a pair by metric.
+
+        Args:
+            pair: The golden's answer as the reference, the candidate.
+            names: Only of these metrics; those that are not there are passed over. None = all.
+        """
+        return {
+            name: column.metric.score(pair)
+            for name, column in self._columns.items()
+            if names is None or name in names
+        }
+
+
+class CachedEncoder:
+    """Keeps the last vectors of an encoder: a golden is compared with many candidates."""
+
+    def __init__(self, encoder: Encoder, model: str) -> None:
+        self._encoder = encoder
+        self._model = model
+        self._vectors = VectorCache(_VECTORS)
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector per text."""
+        kept = {text: self._vectors.get(self._model, text) for text in texts}
+        known = {text: vector for text, vector in kept.items() if vector is not None}
+        lacking = [text for text in kept if text not in known]
+        if lacking:
+            for text, vector in zip(lacking, self._encoder.encode(lacking), strict=True):
+                known[text] = vector
+                self._vectors.put(self._model, text, vector)
+        return [known[text] for text in texts]
+
+
+def load_encoder_columns(
+    model: str | None, language_of: LanguageOf | None, keep: Callable[[Encoder], Encoder] | None = None
+) -> tuple[Column, ...]:
+    """Load an encoder and the metrics that need it; takes seconds.
+
+    Args:
+        model: name or folder of a sentence-transformers model, None = the packaged all-MiniLM-L6-v2.
+        language_of: tells a text's language.
+        keep: puts a store of vectors around the encoder; None keeps some in memory.
+
+    Raises: EmbeddingsUnavailableError.
+    """
+    # Bars of the libraries would stand between our own lines.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    kept: list[Encoder] = []
+
+    def keep_encoder(bare: Encoder) -> Encoder:
+        kept.append(keep(bare) if keep else CachedEncoder(bare, model or MINILM))
+        return kept[0]
+
+    embeddings = load_embeddings(model, language_of=language_of, keep=keep_encoder)
+    return encoder_columns(embeddings, kept[0], embeddings.coverage)
+
+
+def bert_score_column(
+    form: Form, bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None
+) -> Column:
+    """BERTScore of the texts, or of the steps of workflows.
+
+    Args:
+        form: of the answers.
+        bert: the model. If it is any other than the encoder as it is, no encoder is behind the column.
+        language_of: tells a text's language.
+        encoder: name or folder of the encoder, None = the packaged one.
+
+    Raises: EmbeddingsUnavailableError.
+    """
+    name = bert.model or encoder
+    loaded = load_bert_score(name, bert.layer, rescale=bert.rescale, language_of=language_of)
+    details = f" at layer {bert.layer or 'as recommended'}{', rescaled' if bert.rescale else ''}"
+    own = bert != BertModel()
+    found = column(
+        StepBertScore(loaded) if form == "workflow" else loaded,
+        "semantic",
+        f"{name or MINILM}{details if own else ''}",
+    )
+    return replace(found, encoder=None) if own else found

@@ -1,0 +1,168 @@
+"""Degradations: how many steps they touch, what they do to a workflow, and what metrics say of it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.lab.calibrate.degrade import units_touched
+from evenkeel.lab.calibrate.degrade.phrases import FOREIGN_STEPS
+from evenkeel.lab.calibrate.degrade.wording import reworded_step
+from evenkeel.lab.calibrate.degrade.workflow import (
+    ADDED,
+    COMPRESSED,
+    DUPLICATED,
+    MISSING,
+    REORDERED,
+    REWORDED,
+    joined,
+    without,
+)
+from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.tau import kendall_tau
+from evenkeel.metrics.workflow.workflow import WorkflowError, sequence, workflow
+
+ALL = (MISSING, COMPRESSED, REWORDED, REORDERED, DUPLICATED, ADDED)
+TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])
+
+
+def named(found):
+    return {(found.steps[before], found.steps[after]) for before, after in found.edges}
+
+
+def refused(degradation, given_, severity):
+    with pytest.raises(WorkflowError) as caught:
+        degradation.apply(given_, severity, random.Random(1))
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("size", "severity", "expected"),
+    [
+        (10, 0.1, 1), (10, 0.3, 3), (5, 0.1, 1), (5, 0.3, 2), (5, 0.5, 3), (70, 0.1, 7), (100, 0.29, 29),
+        (3, 1.0, 3),
+    ],
+)  # fmt: skip
+def test_severities_are_rounded_up_in_decimals(size, severity, expected) -> None:
+    """10 % of 70 is 7 although 70 · 0.1 is a little more in binary; at least one step is touched."""
+    assert units_touched(size, severity) == expected
+    assert units_touched(0, severity) == 1
+
+
+@pytest.mark.parametrize("severity", [0.0, -0.1, 1.1, math.nan])
+def test_a_severity_is_a_share(severity) -> None:
+    """Nothing, more than everything and no number are errors."""
+    with pytest.raises(ValueError, match="severity"):
+        units_touched(10, severity)
+
+
+@st.composite
+def workflows(draw):
+    size = draw(st.integers(5, 14))
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=20))
+    return workflow([f"Check the valve of tank {n}." for n in range(size)], edges)
+
+
+@given(workflows(), st.sampled_from([0.1, 0.3, 0.5]), st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, seed) -> None:
+    """Counts of steps, gone, new and moved; the same seed gives the same workflow."""
+    touched = units_touched(len(made.steps), severity)
+    before = Counter(made.steps)
+    for degradation in ALL:
+        try:
+            found = degradation.apply(made, severity, random.Random(seed))
+        except WorkflowError:
+            # Where little order is asked for, little can be out of order.
+            assert degradation.name == "reordered"
+            continue
+        assert found == degradation.apply(made, severity, random.Random(seed))
+        after = Counter(found.steps)
+        gone, new = (before - after).total(), (after - before).total()
+        match degradation.name:
+            case "missing":
+                assert (gone, new) == (touched, 0)
+            case "compressed":
+                assert gone - new == touched
+            case "reworded":
+                assert (gone, new) == (touched, touched)
+                assert found.edges == made.edges
+            case "reordered":
+                assert (gone, new) == (0, 0)
+                length = chain_f1(made, found, ExactText().align(made, found)).length
+                assert length == len(made.steps) - touched
+            case _:
+                assert (gone, new) == (0, touched)
+
+
+@pytest.mark.parametrize(("severity", "touched"), [(0.1, 1), (0.3, 3), (0.5, 5)])
+def test_what_metrics_say_of_ten_steps(severity, touched) -> None:
+    """Last steps gone: 2(10 − N)/(20 − N) for both F1s, (10 − N)/10 for weighted τ."""
+    found = without(TEN, set(range(10 - touched, 10)))
+    both = TEN, found, ExactText().align(TEN, found)
+    expected = 2 * (10 - touched) / (20 - touched)
+    assert chain_f1(*both).f1 == graph_f1(*both).f1 == pytest.approx(expected)
+    assert kendall_tau(*both).weighted == pytest.approx(1 - severity)
+    more = DUPLICATED.apply(TEN, severity, random.Random(1))
+    assert chain_f1(TEN, more, ExactText().align(TEN, more)).f1 == pytest.approx(20 / (20 + touched))
+
+
+def test_an_inner_step_is_bridged() -> None:
+    """Without b in the diamond a → b, c → d: a and d stay joined through c, and directly in b's place."""
+    diamond = workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)])
+    assert named(without(diamond, {1})) == {("a", "c"), ("c", "d"), ("a", "d")}
+    assert named(without(sequence("abcde"), {1, 2, 3})) == {("a", "e")}
+
+
+def test_merged_steps_make_one_sentence() -> None:
+    """Full stops go, capitals of ordinary words too; names of one capital letter or more stay."""
+    assert joined(["Open the tray.", "Add paper."]) == "Open the tray and add paper."
+    assert joined(["open SAP", "SAP asks; answer", "I wait"]) == "open SAP and SAP asks; answer and I wait"
+    assert joined(["Add paper. ", "add paper"]) == "Add paper and add paper"
+
+
+def test_what_may_be_done_in_any_order_cannot_be_brought_out_of_order() -> None:
+    """Steps without edges have no order; one edge has one."""
+    assert refused(REORDERED, workflow("abcde", []), 0.1) == "not_degradable"
+    found = REORDERED.apply(workflow("ab", [(0, 1)]), 0.1, random.Random(1))
+    assert found.steps == ("b", "a")
+
+
+def test_workflows_that_are_too_short_are_refused() -> None:
+    """At least one step is left over; a foreign step must be foreign."""
+    assert refused(MISSING, sequence("a"), 0.5) == "not_degradable"
+    assert refused(COMPRESSED, sequence("a"), 0.5) == "not_degradable"
+    assert refused(DUPLICATED, sequence([]), 0.5) == "not_degradable"
+    assert refused(ADDED, sequence(FOREIGN_STEPS), 0.5) == "not_degradable"
+
+
+def test_added_steps_stand_within_the_order() -> None:
+    """All that was joined before still is, directly or through the new steps."""
+    found = ADDED.apply(TEN, 0.5, random.Random(5))
+    both = TEN, found, ExactText().align(TEN, found)
+    assert kendall_tau(*both).weighted == 1.0
+    assert found.linear
+    assert chain_f1(*both).f1 == pytest.approx(20 / 25)
+
+
+def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
+    """A verb at the beginning is replaced, in a quotation it is not; German is left alone."""
+    rng = random.Random(1)
+    assert reworded_step('Press "open" until it beeps.', rng) == 'Push "open" till it beeps.'
+    assert reworded_step("unlock it and verify the seal", rng) in (
+        "unlock it and confirm the seal", "unlock it and check the seal",
+    )  # fmt: skip
+    assert reworded_step("Den Deckel schließen", rng) is None
+    assert reworded_step("The list is long.", rng) != "The enumerate is long."
+    framed = reworded_step("Whisk the eggs.", rng)
+    assert framed is not None
+    assert framed.endswith("whisk the eggs.")
+    assert refused(REWORDED, sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"

@@ -1,0 +1,391 @@
+"""`evenkeel calibrate` from the command line: its files, its errors, and a run that goes on where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.lab.calibrate.score_table import read_table
+from evenkeel.release.calibration.calibration import BertModel, FailureMode, read_calibration
+from evenkeel.release.calibration.columns import PairScorer, heuristic_columns
+from evenkeel.release.gate.thresholds import calibrated as calibrated_metrics
+from evenkeel.release.goldens.files import load_goldens
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.lab.calibrate.planted_goldens import data, prose, workflow, write_goldens
+
+QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]
+
+
+def run(*arguments, exit_code=0, **options):
+    done = CliRunner().invoke(main, ["calibrate", *map(str, arguments)], **options)
+    assert done.exit_code == exit_code, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """24 answers of prose, calibrated once: the folder and what was shown."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    goldens = write_goldens(folder / "goldens.jsonl", 24)
+    return folder, run(goldens, "--out", folder, *QUICK)
+
+
+def test_goldens_become_a_calibration_that_flags_what_lost_its_parts(calibrated):
+    """Half of the text gone breaches "missing" nearly always; the golden itself breaches nothing."""
+    folder, _ = calibrated
+    found = read_calibration((folder / "calibration.yaml").read_text())
+    assert (found.form, found.encoder, found.goldens.count) == ("prose", None, 24)
+    assert {result.mode for result in found.modes} == set(FailureMode) - {FailureMode.NONE}
+    scorer = PairScorer(heuristic_columns())
+    found.check(scorer.versions, None)
+    flagged = 0
+    for golden in load_goldens(folder / "goldens.jsonl"):
+        half = Answer(golden.answer.text[: len(golden.answer.text) // 2])
+        modes = [each.mode for each in found.breaches(scorer.score(Pair(golden.answer, half, "")))]
+        assert modes
+        flagged += FailureMode.MISSING in modes
+        assert not found.breaches(scorer.score(Pair(golden.answer, golden.answer, "")))
+    assert flagged >= 20
+
+
+def test_the_files_hold_what_was_shown(calibrated):
+    """Scores that can be read again, rules, a page with plots and a line for each file."""
+    folder, shown = calibrated
+    table = read_table((folder / "calibration-scores.jsonl").read_text().splitlines())
+    assert len(table.goldens) == 24
+    assert len(table.conditions) == 18
+    assert all(facts.time_ms > 0 and facts.cost_usd == 0 for facts in table.metrics)
+    page = (folder / "calibration.html").read_text()
+    assert "Missing sentences" in page
+    assert page.count("<svg") >= 7
+    rules = yaml.safe_load((folder / "calibration-rules.yaml").read_text())
+    assert any(rule.get("alert") == "EvenkeelGoldenMissing" for rule in rules["groups"][1]["rules"])
+    for name in (
+        "calibration.yaml",
+        "calibration.html",
+        "calibration-rules.yaml",
+        "calibration-scores.jsonl",
+    ):
+        assert f"wrote {folder / name}" in shown
+    assert "24 goldens of form prose" in shown
+
+
+def test_the_example_of_the_docs_holds_a_candidate_against_the_thresholds(calibrated, monkeypatch, capsys):
+    """It runs on what the command wrote."""
+    docs = Path(__file__).parents[3] / "docs" / "calibration.md"
+    examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [one for one in examples if "PairScorer(" in one]
+    monkeypatch.chdir(calibrated[0])
+    exec(compile(example, "docs/calibration.md", "exec"), {})
+    assert "Breach(mode=" in capsys.readouterr().out
+
+
+@pytest.mark.service("promtool")
+def test_the_rules_are_checked_where_promtool_is(calibrated):
+    """The last line says so."""
+    assert "rules: checked by promtool" in calibrated[1]
+
+
+def test_the_same_command_again_scores_nothing_and_gives_the_same_bytes(calibrated):
+    """Everything comes out of the journal, processing times included."""
+    folder, _ = calibrated
+    names = ("calibration.yaml", "calibration-scores.jsonl", "calibration-rules.yaml")
+    before = {name: (folder / name).read_bytes() for name in names}
+    lines = (folder / "calibration-journal.jsonl").read_bytes()
+    shown = run(folder / "goldens.jsonl", "--out", folder, *QUICK)
+    assert "scores were in the journal already" in shown
+    assert (folder / "calibration-journal.jsonl").read_bytes() == lines
+    assert {name: (folder / name).read_bytes() for name in names} == before
+
+
+def children_of(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks processes up in /proc")
+def test_a_killed_run_goes_on_without_repeating_a_score_and_leaves_no_process(tmp_path):
+    """Kill -9 in the middle: its processes end, what was scored is kept, the torn line is dropped."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 30)
+    journal = tmp_path / "calibration-journal.jsonl"
+    command = [str(goldens), "--out", str(tmp_path), "--no-embeddings", "--resamples", "50"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenkeel", "calibrate", *command, "--processes", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 240
+        while not journal.exists() or journal.read_bytes().count(b"\n") < 100:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        workers = children_of(process.pid)
+        assert len(workers) >= 2
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(240)
+    deadline = time.monotonic() + 240
+    while any(alive(pid) for pid in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    begun = journal.read_bytes()
+    assert 100 <= begun.count(b"\n") < 30 * 18
+    with journal.open("ab") as file:
+        file.write(b'{"golden": "g0')  # as a process that dies while it writes leaves it
+    shown = run(*command, "--processes", "1")
+    assert "scores were in the journal already" in shown
+    assert journal.read_bytes().startswith(begun)
+    rows = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    scored = Counter(
+        (row["golden"], row["mode"], row["severity"], name) for row in rows for name in row.get("scores", {})
+    )
+    assert set(scored.values()) == {1}
+    assert len({row["golden"] for row in rows}) == 30
+
+
+def test_forms_are_calibrated_one_by_one(tmp_path):
+    """Prose and JSON together are refused, with the choice to make; one of them by name is fine."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 22, data)
+    more = write_goldens(tmp_path / "more.jsonl", 8, prose).read_text().replace('"id": "g', '"id": "p')
+    path.write_text(path.read_text() + more)
+    shown = run(path, "--out", tmp_path, *QUICK, exit_code=2)
+    assert "several forms (22 data, 8 prose)" in shown
+    assert "choose one with --form data" in shown
+    shown = run(path, "--out", tmp_path, "--form", "data", *QUICK)
+    assert "22 goldens of form data" in shown
+    assert "left out, of another form: 8 prose" in shown
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.of(FailureMode.MISSING).primary.threshold is not None
+    assert "json_rouge" in {metric.name for metric in found.metrics}
+
+
+def test_workflows_are_watched_by_their_steps(tmp_path):
+    """Chain F1, graph F1 and τ are measured, and the order is watched by the family of order."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 40, workflow)
+    run(path, "--out", tmp_path, *QUICK)
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.form == "workflow"
+    assert {"workflow_chain_f1", "workflow_graph_f1", "workflow_tau_weighted"} <= {
+        metric.name for metric in found.metrics
+    }
+    assert found.of(FailureMode.REORDERED).primary.family == "order"
+    assert "Missing steps" in (tmp_path / "calibration.html").read_text()
+
+
+def test_modes_can_be_chosen_and_share_a_journal_with_all(tmp_path):
+    """Only these are made, scored and watched; a run with more of them takes over what is there."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 4)
+    run(path, "--out", tmp_path, *QUICK, "--modes", "added, missing")
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert [result.mode for result in found.modes] == [FailureMode.MISSING, FailureMode.ADDED]
+    rows = len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1
+    assert rows == 4 * 2 * 3
+    shown = run(path, "--out", tmp_path, *QUICK)
+    assert "scores were in the journal already" in shown
+    assert len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1 == 4 * 6 * 3
+
+
+def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_path):
+    """Table 2 has the F1 of n steps without the last ⌈n · severity⌉, k of them: 2(n − k) / (2n − k)."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 12, workflow)
+    shown = run(path, "--out", tmp_path, *QUICK, "--published")
+    sizes = [len(golden.answer.text.splitlines()) for golden in load_goldens(path)]
+    lost = [[max(1, -(-size * tenths // 10)) for size in sizes] for tenths in (1, 3, 5)]
+    means = [
+        fmean(2 * (size - k) / (2 * size - k) for size, k in zip(sizes, each, strict=True)) for each in lost
+    ]
+    table = shown[shown.index("Table 2: missing steps") : shown.index("Table 3: compressed steps")]
+    for name in ("Graph F1", "Graph F1 by appendix B.2", "Chain F1"):
+        (row,) = [line for line in table.splitlines() if re.match(f"│ {name} +│", line)]
+        _, _, paper, measured, _ = row.split("│")
+        assert paper.split(" / ")[0].startswith(" 0.90 ± ")
+        assert [part.split()[0] for part in measured.split(" / ")] == [f"{mean:.2f}" for mean in means]
+    assert re.search(r"LLM-as-Judge +│ 0.64 ± 0.21 / .* │ – +│", table)
+    assert re.search(r"Graph F1 +│ 0.72 / 1.04 / 0.29 +│ \d.\d\d / \d.\d\d / \d.\d\d", shown)
+    assert "Table 4: description changes" in (tmp_path / "calibration.html").read_text()
+    shown = run(path, "--out", tmp_path, *QUICK, exit_code=2)
+    assert "was begun with or without --published" in " ".join(shown.split())
+
+
+@pytest.mark.service("sentence_transformers")
+def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
+    """The calibration says which, no encoder is behind it, and the gate loads the same."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    options = ["--modes", "missing", "--metrics", "workflow_bert_score", "--bert-layer", "6", *QUICK]
+    run(path, "--out", tmp_path, *options)
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.encoder is None
+    assert found.bert_score == BertModel(layer=6)
+    assert found.of(FailureMode.MISSING).primary.metric == "workflow_bert_score"
+    with ExitStack() as stack:
+        scorer = calibrated_metrics(found, stack, None).scorer
+    golden = load_goldens(path)[0].answer
+    cut = Answer("\n".join(golden.text.splitlines()[1:]))
+    (score,) = scorer.score(Pair(golden, cut, "", "workflow"), {"workflow_bert_score"}).values()
+    assert 0 < score < 1
+    journal = (tmp_path / "calibration-journal.jsonl").read_text()
+    assert '"workflow_bert_score@1:all-MiniLM-L6-v2 at layer 6"' in journal
+    shown = run(path, "--out", tmp_path / "out", *options, "--bert-rescale", exit_code=2)
+    assert "no baseline is known for the packaged model at layer 6" in " ".join(shown.split())
+
+
+@pytest.mark.service("sentence_transformers")
+def test_with_an_encoder_the_calibration_names_it_and_no_text_is_encoded_twice(tmp_path):
+    """Steps are aligned by MiniLM; the second run, with a new journal, finds every vector in the file."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    options = ["--out", tmp_path, "--processes", "1", "--resamples", "50", "--metrics", "workflow_chain_f1"]
+    run(path, *options)
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.encoder == "all-MiniLM-L6-v2"
+    vectors = tmp_path / "calibration-vectors.sqlite"
+    with contextlib.closing(sqlite3.connect(vectors)) as database:
+        before = database.execute("SELECT count(*) FROM vectors").fetchone()
+    assert before > (10,)
+    scores = (tmp_path / "calibration-scores.jsonl").read_text().splitlines()[1:]
+    (tmp_path / "calibration-journal.jsonl").unlink()
+    run(path, *options)
+    with contextlib.closing(sqlite3.connect(vectors)) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == before
+    assert (tmp_path / "calibration-scores.jsonl").read_text().splitlines()[1:] == scores
+
+
+def test_a_few_goldens_give_sensitivities_but_no_threshold(tmp_path):
+    """Two are enough to start with; what is missing is said, and no rules of an earlier run stay."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2)
+    (tmp_path / "calibration-rules.yaml").write_text("groups: []")
+    shown = run(path, "--out", tmp_path, *QUICK)
+    assert "none: too few goldens" in shown
+    assert "rules: not written: modes: none has a threshold" in shown
+    assert not (tmp_path / "calibration-rules.yaml").exists()
+
+
+ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "arguments": "{}"}]}}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "message"),
+    [
+        ("", [], "holds no goldens"),
+        ('{"id": "a", "answer": "One sentence. Another one."}\n', [], "1 golden of form prose"),
+        (
+            ANSWERLESS + ANSWERLESS.replace('"a"', '"b"'),
+            [],
+            "no answer can be degraded (2 single call); approve others",
+        ),
+        (
+            '{"id": "a", "answer": "Yes."}\n{"id": "b", "answer": "No."}\n',
+            ["--form", "data"],
+            "no goldens of form data (2 prose)",
+        ),
+        (None, ["--metrics", "rogue_l"], "no metric 'rogue_l'; did you mean rouge_l"),
+        (None, ["--route", "support"], "--route chooses among the goldens of the store"),
+        (None, ["--from-store"], "name a file of goldens, or take those of the store"),
+        (None, ["--encoder", "m", "--no-embeddings"], "contradict each other"),
+        (None, ["--judge-model", "m", "--price", "cheap"], '--price: "cheap" is not a price'),
+        (None, ["--metrics", "embeddings"], "--metrics: embeddings needs an encoder; install"),
+        (None, ["--metrics", "language_match"], "language_match cannot be measured on goldens"),
+        (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
+        (None, ["--stronger-model", "m"], "--stronger-model helps another model"),
+        (None, ["--modes", "missing,lost"], '--modes: "lost" is none of missing, compressed, reworded'),
+        (None, ["--modes", ","], "--modes: is empty; give some of missing"),
+        (None, ["--published", "--form", "prose"], "--published is about workflows; leave out --form"),
+        (None, ["--published"], "no goldens of form workflow (2 prose)"),
+        (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
+    """Exit code 2, what is wrong and what to do."""
+    path = tmp_path / "goldens.jsonl"
+    if lines is None:
+        write_goldens(path, 2)
+    else:
+        path.write_text(lines)
+    shown = run(path, "--out", tmp_path / "out", *QUICK, *arguments, exit_code=2)
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    """Neither goldens nor a folder that cannot be made end in a traceback."""
+    assert "nothing.jsonl: cannot be read" in run(tmp_path / "nothing.jsonl", *QUICK, exit_code=2)
+    path = write_goldens(tmp_path / "goldens.jsonl", 2)
+    assert "goldens.jsonl: File exists" in run(path, "--out", path, *QUICK, exit_code=2)
+    assert "there is no store in" in run("--from-store", "--data-dir", tmp_path, *QUICK, exit_code=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--seed", "2"], "was begun with --seed 0; delete it or choose another --journal"),
+        ("goldens", "belongs to other goldens; delete it or choose another --journal"),
+        ("garbage", "is not the journal of a calibration; choose another --journal"),
+        ("line", "line 3: is not the journal of a calibration; choose another --journal"),
+        ("version", "another version of the degradations; delete it or choose another --journal"),
+        ("schema", "was written by another version of evenkeel (schema 99); delete it"),
+    ],
+)
+def test_a_journal_of_another_run_is_not_mixed_in(tmp_path, change, message):
+    """Scores of other candidates would be taken for these."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2)
+    journal = tmp_path / "calibration-journal.jsonl"
+    run(path, "--out", tmp_path, *QUICK)
+    lines = journal.read_text().splitlines(keepends=True)
+    head = json.loads(lines[0])
+    if change == "goldens":
+        write_goldens(path, 2, seed=5)
+    elif change == "garbage":
+        lines[0] = "hello\n"
+    elif change == "line":
+        lines[2] = '{"golden": "g000"}\n'
+    elif change == "version":
+        head["degradations"] = dict.fromkeys(head["degradations"], 99)
+    elif change == "schema":
+        head["calibration_journal"] = 99
+    if change in ("version", "schema"):
+        lines[0] = json.dumps(head) + "\n"
+    journal.write_text("".join(lines))
+    more = change if isinstance(change, list) else []
+    shown = run(path, "--out", tmp_path, *QUICK, *more, exit_code=2)
+    assert message in " ".join(shown.split())
+
+
+def test_approved_exchanges_of_the_store_are_goldens(tmp_path):
+    """Those of the route that are not retired, in their newest version."""
+    database = Database(tmp_path / DATABASE_FILE)
+    store = GoldenStore(SqliteDocuments(database))
+    goldens = load_goldens(write_goldens(tmp_path / "goldens.jsonl", 6))
+    for golden in goldens:
+        store.approve(golden, by="ana", at=1.0)
+    store.retire("g002", by="ana", at=2.0)
+    database.close()
+    shown = run("--from-store", "--route", "default", "--data-dir", tmp_path, "--out", tmp_path / "o", *QUICK)
+    assert "5 goldens of form prose" in shown
+    found = read_calibration((tmp_path / "o" / "calibration.yaml").read_text())
+    assert found.goldens.source == "approved exchanges of route default"
+    shown = run("--from-store", "--route", "other", "--data-dir", tmp_path, *QUICK, exit_code=2)
+    assert "no goldens; approve some with `evenkeel goldens approve`" in shown

@@ -1,0 +1,165 @@
+"""`evenkeel calibrate` with a judge and with a model that degrades, both scripted on the loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.release.calibration.calibration import FailureMode, read_calibration
+from tests.lab.calibrate.planted_goldens import prose, workflow, write_goldens
+from tests.scripted_chat import ScriptedChat, rating
+
+QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,details"]
+SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)
+STEPS = ["workflow_chain_f1", "workflow_bleu", "workflow_tau_weighted"]
+
+
+def run(*arguments, exit_code=0, **options):
+    done = CliRunner().invoke(main, ["calibrate", *map(str, arguments)], **options)
+    assert done.exit_code == exit_code, done.output
+    return done.output
+
+
+def journal_rows(folder):
+    lines = (folder / "calibration-journal.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def asking(chat, *more):
+    return ["--judge-model", "scripted", "--judge-url", chat.url, *QUICK, *more]
+
+
+def by_length(prompt):
+    """3 for two texts of about one length, 2 down to two thirds, 1 below."""
+    sizes = [len(text) for text in SIDES.findall(prompt)[-2:]]
+    share = min(sizes) / max(sizes)
+    return rating(3 if share > 0.9 else 2 if share > 0.66 else 1)
+
+
+def test_a_judge_scores_every_candidate_and_its_price_is_measured(tmp_path):
+    """Six goldens of 18 candidates, 120 tokens each at 1 and 10 USD a million: 0.0003 USD a score."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 6)
+    with ScriptedChat(by_length) as chat:
+        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
+        assert chat.prompts.total() == 6 * 18
+        again = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
+        assert chat.prompts.total() == 6 * 18
+    assert "108 questions to scripted" in shown
+    assert "questions" not in again
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    judge = next(metric for metric in found.metrics if metric.name == "judge_similarity")
+    assert (judge.family, judge.cost_usd) == ("judge", pytest.approx(0.0003))
+    assert judge.time_ms > 0
+    assert judge.sensitivity[FailureMode.MISSING].value > 0.5
+
+
+def test_workflows_are_judged_three_times(tmp_path):
+    """Four goldens: 18 candidates of three calls each, less the texts that recur."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 4, workflow)
+
+    def judged(prompt):
+        return rating(4) if "REFERENCE WORKFLOW" in prompt else rating(3)
+
+    with ScriptedChat(judged) as chat:
+        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--metrics", ",".join(STEPS)))
+        asked = chat.prompts
+    rows = journal_rows(tmp_path)
+    judged_rows = [row for row in rows if any("workflow_judge" in key for key in row.get("scores", {}))]
+    assert {score for row in judged_rows for score in row["scores"].values()} == {0.8}
+    workflows = sum(count for prompt, count in asked.items() if "REFERENCE WORKFLOW" in prompt)
+    assert workflows == 3 * len(judged_rows)
+    assert asked.total() == workflows
+
+
+def test_a_sample_of_goldens_is_judged_if_asked_for(tmp_path):
+    """Two of five, the same two each time."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 5)
+    with ScriptedChat(by_length) as chat:
+        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--judge-goldens", 2))
+        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--judge-goldens", 2))
+        assert chat.prompts.total() == 2 * 18
+
+
+def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
+    """The estimate is shown first; "no", silence and a limit below it ask nothing."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
+    with ScriptedChat(by_length) as chat:
+        arguments = [goldens, "--out", tmp_path, *asking(chat, "--price", "1/2")]
+        assert "no calls were made" in run(*arguments, exit_code=1, input="n\n")
+        assert "36 questions to scripted, at most" in run(*arguments, exit_code=1, input="")
+        shown = run(*arguments, "--yes", "--max-usd", "0.001", exit_code=1)
+        assert "more than --max-usd 0.001; raise it, or ask about fewer goldens" in shown
+        assert not chat.prompts
+
+
+def test_a_model_that_does_not_work_is_one_line_and_what_was_scored_stays(tmp_path):
+    """A key that rewriter or judge rejects stops at once; the heuristic scores stay in the journal."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
+    with ScriptedChat(by_length) as chat:
+        chat.status = 401
+        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
+        shown = run(goldens, "--out", tmp_path / "reworded", *QUICK, *model, exit_code=1)
+        assert "scripted cannot be used (unauthorized" in shown
+        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes"), exit_code=1)
+        assert "scripted cannot be used (unauthorized" in shown
+        assert "give the same command again" in shown
+        chat.status = 200
+        assert "108 scores were in the journal" in run(goldens, "--out", tmp_path, *asking(chat, "--yes"))
+
+
+def shorter(prompt):
+    """Rewords by turning words round, and merges by keeping half of the words: passes the checks."""
+    texts = json.loads(prompt[prompt.index("{") : prompt.index("\n}") + 2])
+    order = prompt[prompt.index("\n}") + 2 :]
+    groups = [
+        [int(word) for word in re.findall(r"\d+", part)]
+        for part in re.split(r";|\. ", order)
+        if "into one" in part
+    ]
+    if groups:
+        for group in groups:
+            merged = " ".join(texts[str(number)] for number in group)
+            texts[str(group[0])] = " ".join(w for w in merged.split()[::2] if not re.search(r"\d", w)) + "."
+            for number in group[1:]:
+                del texts[str(number)]
+    else:
+        for number in re.findall(r"\d+", order.split(" in other words")[0]):
+            words = texts[number].rstrip(".").split()
+            texts[number] = "Note that " + " ".join(words) + "."
+    return json.dumps(texts)
+
+
+def test_a_model_rewords_and_compresses_once(tmp_path):
+    """Its texts are kept and scored; the next run asks nothing, and rules cannot be mixed in."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 3, prose)
+    with ScriptedChat(shorter) as chat:
+        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
+        shown = run(goldens, "--out", tmp_path, *QUICK, *model)
+        asked = chat.prompts.total()
+        assert "18 texts to be reworded or compressed by scripted" in shown
+        rows = journal_rows(tmp_path)
+        texts = [row["text"] for row in rows if "text" in row]
+        assert any("Note that" in text for text in texts)
+        assert len(texts) >= 15
+        before = (tmp_path / "calibration.yaml").read_bytes()
+        run(goldens, "--out", tmp_path, *QUICK, *model)
+        assert chat.prompts.total() == asked
+        assert (tmp_path / "calibration.yaml").read_bytes() == before
+    shown = run(goldens, "--out", tmp_path, *QUICK, exit_code=2)
+    assert "was begun with scripted (degrade_by_model" in " ".join(shown.split())
+
+
+def test_a_model_that_never_passes_the_checks_leaves_its_candidates_out(tmp_path):
+    """Chatter instead of texts: counted by reason, the other modes are calibrated."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
+    with ScriptedChat(lambda _: "I would rather talk about the weather.") as chat:
+        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
+        shown = run(goldens, "--out", tmp_path, *QUICK, *model)
+    assert "compressed: checks_failed × 6, reworded: checks_failed × 6" in shown
+    modes = {result.mode for result in read_calibration((tmp_path / "calibration.yaml").read_text()).modes}
+    assert FailureMode.MISSING in modes
+    assert FailureMode.REWORDED not in modes

@@ -1,0 +1,102 @@
+"""Resamples, sensitivities and trajectories."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.lab.calibrate.resampling import means, measured, multiplicities
+from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
+from evenkeel.lab.calibrate.sensitivity import sensitivities, slope_weights, trajectories
+from evenkeel.release.calibration.calibration import FailureMode
+
+MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
+
+
+def test_sensitivity_is_the_mean_of_the_slopes():
+    """Two slopes, of 1 and of 0.5, over uneven steps; with even ones only the ends count."""
+    # For 10, 30 and 50 % the source's formula is 2.5 times the fall from first to last.
+    assert slope_weights((0.1, 0.3, 0.5)) == pytest.approx((2.5, 0.0, -2.5))
+    # (0.9 − 0.8) / 0.1 = 1 and (0.8 − 0.6) / 0.4 = 0.5.
+    assert sensitivities(np.array((0.9, 0.8, 0.6)), (0.1, 0.2, 0.6)) == pytest.approx(0.75)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=5), st.floats(-1, 1))
+def test_sensitivity_does_not_see_a_shift_and_turns_with_the_sign(scores, shift):
+    """Adding a constant to every score changes nothing; rising instead of falling changes the sign."""
+    severities = [0.1 * (i + 1) for i in range(len(scores))]
+    curves = np.array([scores, [score + shift for score in scores], [-score for score in scores]])
+    value, shifted, turned = sensitivities(curves, severities)
+    assert (shifted, turned) == (pytest.approx(value, abs=1e-8), pytest.approx(-value, abs=1e-8))
+
+
+@pytest.mark.parametrize("severities", [(), (0.1,), (0.1, 0.1), (0.3, 0.1)])
+def test_a_sensitivity_needs_two_ascending_severities(severities):
+    """One point has no slope."""
+    with pytest.raises(ValueError, match="severit"):
+        slope_weights(severities)
+
+
+def test_resamples_are_the_same_bytes_everywhere():
+    """The draw follows from the generator's bytes: its digest is written down here. All are drawn alike."""
+    drawn = multiplicities(37, 20, Random(5))
+    assert drawn.shape == (20, 37)
+    assert (drawn.sum(axis=1) == 37).all()
+    assert sha256(drawn.astype("<i4").tobytes()).hexdigest()[:16] == "88f51dff1f5eac82"
+    # Standard error of a multinomial count's mean: √(0.9 / 4000) = 0.015.
+    assert multiplicities(10, 4000, Random(6)).mean(axis=0) == pytest.approx(np.ones(10), abs=0.06)
+
+
+def test_means_leave_out_what_was_not_measured():
+    """A missing score weighs nothing, and a resample without any score has no mean."""
+    scores = np.array([[1.0, np.nan], [0.5, np.nan], [np.nan, 0.25]])
+    weights = np.array([[1.0, 1, 1], [2, 1, 0]])
+    found = means(scores, weights)
+    # (1 + 0.5) / 2 and (2 + 0.5) / 3; 0.25 / 1 and nothing.
+    assert found[:, 0] == pytest.approx([0.75, 2.5 / 3])
+    assert found[0, 1] == 0.25
+    assert np.isnan(found[1, 1])
+
+
+def test_an_interval_holds_its_figure():
+    """The percentile interval is widened to the figure where it would miss it."""
+    found = measured(0.5, np.array([0.6, 0.7, np.nan]), 3)
+    assert (found.lower, found.value) == (0.5, 0.5)
+    assert found.upper == pytest.approx(0.6975)
+
+
+def rows():
+    """Two goldens: one metric that falls as expected, one that is kind and fails once."""
+    broken = "timeout"
+    return [
+        Scored("a", NONE, 0.0, 1.0, {"fair": 1.0, "kind": 1.0}),
+        Scored("a", MISSING, 0.1, 0.9, {"fair": 0.8, "kind": 1.0}),
+        Scored("b", MISSING, 0.1, 0.9, {"fair": 1.0, "kind": 0.9}),
+        Scored("a", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": 0.9}),
+        Scored("b", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": broken}),
+    ]
+
+
+def test_trajectories_are_means_and_distances_from_the_expected_score():
+    """Worked by hand for two goldens, with a rerun as severity 0."""
+    table = score_table(rows(), [MetricFacts("fair", 1, "x"), MetricFacts("kind", 1, "y")])
+    fair, kind = trajectories(table, multiplicities(2, 50, Random(1)))
+    assert [point.severity for point in fair.points] == [0.0, 0.1, 0.3]
+    # (0.8 + 1.0) / 2 = 0.9; deviation 0.1; residual (−0.1 + 0.1) / 2 = 0.
+    mild = fair.points[1]
+    assert (mild.mean.value, mild.deviation, mild.residual.value) == (0.9, 0.1, 0.0)
+    assert (mild.mean.lower, mild.mean.upper) == (0.8, 1.0)
+    assert fair.residual == 0.0
+    # Residuals (0.1 + 0.0) / 2 = 0.05 and 0.9 − 0.7 = 0.2; √((0.0025 + 0.04) / 2) = 0.145774.
+    assert [point.residual.value for point in kind.points] == [0.0, 0.05, 0.2]
+    assert kind.residual == pytest.approx(0.145774, abs=1e-6)
+    assert (kind.points[2].mean.n, kind.points[2].unmeasured) == (1, 1)
+    assert table.failures == ((table.conditions[2], "kind", "timeout", 1),)
+    never = score_table([Scored("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")])
+    (way,) = trajectories(never, multiplicities(1, 10, Random(1)))
+    assert (way.points, way.residual) == ((), None)

@@ -1,0 +1,159 @@
+"""Where thresholds are placed, and whether they hold on goldens they were not set on."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.resampling import multiplicities
+from evenkeel.lab.calibrate.score_table import score_table
+from evenkeel.lab.calibrate.threshold import _Worst, threshold
+from evenkeel.release.calibration.calibration import Placement
+from tests.lab.calibrate.planted_scores import MISSING, STRUCTURAL_AND_LEXICAL, planted_rows
+
+
+def placed(mild, moderate, rule, *, times=200):
+    return threshold(np.array(mild), np.array(moderate), multiplicities(len(mild), times, Random(3)), rule)
+
+
+def test_the_threshold_is_conformal():
+    """With 20 mild scores and one tenth allowed it is the second smallest: ⌊0.1 · 21⌋ = 2."""
+    mild = [0.60, 0.65, 0.70, *[0.9] * 17]
+    found = placed(mild, [0.5] * 20, Placement(false_alerts=0.1))
+    assert found.value == pytest.approx(0.65, abs=2e-6)
+    assert found.value < 0.65
+    assert found.limited_by == "false_alerts"
+    assert (found.mild_mean, found.moderate_mean) == (pytest.approx(0.8625), 0.5)
+
+
+def test_a_score_that_equals_the_threshold_passes():
+    """A fraction such as 6/7 is not flagged because the threshold was rounded up."""
+    found = placed([6 / 7] * 30, [0.4] * 30, Placement())
+    assert found.value < 6 / 7
+    assert found.false_alerts.value == 0.0
+    assert found.misses.value == 0.0
+    # Wilson's upper end for 0 of 30: z² / (n + z²) = 3.8415 / 33.8415.
+    assert found.false_alerts.upper == pytest.approx(0.113514, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mild", "moderate", "rule", "value", "limited_by"),
+    [
+        ([0.9] * 30, [0.5] * 30, Placement(level=0.3), 0.7, "level"),
+        ([0.9] * 30, [0.75] * 30, Placement(level=0.3), 0.75, "band"),
+        ([0.2, 0.3, 0.4, *[0.8] * 27], [0.6] * 30, Placement(false_alerts=0.05), 0.2, "false_alerts"),
+    ],
+)
+def test_the_level_holds_the_threshold_down_and_nothing_holds_it_up(mild, moderate, rule, value, limited_by):
+    """Flagging from 30 % on puts none above 0.7, or the mean moderate score; the stated rate always holds."""
+    found = placed(mild, moderate, rule)
+    assert (found.value, found.limited_by) == (pytest.approx(value, abs=2e-6), limited_by)
+    assert found.false_alerts.lower <= 0.05
+    assert found.misses.value == pytest.approx(1.0 if limited_by != "level" else 0.0, abs=0.06)
+
+
+def test_goldens_of_a_cluster_are_one_witness():
+    """Of 40 goldens in 20 pairs the worst of each counts: the second smallest of those is the threshold."""
+    mild = np.array([score for worst in range(20) for score in (0.6 + worst / 100, 0.9)])
+    clusters = np.arange(40) // 2
+    drawn = multiplicities(40, 200, Random(3), clusters)
+    assert (drawn[:, ::2] == drawn[:, 1::2]).all()
+    found = threshold(mild, np.full(40, 0.5), drawn, Placement(), clusters)
+    assert found.value == pytest.approx(0.61, abs=2e-6)
+    assert found.false_alerts.n == 20
+
+
+def test_too_few_clusters_have_no_threshold_and_the_reason_says_how_many_do():
+    """Eight clusters of five goldens: ⌊0.1 · 9⌋ is 0, and nine clusters would do."""
+    clusters = np.arange(40) // 5
+    drawn = multiplicities(40, 50, Random(3), clusters)
+    found = threshold(np.full(40, 0.9), np.full(40, 0.5), drawn, Placement(), clusters)
+    assert isinstance(found, Failure)
+    assert found.detail == "8 independent goldens were measured, a rate of 0.1 takes 9."
+
+
+@pytest.mark.parametrize("n", [20, 27, 60])
+def test_a_new_golden_falls_below_with_the_stated_probability_at_most(n):
+    """Over 4,000 draws of n + 1 goldens in clusters of three that share most of their score: marginally."""
+    rng = np.random.default_rng(n)
+    below = 0
+    for _ in range(4000):
+        shared = rng.exponential(0.1, n + 1)
+        scores = 1 - np.minimum(1, shared[:, None] + rng.exponential(0.02, (n + 1, 3)))
+        clusters = np.repeat(np.arange(n), 3)
+        limit = _Worst.of(scores[:-1].ravel(), clusters).conformal(np.ones((1, 3 * n)), 0.1)[0]
+        below += scores[-1, 0] < limit
+    assert below / 4000 <= 0.1 + 3 * 0.0047
+
+
+def test_scores_that_do_not_separate_have_no_threshold():
+    """The same distribution twice is a failure, not a coin toss."""
+    rng = Random(1)
+    mild, moderate = ([rng.random() for _ in range(50)] for _ in range(2))
+    found = placed(mild, moderate, Placement())
+    assert isinstance(found, Failure)
+    assert found.reason == "not_separable"
+
+
+@pytest.mark.parametrize(("n", "rate"), [(19, 0.1), (40, 0.02), (48, 0.02)])
+def test_few_goldens_have_no_threshold(n, rate):
+    """A quantile needs goldens: twenty, and as many as one false alert needs."""
+    found = placed([0.9] * n, [0.5] * n, Placement(false_alerts=rate))
+    assert isinstance(found, Failure)
+    assert found.reason == "too_few_goldens"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"false_alerts": 0.0}, {"false_alerts": 0.6}, {"mild": 0.3, "moderate": 0.1}, {"level": 1.0}]
+)
+def test_a_placement_must_make_sense(wrong):
+    """Rates and severities outside their range are refused."""
+    with pytest.raises(ValueError, match="must"):
+        Placement(**wrong)
+
+
+@given(
+    st.lists(st.sampled_from([i / 12 for i in range(13)]), min_size=30, max_size=60),
+    st.sampled_from([0.05, 0.1, 0.25]),
+)
+def test_on_its_own_goldens_a_threshold_keeps_the_rate(mild, rate):
+    """However tied the scores are, no more are flagged than stated."""
+    moderate = [score / 2 for score in mild]
+    found = placed(mild, moderate, Placement(false_alerts=rate), times=60)
+    if isinstance(found, Failure):
+        assert found.reason == "not_separable"
+        return
+    share = float(np.mean(np.array(mild) < found.value))
+    assert share <= rate
+    assert found.value <= np.mean(mild)
+    assert found.lower <= found.value <= found.upper
+
+
+def test_a_golden_that_was_not_measured_is_left_out():
+    """The threshold is the one of the measured goldens alone."""
+    mild = [0.60, 0.65, 0.70, *[0.9] * 17]
+    bare = placed(mild, [0.5] * 20, Placement(false_alerts=0.1))
+    holes = placed([*mild, *[np.nan] * 5], [*[0.5] * 20, *[np.nan] * 5], Placement(false_alerts=0.1))
+    assert holes.value == bare.value
+
+
+def test_thresholds_hold_on_goldens_they_were_not_set_on():
+    """Over ten splits, false alerts and misses on the other half lie in their stated 95 % intervals."""
+    table = score_table(planted_rows(400, Random(5)), STRUCTURAL_AND_LEXICAL)
+    mild, moderate = (table.scores[:, table.place(MISSING, severity), 1] for severity in (0.1, 0.3))
+    inside = []
+    for seed in range(10):
+        own = np.zeros(400, dtype=bool)
+        own[Random(seed).sample(range(400), 200)] = True
+        found = placed(mild[own], moderate[own], Placement())
+        for share, stated in (
+            ((mild[~own] < found.value).mean(), found.false_alerts),
+            ((moderate[~own] >= found.value).mean(), found.misses),
+        ):
+            inside.append(stated.lower <= share <= stated.upper)
+    assert sum(inside) >= 18

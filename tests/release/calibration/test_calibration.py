@@ -1,0 +1,162 @@
+"""The file of a calibration, and what it says of a candidate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+import yaml
+
+from evenkeel.core.verdict import Failure
+from evenkeel.release.calibration.calibration import (
+    CalibrationError,
+    FailureMode,
+    calibration_to_yaml,
+    read_calibration,
+)
+from tests.lab.calibrate.planted_scores import (
+    FACTS,
+    MISSING,
+    REWORDED,
+    STRUCTURAL_AND_LEXICAL,
+    calibrated,
+    planted_rows,
+    published_rows,
+)
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return calibrated(published_rows(80), FACTS)
+
+
+def test_a_calibration_reads_back_as_it_was_written(calibration):
+    """From YAML and from JSON; writing it again gives the same bytes."""
+    text = calibration_to_yaml(calibration)
+    assert read_calibration(text) == calibration
+    assert read_calibration(json.dumps(yaml.safe_load(text))) == calibration
+    assert calibration_to_yaml(read_calibration(text)) == text
+
+
+def test_bands_of_an_older_calibration_are_refused_with_what_to_do(calibration):
+    """The cascade has none any more; nobody shall believe that theirs are in force."""
+    old = f"{calibration_to_yaml(calibration)}bands: {{version: 1}}\n"
+    with pytest.raises(CalibrationError, match=r"bands: no longer read, .*remove the field"):
+        read_calibration(old)
+
+
+def test_failures_read_back_as_well():
+    """A mode nobody watches and a role without a threshold keep their reasons."""
+    rows = [row for row in planted_rows(12, Random(1)) if row.golden != "g00003"]
+    rows += [replace(row, mode=REWORDED, scores={"bleu": 0.9}) for row in rows]
+    found = calibrated(rows, STRUCTURAL_AND_LEXICAL)
+    assert found.of(MISSING).primary.no_threshold.reason == "too_few_goldens"
+    assert found.of(REWORDED).failure.reason == "insensitive"
+    assert read_calibration(calibration_to_yaml(found)) == found
+
+
+def test_a_severity_that_was_not_scored_is_named():
+    """Without mild candidates there are no thresholds, with one severity no sensitivities either."""
+    rows = [row for row in planted_rows(30, Random(1)) if row.severity > 0.1]
+    role = calibrated(rows, STRUCTURAL_AND_LEXICAL).of(MISSING).primary
+    assert role.no_threshold.reason == "no_severity"
+    assert "0.1" in role.no_threshold.detail
+    alone = calibrated([row for row in rows if row.severity == 0.3], STRUCTURAL_AND_LEXICAL)
+    assert alone.of(MISSING).failure.reason == "insensitive"
+    assert alone.metrics[0].sensitivity == {}
+
+
+def test_the_same_input_gives_the_same_bytes_in_any_order_of_rows():
+    """Rows shuffled, same seed: the same file."""
+    rows = planted_rows(40, Random(2))
+    text = calibration_to_yaml(calibrated(rows, STRUCTURAL_AND_LEXICAL))
+    Random(3).shuffle(rows)
+    assert calibration_to_yaml(calibrated(rows, STRUCTURAL_AND_LEXICAL)) == text
+
+
+def test_it_says_what_it_was_made_on(calibration):
+    """Goldens by count and digest, metrics by version, date and encoder as the caller gave them."""
+    data = yaml.safe_load(calibration_to_yaml(calibration))
+    assert data["calibrated_on"] == "2026-03-04"
+    assert data["encoder"] == "small-encoder"
+    assert data["goldens"]["count"] == 80
+    assert len(data["goldens"]["sha256"]) == 64
+    assert {metric["name"]: metric["version"] for metric in data["metrics"]} == {f.name: 1 for f in FACTS}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data.pop("goldens"), "goldens: the field is missing"),
+        (lambda data: data.update(colour="red"), "colour: no such field"),
+        (lambda data: data.update(schema_version=2), "schema_version: 2 is newer"),
+        (lambda data: data.update(schema_version="1"), "schema_version: '1' is not 1"),
+        (lambda data: data.update(schema_version=0), "schema_version: 0 is no longer read"),
+        (
+            lambda data: data["modes"][0]["primary"]["threshold"].update(value="high"),
+            "modes.0.primary.threshold.value",
+        ),
+        (
+            lambda data: data["modes"][0]["primary"]["threshold"].update(value=0.1),
+            "modes.0.primary.threshold",
+        ),
+        (lambda data: data["modes"][0]["primary"].pop("threshold"), "either threshold or no_threshold"),
+        (lambda data: data["modes"][0].pop("primary"), "either primary or failure"),
+        (lambda data: data["modes"][0]["primary"].update(metric="rouge"), "'rouge' is not among the metrics"),
+        (lambda data: data["placement"].update(false_alerts=float("nan")), "placement.false_alerts"),
+        (lambda data: data["modes"][0].update(mode="lost"), "modes.0.mode"),
+    ],
+)
+def test_what_is_wrong_is_named(calibration, change, said):
+    """The message holds the field and what to do about it."""
+    data = yaml.safe_load(calibration_to_yaml(calibration))
+    change(data)
+    with pytest.raises(CalibrationError) as raised:
+        read_calibration(yaml.safe_dump(data))
+    assert said in str(raised.value)
+    assert any(word in str(raised.value) for word in ("add", "remove", "again", "upgrade", "correct"))
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "a: [", "just words"])
+def test_what_is_no_calibration_is_refused(text):
+    """Neither YAML nor fields."""
+    with pytest.raises(CalibrationError, match="calibration"):
+        read_calibration(text)
+
+
+def test_thresholds_hold_for_the_metrics_they_were_set_on(calibration):
+    """Another version, another encoder or a metric that is gone is refused, and says so."""
+    versions = {facts.name: 1 for facts in FACTS}
+    calibration.check(versions, "small-encoder")
+    with pytest.raises(CalibrationError, match="bleu were set on version 1, this is version 2"):
+        calibration.check({**versions, "bleu": 2}, "small-encoder")
+    with pytest.raises(CalibrationError, match="encoder"):
+        calibration.check(versions, None)
+    with pytest.raises(CalibrationError, match="judge has a role but is not in use"):
+        calibration.check({name: 1 for name in versions if name != "judge"}, "small-encoder")
+    # GLEU has no role, so it may be missing.
+    calibration.check({name: 1 for name in versions if name != "gleu"}, "small-encoder")
+
+
+def test_a_candidate_below_a_threshold_breaches_its_mode(calibration):
+    """Structural F1 is low and the judge agrees; order and words are fine. Flagging is strict."""
+    fine = dict.fromkeys(("kendall_tau", "bleu", "bert_score", "chain_f1"), 0.9)
+    scores = {"graph_f1": 0.5, "judge": 0.1, **fine}
+    (breach,) = calibration.breaches(scores)
+    assert (breach.mode, breach.metric, breach.score, breach.confirmed) == (MISSING, "graph_f1", 0.5, True)
+    assert not breach.harmless
+    assert calibration.breaches({"bleu": 0.1})[0].harmless
+    assert calibration.unwatched(scores) == ()
+    limit = calibration.of(MISSING).primary.threshold.value
+    assert calibration.breaches({"graph_f1": limit}) == ()
+
+
+def test_what_was_not_measured_breaches_nothing_and_is_named(calibration):
+    """A failed primary leaves its mode unwatched; a failed secondary leaves the breach unconfirmed."""
+    timeout = Failure("judge", 1, "timeout")
+    scores = {"graph_f1": 0.5, "judge": timeout, "kendall_tau": Failure("kendall_tau", 1, "no_steps")}
+    (breach,) = calibration.breaches(scores)
+    assert breach.confirmed is None
+    assert calibration.unwatched(scores) == (FailureMode.COMPRESSED, REWORDED)

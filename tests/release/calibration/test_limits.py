@@ -1,0 +1,214 @@
+"""Limits of the live alert: where they are placed, what they catch, and their file."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.lab.calibrate import calibrate
+from evenkeel.core.pair import Answer
+from evenkeel.lab.calibrate.limits import degraded, lines_of, merged, place_all
+from evenkeel.monitor.detect import Measure
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.calibration.limits import LimitsError, RouteLimit, limits_to_json, read_limits
+from evenkeel.release.calibration.quiet import GRID, QuietTraffic, RouteQuiet, quiet_routes
+from evenkeel.stores.goldens import Golden
+from tests.lab.calibrate.planted_goldens import prose, write_goldens
+from tests.release.calibration.planted_traffic import quiet_log
+
+TODAY = date(2026, 11, 20)
+SIMILARITY = RouteLimit(
+    route="support", measure="similarity", value=0.04, source="here", trials_between_false_alerts=10_000
+)
+
+
+@pytest.fixture(autouse=True)
+def few_worlds(monkeypatch):
+    """Few and short streams: enough for these."""
+    monkeypatch.setattr("evenkeel.release.calibration.quiet._WORLDS", 4)
+    monkeypatch.setattr("evenkeel.release.calibration.quiet._DRIFT_TRIALS", 4_000)
+
+
+def goldens(count, route="support"):
+    """Approved answers in prose."""
+    rng = random.Random(3)
+    return [
+        Golden(id=f"g{number}", route=route, answer=Answer(prose(rng)["answer"])) for number in range(count)
+    ]
+
+
+def placed(quiet, approved=(), *, rate=10_000, route=None):
+    """The limits of the only route."""
+    (found,) = place_all(quiet, approved, route=route, trials_between_false_alerts=rate, today=TODAY, seed=0)
+    return found
+
+
+def values(found):
+    """Limits by measure."""
+    return {one.measure: one.value for one in found.limits}
+
+
+def quiet(verdicts, *, alert=False):
+    """Traffic of the route that is quiet."""
+    return {"support": RouteQuiet(QuietTraffic.of(verdicts), alert)}
+
+
+def test_a_limit_lies_above_what_quiet_traffic_loses():
+    """Kinds lose up to 0.08 more than the resend: the limit is near that, however small the mean."""
+    rng = random.Random(1)
+    found = values(placed(quiet(quiet_log(4_000, rng, excess=0.04, burst=0.2))))
+    assert set(found) == {"content", "similarity", "quality", "drift"}
+    assert 0.06 <= found["content"] <= 0.12
+    assert found["similarity"] <= found["content"]
+    assert set(found.values()) <= set(GRID)
+    none = values(placed(quiet(quiet_log(4_000, rng, excess=0.0))))
+    assert none["content"] <= 0.04
+
+
+def test_less_traffic_leaves_limits_wider():
+    """What few trials leave open is allowed for."""
+    verdicts = quiet_log(4_000, random.Random(2))
+    few, many = (values(placed(quiet(verdicts[:count])))["content"] for count in (800, 8_000))
+    assert few > many
+
+
+def test_a_burst_is_worth_one_of_its_trials():
+    """Twenty near-equal prompts in a row are one observation of each kind, and one cluster."""
+    verdicts = quiet_log(400, random.Random(3), burst=1.0, kinds=1)
+    traffic = QuietTraffic.of(verdicts)
+    clusters = {one.cluster or one.exchange_id for one in verdicts}
+    assert (traffic.trials, traffic.clusters) == (400, len(clusters))
+    assert traffic.effective == len(clusters)
+
+
+def test_too_little_traffic_places_nothing():
+    """It says how much there is and how much is needed."""
+    found = placed(quiet(quiet_log(100, random.Random(4))))
+    assert found.limits == ()
+    assert list(lines_of(found)) == [
+        "route support: no limits",
+        "  100 effective trials are quiet; 300 are needed for limits",
+    ]
+
+
+def test_traffic_under_an_alert_is_not_quiet():
+    """Nothing is placed until the alert is over or somebody says from when on traffic is quiet."""
+    found = placed(quiet(quiet_log(2_000, random.Random(5)), alert=True))
+    assert found.limits == ()
+    assert "an alert is up" in found.notes[0]
+
+
+def test_goldens_say_what_a_degradation_loses():
+    """Answers degraded by 30 % lose some of their likeness; fewer than 20 goldens say nothing."""
+    found = degraded(goldens(25))
+    assert found is not None
+    assert found.goldens == 25
+    loss = found.loss[Measure.SIMILARITY]
+    assert 0.1 < loss.lower < loss.mean < 0.3
+    assert degraded(goldens(19)) is None
+
+
+def test_goldens_alone_place_the_limit_at_a_third_of_a_degradation():
+    """The smallest step that is not below a third of what answers degraded by 30 % lose."""
+    found = placed({}, goldens(25))
+    loss = degraded(goldens(25)).loss[Measure.SIMILARITY]
+    assert values(found)["similarity"] == min(one for one in GRID if one >= loss.lower / 3)
+    assert Measure.SIMILARITY in found.catches
+    assert found.limits[0].source == (
+        "calibrated on 25 goldens, 2026-11-20, ≤ 1 false alert in 10,000 trials"
+    )
+
+
+def test_both_together():
+    """The limit is above quiet traffic and above a third of a degradation of 30 %, which it catches."""
+    traffic = quiet(quiet_log(3_000, random.Random(6)))
+    found = placed(traffic, goldens(25))
+    assert Measure.SIMILARITY in found.catches
+    assert values(found)["similarity"] >= values(placed(traffic))["similarity"]
+    assert "quiet trials (3,000 clusters) and 25 goldens" in found.limits[0].source
+    assert list(lines_of(found))[2].startswith("  answers degraded by 30 % are above the limit of")
+
+
+def test_noise_that_hides_a_degradation_is_said():
+    """Traffic whose variants lose half of everything catches nothing."""
+    rng = random.Random(7)
+    found = placed(quiet(quiet_log(3_000, rng, floor=0.4, excess=0.3, kinds=2)), goldens(25))
+    assert found.catches == ()
+    assert "no limit catches answers degraded by 30 %" in found.notes[-1]
+
+
+def test_the_fold_finds_what_is_quiet():
+    """Traffic counts from the last change on, and none of it while an alert is up."""
+    rng = random.Random(9)
+    before = quiet_log(600, rng, floor=0.1)
+    after = [replace(one, model="n") for one in quiet_log(800, rng, floor=0.1, since=600)]
+    found = quiet_routes([*before, *after], MonitorSettings())["support"]
+    assert not found.alert
+    assert 0 < found.traffic.trials <= 800
+    broken = quiet_log(800, rng, floor=0.1, excess=0.4, kinds=1, since=600)
+    assert quiet_routes([*before, *broken], MonitorSettings())["support"].alert
+    named = quiet_routes([*before, *broken], MonitorSettings(), since=900.0)["support"]
+    assert not named.alert
+    assert named.traffic.trials == 500
+
+
+def test_the_file_comes_back_as_it_was():
+    """Routes that were not calibrated again keep their limits."""
+    other = replace(SIMILARITY, route="other")
+    assert read_limits(limits_to_json([SIMILARITY, other])) == (other, SIMILARITY)
+    again = replace(SIMILARITY, value=0.06)
+    found = place_all({}, [], route=None, trials_between_false_alerts=1, today=TODAY, seed=0)
+    assert found == []
+    kept = merged([SIMILARITY, other], [replace(placed({}, goldens(25)), limits=(again,))])
+    assert list(kept) == [other, again]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no json", "the file: invalid json"),
+        ('{"version": 2, "limits": []}', "version: must be 1, not 2"),
+        ('{"version": 1, "limits": [{"route": "a"}]}', "limits.0"),
+        (limits_to_json([SIMILARITY]).replace("0.04", "4"), "limits.0.value: input should be less than 1"),
+        (limits_to_json([SIMILARITY, SIMILARITY]), "similarity of route support occurs 2 times"),
+        (json.dumps(json.loads(limits_to_json([SIMILARITY])) | {"more": 1}), "more: "),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(text, said):
+    """Field and remedy in one line."""
+    with pytest.raises(LimitsError, match=said):
+        read_limits(text)
+
+
+def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
+    """From a log and a file of goldens; the limits of a route that is not calibrated stay."""
+    log, approved, out = tmp_path / "verdicts.jsonl", tmp_path / "goldens.jsonl", tmp_path / "limits.json"
+    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(500, random.Random(11))))
+    write_goldens(approved, 20)
+    other = replace(SIMILARITY, route="other")
+    out.write_text(limits_to_json([other]))
+    arguments = [str(approved), "--limits", str(out), "--verdicts", str(log), "--route", "support"]
+    done = CliRunner().invoke(calibrate, arguments)
+    assert done.exit_code == 0, done.output
+    assert "route support: content 0." in done.output
+    assert "500 quiet trials (500 clusters) and 20 goldens" in done.output
+    found = read_limits(out.read_text())
+    assert other in found
+    assert {one.route for one in found} == {"other", "support"}
+
+
+def test_the_command_says_why_nothing_was_placed(tmp_path):
+    """Exit code 1, and the file is left alone; options of the other calibration are refused."""
+    log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
+    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(50, random.Random(12))))
+    done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
+    assert done.exit_code == 1
+    assert str(done.exception) == "no limit was placed, nothing was written"
+    assert not out.exists()
+    refused = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log), "--published"])
+    assert "--published has nothing to do with --limits" in str(refused.exception)
