@@ -46,17 +46,6 @@ if TYPE_CHECKING:
     "every channel; repeatable.",
 )
 @click.option("--test-model", default="", metavar="NAME", help="Model of the test request.")
-@click.option(
-    "--forecast",
-    is_flag=True,
-    help="Say how soon falls would be found, and at what cost. Takes seconds for each route.",
-)
-@click.option(
-    "--requests-per-day",
-    type=click.IntRange(min=0, max=1_000_000_000),
-    metavar="N",
-    help="Requests of each route for the forecast.  [default: as archived, else 10,000]",
-)
 @settings_options
 @json_option
 def check_config(
@@ -64,9 +53,7 @@ def check_config(
     role: Role | None,
     tests: tuple[str, ...],
     test_model: str,
-    requests_per_day: int | None,
     *,
-    forecast: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -76,12 +63,9 @@ def check_config(
       evenkeel check-config --config evenkeel.yaml
       evenkeel check-config --config evenkeel.yaml --role worker --json
       evenkeel check-config --config evenkeel.yaml --test request --test judge
-      evenkeel check-config --config evenkeel.yaml --forecast --requests-per-day 20000
 
     Exit code: 0 ready to start, 1 a check failed, 2 invalid settings.
     """
-    if requests_per_day is not None and not forecast:
-        raise click.UsageError("--requests-per-day is of the forecast: add --forecast")
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
@@ -90,10 +74,9 @@ def check_config(
     keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
     checks = [] if problems else _checked(settings, ("budget", *tests), {"model": test_model})
-    expected = _forecast(settings, requests_per_day) if forecast and not problems else []
     good = not problems and all(one.state != "bad" for _, one in checks)
     if as_json:
-        found = {"keys": keys, "limits": limits, "reference_prompts": costs, "forecast": expected}
+        found = {"keys": keys, "limits": limits, "reference_prompts": costs}
         tried = {name: one._asdict() for name, one in checks}
         emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
         sys.exit(0 if good else 1)
@@ -101,7 +84,7 @@ def check_config(
         click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
-    for line in (*keys, *limits, *costs, *expected):
+    for line in (*keys, *limits, *costs):
         click.echo(line)
     for name, one in checks:
         click.echo(f"{name}: {one.said} {one.next_step}".rstrip(), err=one.state == "bad")
@@ -116,10 +99,3 @@ def _checked(settings: Settings, names: Sequence[str], asked: Mapping[str, str])
     from evenkeel.runtime.checks import run_checks
 
     return run_checks(settings, names, asked)
-
-
-def _forecast(settings: Settings, requests_per_day: float | None) -> list[str]:
-    # Loaded on demand: it brings the console and the detectors.
-    from evenkeel.runtime.forecast import forecast_lines
-
-    return forecast_lines(settings, requests_per_day)

@@ -110,17 +110,6 @@ class Spending:
     """By route and purpose, those of which there is any."""
 
 
-class Forecast(NamedTuple):
-    """What the budget is expected to find on a route."""
-
-    route: str
-    """"" = of all that are not named."""
-    lines: tuple[str, ...]
-    """Sentences: how soon falls are found, what another dollar would buy, what a day costs, and the basis."""
-    came: tuple[str, ...] = ()
-    """And how it came out so far."""
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeSetup:
     """The judge as it is set. Shares are in [0, 1]."""
@@ -303,8 +292,6 @@ class ConsoleSources:
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
     spending: Callable[[], Spending] | None = None
     """None shows the day's total only."""
-    forecasts: Callable[[], Sequence[Forecast] | None] | None = None
-    """What the budget is expected to find; gives None until that is known. None leaves it out."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
     """The newest exchanges that were given up, at most so many; None shows their number only."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None

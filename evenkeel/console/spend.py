@@ -8,14 +8,16 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.sources import Amount, Spending
 from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView, Share
+    from evenkeel.stores.verdict_log import VerdictLog
 
 _Place: TypeAlias = tuple[str | None, str | None]
 """A route and a purpose; None = all of them."""
@@ -158,12 +160,67 @@ def _split(shares: Sequence[Share]) -> Split:
     return Split(routes, [one for one in (*PURPOSES, None) if (None, one) in sums], sums)
 
 
+class Delay(NamedTuple):
+    """A change of one rewording: the share of answers it moves, before and after, and trials until found."""
+
+    before: float
+    after: float
+    trials: int
+
+
+DELAYS: Final = (Delay(0.05, 0.15, 106), Delay(0.20, 0.30, 258), Delay(0.50, 0.60, 321))
+"""Mean trials until drift is found after 2,000 trials without a change (docs/research/detection.md,
+"How soon"), measured by `python -m benchmarks.detection`."""
+_RECENT: Final = 300
+_FEWEST: Final = 30
+_DAY_S: Final = 86_400
+
+
+class Pace(NamedTuple):
+    """What trials of a route cost, and how many there are."""
+
+    route: str
+    rewordings: int
+    per_day: float
+    """Trials of rewordings."""
+    usd_each: float
+    """Their controls included."""
+
+    def found_after_s(self, delay: Delay) -> float:
+        """Seconds until the change is found, with trials spread evenly over the rewordings."""
+        return delay.trials * self.rewordings / self.per_day * _DAY_S
+
+    def usd(self, delay: Delay) -> float:
+        """What the trials until then cost."""
+        return delay.trials * self.rewordings * self.usd_each
+
+
+def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
+    """The pace of each route, from its latest verdicts of the last day; routes with too few are left out."""
+    found = []
+    for route in routes:
+        recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]
+        trials = [verdict for verdict in recent if verdict.perturbation != BASELINE]
+        if len(trials) < _FEWEST:
+            continue
+        lasted_s = max(1.0, now - recent[-1].scored_at)
+        cost = sum(verdict.cost_usd for verdict in recent) / len(trials)
+        rewordings = len({verdict.perturbation for verdict in trials})
+        found.append(Pace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
+    return found
+
+
 def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/spend` and its live part."""
 
     def page(_: object) -> Page:
         spending = sources.spending() if sources.spending else None
-        forecasts = sources.forecasts() if sources.forecasts else ()
-        return Page("Cost · evenkeel", spend=spend_part(sources.pipeline(), spending), forecasts=forecasts)
+        view = sources.pipeline()
+        return Page(
+            "Cost · evenkeel",
+            spend=spend_part(view, spending),
+            paces=paces(sources.log, (flow.route for flow in view.routes), sources.clock()),
+            delays=DELAYS,
+        )
 
     return live_handlers("/spend", "_spend.html", page, renderer)

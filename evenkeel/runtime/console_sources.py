@@ -37,7 +37,6 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.reference.settings import settings_page
 from evenkeel.runtime import choices
-from evenkeel.runtime.forecast import ForecastKeeper, stored_forecasts
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
@@ -201,7 +200,6 @@ def with_operations(
     return replace(
         sources,
         spending=partial(spending, settings, ledger),
-        forecasts=ForecastKeeper(partial(stored_forecasts, settings)),
         dead_letters=queue.dead_letters,
         dead_exchange=partial(dead_exchange, queue),
         judge=judge_setup(settings),

@@ -137,7 +137,6 @@ def test_settings_are_checked_with_a_document(run):
         "keys",
         "limits",
         "reference_prompts",
-        "forecast",
         "checks",
     }
     del run

@@ -16,14 +16,15 @@ from evenkeel.console.pipeline import pipeline_line, reason_in_words, untried_li
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
-from evenkeel.console.spend import spend_part, split_table
+from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
 from evenkeel.core.cells import Estimate
 from evenkeel.core.geometry import Interval, Range
-from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
+from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
 from tests.console.whole_scene import SECRET, whole
 
@@ -191,14 +192,19 @@ def test_without_prices_shares_are_of_tokens():
     assert [line.share for line in part.routes] == [0.75, 0.25]
 
 
-def test_the_page_about_cost_says_what_the_budget_finds(client, shown):
-    """Sentences by route, with how it came out; until the first forecast is there it says that."""
-    assert "in half of all cases" in client.get("/spend").text
-    assert "How it came out: $1.10." in client.get("/spend").text
-    with TestClient(create_app(replace(shown.sources, forecasts=lambda: None))) as waiting:
-        assert "The first forecast is being made." in waiting.get("/spend").text
-    with TestClient(create_app(replace(shown.sources, forecasts=None))) as without:
-        assert "What this budget finds" not in without.get("/spend").text
+def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
+    """40 trials of 2 rewordings in 2 h are 480 a day; 2 × 106 take 0.44 days and, at $0.01 each, $2.12."""
+    kinds = ("general.spelling", "general.filler", BASELINE)
+    log = MemoryLog()
+    for number in range(60):
+        kind = kinds[number % 3]
+        cost = 0.0 if kind == BASELINE else 0.01
+        verdict = Verdict(f"v{number}", "e", number * 120.0, "r", "m", kind, 1, 0.3, 3, "judge", 1, 3)
+        log.append(replace(verdict, cost_usd=cost), None)
+    (pace,) = paces(log, ["r", "quiet"], 7200.0)
+    assert (pace.route, pace.rewordings, pace.per_day) == ("r", 2, 480.0)
+    assert pace.found_after_s(DELAYS[0]) == pytest.approx(212 / 480 * 86_400)
+    assert pace.usd(DELAYS[0]) == pytest.approx(2.12)
 
 
 def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():

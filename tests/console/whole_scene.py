@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import (
     Amount,
     CalibrationInForce,
-    Forecast,
     JudgeSetup,
     ReferenceSetup,
     ReferenceSources,
@@ -150,14 +149,6 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             )
         ],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
-        forecasts=lambda: tuple(
-            Forecast(
-                flow.route,
-                ("With $2.00 a day, a fall by 15 points is found within 2 h in half of all cases.",),
-                ("How it came out: $1.10.",),
-            )
-            for flow in scene.pipeline.routes
-        ),
         spending=lambda: Spending(
             tuple(
                 Amount(
