@@ -3,9 +3,7 @@
 A replay costs the prompt and the answer of its route. A judge is asked about every answer that is not
 proven equal, and twice more about each of two answers where the content moved. The same trials can be
 paid in three ways: as they were until now; with the pairs of a stage judged in one call; and with that, what
-can wait in the cheaper tier, and with prompts that the provider has cached. The cheaper tier is flex where
-the model has it, replays and judge's calls; else replays go through batches, as `docs/design/0008-batches.md`
-says: the control is always among them, and what follows from the answer to a group is made at once.
+can wait in the flex tier where the model has one, and with prompts that the provider has cached.
 """
 
 from __future__ import annotations
@@ -71,8 +69,6 @@ class Tariff(NamedTuple):
     cached: float
     """Of a token of the prompt that the provider has cached."""
     answer: float
-    flex: bool
-    """Whether what can wait goes to the flex tier, else through batches."""
     waiting_prompt: float
     waiting_cached: float
     waiting_answer: float
@@ -95,18 +91,14 @@ class Tariff(NamedTuple):
         def answer(name: str, tier: Tier = "standard") -> float:
             return prices.usd(name, 0, some, tier) / some
 
-        flex = prompt(model, "flex") < prompt(model)
-        waiting: Tier = "flex" if flex else "batch"
         return cls(
             name=f"{model}, judged by {judge}",
             prompt=prompt(model),
             cached=prompt(model, cached=some),
             answer=answer(model),
-            flex=flex,
-            waiting_prompt=prompt(model, waiting),
-            # What comes hours later finds nothing cached.
-            waiting_cached=prompt(model, waiting, some if flex else 0),
-            waiting_answer=answer(model, waiting),
+            waiting_prompt=prompt(model, "flex"),
+            waiting_cached=prompt(model, "flex", some),
+            waiting_answer=answer(model, "flex"),
             judge_prompt=prompt(judge),
             judge_cached=prompt(judge, cached=some),
             judge_answer=answer(judge),
@@ -132,12 +124,6 @@ class Bill:
     """Tokens of replays that can."""
     waiting_cacheable: int = 0
     waiting_answer: int = 0
-    following_prompt: int = 0
-    """Those of them that follow from the answer to a group."""
-    following_answer: int = 0
-    reused_prompt: int = 0
-    """Tokens of resends that are not made, but for those in batches."""
-    reused_answer: int = 0
     judge_prompt: int = 0
     """Tokens that the judge reads if it is asked about each pair by itself."""
     grouped_prompt: int = 0
@@ -187,12 +173,6 @@ class Bill:
         prompt, cached, answer = self.prompt, self.cacheable, self.answer
         waiting, waiting_answer = self.waiting_prompt, self.waiting_answer
         waiting_cached = self.waiting_cacheable
-        if not tariff.flex:
-            prompt += self.following_prompt
-            answer += self.following_answer
-            waiting += self.reused_prompt - self.following_prompt
-            waiting_answer += self.reused_answer - self.following_answer
-            waiting_cached = 0
         replays = tariff.prompt * (prompt - cached) + tariff.cached * cached + tariff.answer * answer
         replays += tariff.waiting_prompt * (waiting - waiting_cached) + tariff.waiting_cached * waiting_cached
         replays += tariff.waiting_answer * waiting_answer
@@ -212,8 +192,6 @@ class Bill:
         unchanged = round(length.prompt * _UNCHANGED)
         for place, one in enumerate(trials):
             if one.verdict.reused:
-                self.reused_prompt += length.prompt
-                self.reused_answer += length.answer
                 continue
             self.replays += 1
             # The resend is like the original, which was sent shortly before.
@@ -226,9 +204,6 @@ class Bill:
             self.waiting_prompt += length.prompt
             self.waiting_answer += length.answer
             self.waiting_cacheable += cacheable
-            if place and one.stage != trials[0].stage:
-                self.following_prompt += length.prompt
-                self.following_answer += length.answer
         waits = bool(trials) and trials[0].can_wait
         for _, stage in groupby(trials, key=lambda one: one.stage):
             pairs = sum(one.judged for one in stage)

@@ -89,8 +89,7 @@ def _a_group_is_affected_with_any_of_its_rewordings() -> None:
 def _a_bill_is_paid_in_three_ways() -> None:
     """Tokens cost what the tariff says: pairs judged one by one or together, and in cheaper tiers."""
     bill = Bill(prompt=100, cacheable=40, answer=10, waiting_prompt=200, waiting_cacheable=80,
-                waiting_answer=20, following_prompt=50, following_answer=5, reused_prompt=40,
-                reused_answer=4, judge_prompt=50, grouped_prompt=30, judge_answer=5,
+                waiting_answer=20, judge_prompt=50, grouped_prompt=30, judge_answer=5,
                 judge_cacheable=10, waiting_judge_prompt=20, waiting_judge_cacheable=8,
                 waiting_judge_answer=2)  # fmt: skip
     # Replays 300 · 0.01 + 30 · 0.02 = 3.6; judge 50 · 0.003 + 5 · 0.004 = 0.17.
@@ -99,8 +98,6 @@ def _a_bill_is_paid_in_three_ways() -> None:
     # At once 60 · 0.01 + 40 · 0.001 + 10 · 0.02 = 0.84, later 120 · 0.005 + 80 · 0.0005 + 20 · 0.01 = 0.84;
     # judge 8 · 0.003 + 2 · 0.0003 + 3 · 0.004 + 12 · 0.0015 + 8 · 0.00015 + 2 · 0.002 = 0.0598.
     assert isclose(bill.lean_usd(CENTS), 1.7398)
-    # In batches: at once 110 · 0.01 + 40 · 0.001 + 15 · 0.02 = 1.44, later 190 · 0.005 + 19 · 0.01 = 1.14.
-    assert isclose(bill.lean_usd(CENTS._replace(flex=False)), 2.6398)
 
 
 def _every_trial_of_an_exchange_is_booked() -> None:
@@ -112,10 +109,8 @@ def _every_trial_of_an_exchange_is_booked() -> None:
     # The whole prompt of the resend, and 60 % of those of the other two.
     assert bill.cacheable == 2_000 + 2 * 1_200
     bill.book(Length(2_000, 10), [one._replace(can_wait=True) for one in made])
-    assert (bill.waiting_prompt, bill.waiting_answer, bill.prompt) == (6_000, 30, 6_000)
-    assert (bill.waiting_cacheable, bill.reused_prompt, bill.following_prompt) == (4_400, 0, 0)
-    bill.book(Length(2_000, 10), [one._replace(can_wait=True, stage=n) for n, one in enumerate(made)])
-    assert (bill.reused_prompt, bill.following_prompt) == (0, 4_000)
+    assert (bill.prompt, bill.waiting_prompt, bill.waiting_answer) == (6_000, 6_000, 30)
+    assert bill.waiting_cacheable == 2_000 + 2 * 1_200
     assert bill.grouped_prompt <= bill.judge_prompt
 
 

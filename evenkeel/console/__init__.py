@@ -20,7 +20,6 @@ from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
     Amount,
-    Batches,
     CalibrationInForce,
     Check,
     ConsoleSources,
@@ -39,7 +38,6 @@ from evenkeel.console.sources import (
 
 __all__ = [
     "Amount",
-    "Batches",
     "CalibrationInForce",
     "Check",
     "ConsoleSources",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import Batches, ConsoleSources, PipelineView
+    from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
     from evenkeel.stores.counters import Untried
 
@@ -118,8 +118,6 @@ class PipelineLine(NamedTuple):
     skipped: Mapping[str, int]
     """By reason."""
     lag: str
-    batches: str
-    """"" where there are none."""
     spend: tuple[Meter, ...]
     scorer: str
     untried: tuple[UntriedLine, ...]
@@ -144,7 +142,6 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         ),
         skipped=skipped,
         lag=_lag(view),
-        batches=_batches(view.batches) if view.batches else "",
         spend=spend_part(view, None).total,
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics (no judge is set)",
         untried=untried_lines(view.untried),
@@ -168,16 +165,6 @@ def _lag(view: PipelineView) -> str:
         f"{view.waiting:,} waiting, {view.leased:,} in progress, "
         f"the oldest for {figures.duration(view.oldest_s)}"
     )
-
-
-def _batches(found: Batches) -> str:
-    waiting = "nothing waits"
-    if found.waiting:
-        exchanges = figures.count(found.waiting, "exchange")
-        waiting = f"{exchanges} waiting, the oldest for {figures.duration(found.oldest_s)}"
-    if found.sent:
-        waiting += f", {figures.count(found.sent, 'batch', 'batches')} with providers"
-    return f"{waiting}; ${found.saved_usd:,.2f} saved"
 
 
 DEAD_SHOWN: Final = 50

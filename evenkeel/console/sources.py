@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 
-class Batches(NamedTuple):
-    """Replays that wait for hours, at half of the price."""
-
-    waiting: int
-    """Exchanges whose replays have no answer so far."""
-    oldest_s: float
-    sent: int
-    """Batches that a provider has."""
-    saved_usd: float
-    """By all that came back."""
-
-
 @dataclass(frozen=True, slots=True)
 class PipelineView:
     """The replay plane at a glance, and what the console must say about the set-up."""
@@ -53,8 +41,6 @@ class PipelineView:
     """Exchanges given up."""
     oldest_s: float = 0.0
     """Age of the oldest exchange that waits or is being worked on."""
-    batches: Batches | None = None
-    """None where no replays are sent in batches, and none wait."""
     tokens_today: int = 0
     usd_today: float = 0.0
     budget_tokens: int | None = None

@@ -301,12 +301,8 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
-    """The texts of the control among the other trials of an exchange; without a reason if there is none.
-
-    Trials that waited are compared with the one that waited with them.
-    """
-    controls = (one for one in others if one.perturbation == BASELINE)
-    found = max(controls, key=lambda one: one.waited_s, default=None)
+    """The texts of the control among the other trials of an exchange; without a reason if there is none."""
+    found = next((trial for trial in others if trial.perturbation == BASELINE), None)
     return texts_of(log, found.id) if found else Texts(None)
 
 
@@ -340,16 +336,9 @@ _NOT_RESENT: Final = (
 )
 
 
-_PARKED: Final = (
-    "The control of this exchange went through a batch with its rewordings, and has a verdict of its own "
-    "once the batch is answered. What reads “resent in a batch” only tells what the exchange was like."
-)
-
-
 def _reuse(trials: Iterable[Verdict]) -> list[str]:
-    """That the control was not sent, or not at once, if it was not."""
-    spared = [one for one in trials if one.reused]
-    return [_PARKED if one.parked else _NOT_RESENT for one in spared[:1]]
+    """That the control was not sent, if it was not."""
+    return [_NOT_RESENT] if any(trial.reused for trial in trials) else []
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:

@@ -445,8 +445,6 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     "rated_by",
     "prompt_version",
     "reused",
-    "parked",
-    "waited_s",
     "replay_s",
     "tokens",
     "cost_usd",

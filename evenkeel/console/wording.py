@@ -24,7 +24,7 @@ def rating_words(rating: int | None) -> str:
 def outcome_words(verdict: Verdict) -> str:
     """What came of a trial: its rating in words, or why there is none."""
     if verdict.reused:
-        return "resent in a batch" if verdict.parked else "not resent"
+        return "not resent"
     if verdict.invalid:
         return f"ignores the {' and the '.join(verdict.invalid)}"
     if verdict.unsure:

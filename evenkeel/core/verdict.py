@@ -242,15 +242,10 @@ class Verdict:
     """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
     whatever came of that."""
 
-    waited_s: float = 0.0
-    """Seconds between the planning of the trial and an answer that came through a batch; 0 for all others."""
     reused: bool = False
     """Whether no resend was made and the original's answer stands for its own: the endpoint answers identical
-    requests identically, as the latest resends have shown, or the resend is `parked`. Such a verdict is no
-    observation: it only tells what its exchange was like."""
-    parked: bool = False
-    """Whether the resend goes through a batch with the other trials of its exchange, and has a verdict of its
-    own once it is answered."""
+    requests identically, as the latest resends have shown. Such a verdict is no observation: it only tells
+    what its exchange was like."""
 
     @property
     def weight(self) -> float:
@@ -269,9 +264,9 @@ class Verdict:
     def tells_of_exchange(self) -> bool:
         """Whether it tells what its exchange was like, in the order of the traffic: one verdict of each does.
 
-        It is that of the resend, also of one that is not made, or not yet; never of one that waited.
+        It is that of the resend, also of one that is not made.
         """
-        return self.perturbation == BASELINE and not self.waited_s
+        return self.perturbation == BASELINE
 
     @property
     def is_same(self) -> bool:

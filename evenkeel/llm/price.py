@@ -46,7 +46,6 @@ class Price(Protocol):
 _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
     "standard": None,
     "flex": {"service_tier": "flex"},
-    "batch": {"processing": "batch"},
 }
 """What the public list calls a tier; a model without a price for it is listed at its standard one."""
 

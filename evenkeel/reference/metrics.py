@@ -53,7 +53,7 @@ _PUBLISHED: Final = {
 }
 
 _SHARED: Final = re.compile(
-    r"sampling_coverage_ratio|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|batch_.*|spend_today_.*|budget_.*"
+    r"sampling_coverage_ratio|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|spend_today_.*|budget_.*"
 )
 """Of those, what a monitor reads in the store instead of counting it itself."""
 

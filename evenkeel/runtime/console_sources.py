@@ -12,7 +12,6 @@ import logging
 import os
 import re
 import sysconfig
-import time
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,7 +23,6 @@ from pydantic_core import PydanticUndefined
 
 from evenkeel.console import (
     Amount,
-    Batches,
     CalibrationInForce,
     JudgeSetup,
     PipelineView,
@@ -43,7 +41,7 @@ from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
 
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, ExchangeQueue
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
-    from evenkeel.stores.batches import BatchStore, ParkedState
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -270,10 +267,6 @@ def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
         return f"({error.detail}; {len(body):,} bytes as sent)".encode()
 
 
-def _age_s(parked: Sequence[ParkedState]) -> float:
-    return max(0.0, time.time() - parked[0].parked_at) if parked else 0.0
-
-
 def budget_notices(budget: Budget, spent: Spend) -> list[str]:
     """What to know once the day's budget is spent, or all of it but the reserve: little is measured then.
 
@@ -311,14 +304,12 @@ class Pipeline:
         settings: Settings,
         counters: CounterStore,
         queue: ExchangeQueue,
-        batches: BatchStore,
         ledger: CostTracker,
         health: JudgeHealth,
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._queue = queue
-        self._batches = batches
         self._ledger = ledger
         self._health = health
         self._unavailable = unavailable(settings)
@@ -327,10 +318,7 @@ class Pipeline:
         """Gauges of the moment."""
         lag = self._queue.lag()
         spent = self._ledger.today()
-        parked = self._batches.states()
         gauges = {
-            "batch_waiting": len(parked),
-            "batch_oldest_seconds": _age_s(parked),
             "queue_waiting": lag.waiting,
             "queue_leased": lag.leased,
             "queue_dead": lag.dead,
@@ -376,7 +364,6 @@ class Pipeline:
             leased=lag.leased,
             dead=lag.dead,
             oldest_s=lag.oldest_s,
-            batches=self._batched(),
             tokens_today=spent.tokens,
             usd_today=spent.usd,
             budget_tokens=budget.tokens_per_day,
@@ -387,18 +374,6 @@ class Pipeline:
             minimum_trials=settings.alert.min_trials,
             untried=self._untried(),
             notices=tuple(notices),
-        )
-
-    def _batched(self) -> Batches | None:
-        states, batches = self._batches.states(), self._batches.batches()
-        if not (states or batches or any(one.replay_tier == "batch" for one in self._settings.routes)):
-            return None
-        counted = merge(self._counters.read())["counters"]
-        return Batches(
-            len(states),
-            _age_s(states),
-            sum(one.state in {"running", "ended"} for one in batches),
-            sum(number for name, _, number in counted if name == "batch_saved_usd"),
         )
 
     def _reload_refused(self) -> bool:

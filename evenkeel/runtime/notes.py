@@ -1,4 +1,4 @@
-"""What to know about the prices, the batches and the encoder of the settings.
+"""What to know about the prices and the encoder of the settings.
 
 Apart from the checks of `preflight`: these need what scores and replays, which a supervisor never loads.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.core.endpoint import Upstream
-from evenkeel.core.tiers import tiers_of
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.runtime.choices import encoder_name
-from evenkeel.runtime.replays import budgeted_prices, route_plans
-from evenkeel.shadow.groups import roots_of
+from evenkeel.runtime.replays import budgeted_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,18 +17,15 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.settings.routes import Route
 
-_HALF = 0.5
-"""Price of the flex and batch tiers."""
-
 
 def notes(settings: Settings) -> list[str]:
-    """What to know about prices, batches and encoder, one line each; nothing of it is an error."""
+    """What to know about prices and encoder, one line each; nothing of it is an error."""
     return [*replay_notes(settings), *encoder_notes(settings)]
 
 
 def replay_notes(settings: Settings) -> list[str]:
     """Those about what is replayed and what it costs."""
-    return [*unpriced(settings), *_left_undone(settings), *_batches(settings)]
+    return [*unpriced(settings), *_left_undone(settings)]
 
 
 def encoder_notes(settings: Settings) -> list[str]:
@@ -98,25 +92,3 @@ def _of_route(route: Route) -> Iterator[str]:
         yield f"{why}, so no rewording is tried, and answers that became fragile are not noticed"
     if route.plan == "uniform" and "settled_rate" in route.model_fields_set:
         yield "settled_rate has no effect: it belongs to plan: adaptive"
-
-
-def _batches(settings: Settings) -> Iterator[str]:
-    """What batches cost each route that asks for them, beside the other tiers."""
-    plans = route_plans(settings)
-    for route in settings.routes:
-        tiers = tiers_of(Upstream.parse(route.upstream).host, route.tier_api)
-        if route.replay_tier != "batch" or tiers is None:
-            continue
-        plan = plans[route.name]
-        if not (plan.perturbations and plan.trials_per_exchange):
-            continue
-        adaptive = plan.settled_rate is not None
-        trials = len(roots_of(plan.perturbations)) if adaptive else plan.trials_per_exchange
-        at_once, half = 1 + trials, _HALF * (1 + trials)
-        said = (
-            f"routes.{route.name}: a request that can wait costs the price of {half:g} calls in a batch, "
-            f"of {at_once} at once; its answers come within a day"
-        )
-        if tiers.flex:
-            said += ". On models with a flex tier, replay_tier: flex costs the same and answers in minutes"
-        yield f"{said} (docs/replays.md)"

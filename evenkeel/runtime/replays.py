@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.budget import RouteBudget
-from evenkeel.core.endpoint import Upstream
 from evenkeel.core.languages import language_of
-from evenkeel.core.tiers import tiers_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
 from evenkeel.llm.observer import UNOBSERVED
@@ -34,13 +32,12 @@ if TYPE_CHECKING:
     from evenkeel.core.cache import Cache
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
-    from evenkeel.core.tiers import TierApi
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
     from evenkeel.runtime.credentials import Headers
-    from evenkeel.settings import Route, Settings
+    from evenkeel.settings import Settings
     from evenkeel.settings.replay import Rewriter as RewriterSettings
     from evenkeel.settings.scoring import Embeddings, Judge
     from evenkeel.shadow.original import Original
@@ -177,7 +174,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     """Where replays go: the upstream call that the data plane would make, with a key for that upstream."""
     table = route_table(settings.routes, injecting=False)
     headers = _replay_headers(settings)
-    tiers = {route.name: _tiers(route) for route in settings.routes}
+    flexible = {route.name for route in settings.routes if route.replay_tier == "flex"}
 
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
@@ -195,24 +192,10 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
             upstream.unix_path,
             exchange.route,
             # Of fallbacks nobody says which tiers they have.
-            *(tiers[exchange.route] if place == 0 else ()),
+            flex=place == 0 and exchange.route in flexible,
         )
 
     return target
-
-
-class _Tiers(NamedTuple):
-    """Cheaper tiers in which replays of a route are asked."""
-
-    flex: bool = False
-    batches: TierApi | None = None
-
-
-def _tiers(route: Route) -> _Tiers:
-    found = tiers_of(Upstream.parse(route.upstream).host, route.tier_api)
-    if found is None or route.replay_tier == "standard":
-        return _Tiers()
-    return _Tiers(found.flex, found.batches if route.replay_tier == "batch" else None)
 
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.batches import BatchStore
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
@@ -127,13 +126,6 @@ class DocumentStores(abc.ABC):
             kept_s=archive.days * _SECONDS_PER_DAY,
             total_chars=round(archive.megabytes * 1e6 / 4),
         )
-
-    @cached_property
-    def batches(self) -> BatchStore:
-        """Replays that wait in batches."""
-        from evenkeel.stores.batches import BatchStore
-
-        return BatchStore(self.documents, total_bytes=round(self._settings.shadow.batch.megabytes * 1e6))
 
     @cached_property
     def templates(self) -> Templates:

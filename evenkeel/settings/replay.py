@@ -9,17 +9,6 @@ from pydantic import Field
 from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, UpstreamUrl, Variable
 
 
-class Batch(Section):
-    """Batches of replays, on routes with `replay_tier: batch`."""
-
-    minutes: Annotated[float, Field(ge=0, le=720)] = 15.0
-    """How long exchanges are gathered before a batch is sent."""
-    requests: Annotated[int, Field(ge=1, le=50_000)] = 1_000
-    """With so many it is sent earlier."""
-    megabytes: Annotated[float, Field(gt=0)] = 64.0
-    """What waiting requests may take of the store; beyond that, replays go at once, at the full price."""
-
-
 class Shadow(Section):
     """How replays are sent."""
 
@@ -40,7 +29,6 @@ class Shadow(Section):
     processor_s: Seconds = 20.0
     """Processor time that the worker may take for one exchange. One that takes more becomes a dead letter,
     `processor_time`, and the worker is killed and started again if it does not come back (on Linux)."""
-    batch: Batch = Batch()
     client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
     """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
     number."""
@@ -80,7 +68,7 @@ class Price(Section):
     output_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     """Tokens of the answer."""
     tier_share: Rate = 1.0
-    """Share of it that a replay in the flex or batch tier costs, such as 0.5."""
+    """Share of it that a replay in the flex tier costs, such as 0.5."""
     cached_share: Rate = 1.0
     """Share of `input_usd` that tokens from the provider's prompt cache cost, such as 0.1."""
 

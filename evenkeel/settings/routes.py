@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from evenkeel.core.tiers import Tier, TierApi, tier_problem
+from evenkeel.core.tiers import Tier, tier_problem
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
 from evenkeel.settings.types import HttpUrl, Name, Rate, Seconds, Section, UpstreamUrl, Variable
@@ -149,15 +149,13 @@ class Route(Section):
     """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as
     many where the endpoint is deterministic."""
     replay_tier: Tier = "standard"
-    """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes, `batch`
-    costs half and takes up to a day, where the provider has them."""
-    tier_api: TierApi | None = None
-    """Whose tiers the endpoint has, `openai` or `anthropic`, such as a gateway; `null` = its host tells."""
+    """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes,
+    where the provider has it."""
     budget: RouteBudget = RouteBudget()
 
     @model_validator(mode="after")
     def _tier_exists(self) -> Route:
-        problem = tier_problem(self.replay_tier, Upstream.parse(self.upstream).host, self.tier_api)
+        problem = tier_problem(self.replay_tier, Upstream.parse(self.upstream).host)
         if problem:
             raise ValueError(f"replay_tier {self.replay_tier}: {problem}")
         return self

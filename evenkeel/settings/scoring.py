@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from evenkeel.core.tiers import tiers_of
+from evenkeel.core.tiers import tier_problem
 from evenkeel.proxy.routing import Upstream
 from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
 
@@ -120,11 +120,8 @@ class Judge(Section):
     def _consistent(self) -> Judge:
         if self.votes % 2 == 0:
             raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
-        if self.tier == "flex":
-            host = Upstream.parse(self.base_url).host
-            found = tiers_of(host, None)
-            if found is not None and not found.flex:
-                raise ValueError(f"tier flex: {host} has no flex tier; use standard")
+        if self.tier == "flex" and (problem := tier_problem("flex", Upstream.parse(self.base_url).host)):
+            raise ValueError(f"tier flex: {problem}")
         return self
 
 

@@ -11,7 +11,6 @@ from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.text import named
 from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.price import Quote, bound_of, estimate_tokens
-from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -83,44 +82,16 @@ class Bookings:
         # Another format or language may take far more tokens for the same.
         most = self._longest(original) if trial.perturbation.wanted == AS_BEFORE else None
         route, quote = original.exchange.route, self.quote(original, tier, most)
-        late, replaying, scoring = trial.late, quote.estimate, self._scoring(original, free)
-        if trial.parked:
-            # What waits with it is booked.
-            replaying, scoring, refused = NOTHING, NOTHING, None
-        elif late is None:
-            estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
-            own = 0 if trial.reused else 1
-            size = stage - 1 + own if begins else 1
-            refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
-            if refused is None and size > own:
-                self._costs.settle(estimate.times(size - own), route, {})
-            if trial.reused:
-                replaying = scoring = NOTHING
-        elif isinstance(late.outcome, Replay):
-            # What is paid for is worth rating, whatever the hour.
-            replaying = NOTHING
-            refused = self._costs.reserve(scoring, route, paced=False)
-        else:
-            replaying, scoring, refused = NOTHING, NOTHING, None
+        replaying, scoring = quote.estimate, self._scoring(original, free)
+        estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
+        own = 0 if trial.reused else 1
+        size = stage - 1 + own if begins else 1
+        refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
+        if refused is None and size > own:
+            self._costs.settle(estimate.times(size - own), route, {})
+        if trial.reused:
+            replaying = scoring = NOTHING
         return refused or Booking(self._costs, route, quote, replaying, scoring, urgent=trial.urgent)
-
-    def book_for_good(self, original: Original, count: int, *, begins: bool) -> Quote | NotPaid:
-        """Book so many replays that are answered through a batch: it outlives the process, and the day.
-
-        Args:
-            original: What is tried.
-            count: Of the replays.
-            begins: Whether the exchange begins with them.
-        """
-        route = original.exchange.route
-        if self._prices.refuses(original.model, original.view.model):
-            return "unpriced"
-        quote = self.quote(original, "batch")
-        whole = quote.estimate.times(count)
-        refused = self._costs.reserve(whole, route, paced=begins)
-        if refused is None:
-            self._costs.settle(whole, route, {"replay": whole})
-        return refused or quote
 
     def quote(self, original: Original, tier: Tier, most_tokens: int | None = None) -> Quote:
         """What a replay like the original costs in a tier, with so many tokens in its answer at most."""

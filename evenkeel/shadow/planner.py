@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.suspicion import MOST_SUSPICION
-from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import seed_for
 from evenkeel.shadow.prompt.segments import TYPED
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt import InputSource
-    from evenkeel.shadow.replay import Late
 
 _PLAN_VERSION: Final = 2
 _UNDER_FLOOR: Final = 8.0
@@ -141,19 +139,11 @@ class Trial:
     """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have."""
     reused: bool = False
     """As `Verdict.reused`: of an identical resend that is not made."""
-    parked: bool = False
-    """As `Verdict.parked`."""
-    late: Late | None = None
-    """What came of its replay, if that was made through a batch."""
 
     @property
     def id(self) -> str:
-        """Names the trial and its verdict; the same trial planned twice has the same id.
-
-        A resend that waited has one of its own: the verdict that tells of its exchange was logged at once.
-        """
-        named = trial_id(self.exchange_id, self.perturbation.name, self.severity)
-        return f"{named}.late" if self.late and self.perturbation.name == BASELINE else named
+        """Names the trial and its verdict; the same trial planned twice has the same id."""
+        return trial_id(self.exchange_id, self.perturbation.name, self.severity)
 
 
 def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:

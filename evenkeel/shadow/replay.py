@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.pair import Answer
-    from evenkeel.core.tiers import Tier, TierApi
+    from evenkeel.core.tiers import Tier
     from evenkeel.llm.observer import CallReport
     from evenkeel.llm.price import Quote
     from evenkeel.shadow.prompt import Api
@@ -169,8 +169,6 @@ class Target:
     """Whose replays wait when the upstream throttles."""
     flex: bool = False
     """Whether replays that can wait go to its flex tier."""
-    batches: TierApi | None = None
-    """Whose batches it takes, for replays that can wait for hours; None = none."""
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
@@ -184,19 +182,6 @@ class Replay:
     duration_s: float
     tier: Tier | None = None
     """In which it was answered, if that is not the one asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """What came of a replay that waited in a batch."""
-
-    outcome: Replay | Failure
-    spent: Spend
-    """Booked already."""
-    waited_s: float
-    """From the planning of the trial to its answer."""
-    settings: str
-    """Fingerprint of the settings that it was planned under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,11 +364,6 @@ class Replayer:
             attempt += 1
         assert outcome is not None
         return outcome
-
-    def stated(self, target: Target, body: bytes, api: Api, quote: Quote) -> bytes:
-        """The request as `send` would send it now, with a limit of its answer."""
-        forms = _limited(body, api, quote)
-        return forms[min(self._forms.get(target.url, 0), len(forms) - 1)]
 
     async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
         """Take one of the places for replays when the upstream wants no pause; holds none while it waits.

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.shadow.groups import (
     MOVED_WEIGHT,
-    WATCHING,
     CommonMoves,
     Looked,
     Standing,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.batches.parking import Parking
     from evenkeel.shadow.groups import ExchangePlan, Root
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation
@@ -66,7 +64,6 @@ class TrialStages:
         trials: TrialMaker,
         needs: Callable[[str, str], Needs],
         keep_reference: KeepReference | None = None,
-        parking: Parking | None = None,
     ) -> None:
         """Wire it.
 
@@ -75,10 +72,8 @@ class TrialStages:
             trials: Makes trials.
             needs: Route and model → what is still to be learnt.
             keep_reference: As `Worker` takes it.
-            parking: Has trials that can wait answered through batches; None = none wait.
         """
         self._verdicts = verdicts
-        self._parking = parking
         self._trials = trials
         self._needs = needs
         self._keep_reference = keep_reference
@@ -93,13 +88,6 @@ class TrialStages:
         """
         exchange, route = original.exchange, original.route
         run = await self._run(original)
-        if self._parking is not None and await asyncio.to_thread(self._parking.holds, exchange.id):
-            if run.control is None:
-                await self._tell(run)
-            return max(1, len(run.verdicts))
-        if run.control is not None and run.control.parked:
-            # Its trials have waited, and are done with.
-            return len(run.verdicts)
         seen = self._seen_of(original)
         needs = seen.standing.settled(self._needs(exchange.route, original.model))
         # Not for evidence on its way to an alert: that of drift comes far by chance where nothing changes.
@@ -129,35 +117,9 @@ class TrialStages:
             reused = run.can_wait and reuses_answer(exchange.id, needs)
             run.resend = replace(run.resend, exchange_weight=weight, reused=reused)
             await self._make(run, first)
-            if run.control is not None and not run.control.parked:
-                waiting = {one.trial.perturbation.name for one in first} if run.parked else set()
-                await self._follow(
-                    run, [one for one in plan.roots if one.root.perturbation.name not in waiting]
-                )
+            if run.control is not None:
+                await self._follow(run, plan.roots)
         return len(run.verdicts) or "budget"
-
-    async def resume(self, original: Original, answered: Iterable[Planned]) -> bool:
-        """Rate the answers of trials that waited, and make what follows from them.
-
-        They are compared with the control that waited with them.
-
-        Args:
-            original: As it was when they were planned.
-            answered: All of its trials that waited, with what came of them, and their variants.
-
-        Returns: whether all of them have a verdict; the budget may not allow the judge's calls.
-        """
-        run = await self._run(original)
-        run.can_wait, run.parked = True, True
-        control, *others = answered
-        run.resend, run.control = control.trial, run.verdicts.get(control.trial.id)
-        await self._make(run, [one for one in others if one.trial.id not in run.verdicts])
-        if run.control is None or any(one.trial.id not in run.verdicts for one in others):
-            return False
-        if original.route.settled_rate is not None:
-            run.draw_severity()
-            await self._follow(run, list(_waited_for(run)))
-        return True
 
     async def _run(self, original: Original) -> _Run:
         found = await asyncio.to_thread(self._verdicts.of_exchange, original.exchange.id)
@@ -220,13 +182,8 @@ class TrialStages:
         return planned
 
     async def _make(self, run: _Run, planned: Sequence[Planned]) -> None:
-        """Make trials side by side; answers in a format wait for the free one, with which they compare.
-
-        If they can wait for hours, they are parked instead, the identical resend with them.
-        """
+        """Make trials side by side; answers in a format wait for the free one, with which they compare."""
         original = run.original
-        if planned and run.can_wait and not run.parked and await self._parked(run, planned):
-            return
         free_id = trial_id(original.exchange.id, FREE.name, WHOLE)
         with_free = free_id in run.verdicts or any(one.trial.id == free_id for one in planned)
         formats: list[Planned] = []
@@ -238,22 +195,6 @@ class TrialStages:
             await self._together(run, others)
         if formats and run.control is not None:
             await self._together(run, formats, await self._free_answer(run.verdicts.get(free_id)))
-
-    async def _parked(self, run: _Run, planned: Sequence[Planned]) -> bool:
-        """Whether trials wait for their answers now, or are not made because the budget is too small."""
-        if self._parking is None or not self._parking.takes(run.original):
-            return False
-        control = Planned(run.timed(replace(run.resend, reused=False)), run.original.view)
-        parked = await self._parking.park(run.original, [control, *planned], begins=run.control is None)
-        run.parked = parked == "parked"
-        if run.parked and run.control is None:
-            await self._tell(run)
-        return parked != "impossible"
-
-    async def _tell(self, run: _Run) -> None:
-        """Log at once what an exchange is like whose control waits."""
-        run.resend = replace(run.resend, reused=True, parked=True)
-        await self._together(run, [])
 
     async def _together(self, run: _Run, planned: Sequence[Planned], free: Answer | None = None) -> None:
         """Make trials side by side; with the first ones the identical resend, if there is none yet."""
@@ -306,7 +247,7 @@ class _Seen(NamedTuple):
 class _Run:
     """One exchange, and the verdicts it has so far."""
 
-    __slots__ = ("can_wait", "control", "original", "parked", "resend", "severity", "urgent", "verdicts")
+    __slots__ = ("can_wait", "control", "original", "resend", "severity", "urgent", "verdicts")
 
     def __init__(self, original: Original, verdicts: dict[str, Verdict]) -> None:
         self.original = original
@@ -316,8 +257,6 @@ class _Run:
         self.severity = WHOLE
         self.can_wait = False
         self.urgent = False
-        self.parked = False
-        """Whether trials of it wait for their answers, or waited: no further ones do."""
 
     def draw_severity(self) -> None:
         """Choose one severity for all of its trials."""
@@ -346,14 +285,6 @@ class _Run:
 
     def of(self, perturbation: Perturbation) -> Verdict | None:
         return self.verdicts.get(self.trial(perturbation, 1.0).id)
-
-
-def _waited_for(run: _Run) -> Iterable[Looked]:
-    """The roots whose trials waited, which they do only while nothing is suspected."""
-    for root in roots_of(run.original.route.perturbations):
-        verdict = run.of(root.perturbation)
-        if verdict is not None:
-            yield Looked(root, whole=True, alone=(), pace=WATCHING, weight=verdict.exchange_weight)
 
 
 def _stratum(original: Original) -> str:

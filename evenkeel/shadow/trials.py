@@ -58,9 +58,6 @@ _OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 """What a call of an API is called; of all others it is a chat."""
 
 
-_CONTROL_AND_ONE: Final = 2
-
-
 class Planned(NamedTuple):
     """A trial to make, and what its perturbation made of the prompt."""
 
@@ -91,16 +88,6 @@ class Stamp:
     """Model name of its judge, "" without one."""
     label_share: float = 0.0
     """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
-
-
-class Waiting(NamedTuple):
-    """A trial whose answer comes later."""
-
-    trial: Trial
-    body: str
-    """Of the request, JSON text."""
-    estimate: Spend
-    """Booked for it."""
 
 
 class TrialMaker:
@@ -161,51 +148,6 @@ class TrialMaker:
         """
         found = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         return NO_REWRITER if isinstance(found, Draft) and self._rewriter is None else found
-
-    def settings_of(self, route: str) -> str:
-        """Fingerprint of the settings that trials of a route are made under."""
-        return self._stamp.settings.get(route, "")
-
-    async def wait(
-        self, original: Original, planned: Sequence[Planned], *, begins: bool
-    ) -> list[Waiting] | None:
-        """Finish variants that are answered later, and book their replays: all of them or none.
-
-        What they may cost is booked for good: a batch outlives the process, and the day.
-
-        Args:
-            original: What is tried.
-            planned: How; the control first.
-            begins: Whether the exchange begins with them.
-
-        Returns: those that can be made; none if the control is all that is left; None if the budget is too
-            small.
-        """
-        route, target = original.exchange.route, self._target(original.exchange)
-        finished = await asyncio.gather(
-            *(self._finished(outcome, route, urgent=trial.urgent) for trial, outcome in planned)
-        )
-        variants: list[tuple[Trial, PromptView]] = []
-        for (trial, _), variant in zip(planned, finished, strict=True):
-            if isinstance(variant, NotApplicable):
-                self.skip(trial, route, variant.reason)
-            else:
-                variants.append((trial, variant))
-        if len(variants) < _CONTROL_AND_ONE:
-            return []
-        quote = await asyncio.to_thread(self._bookings.book_for_good, original, len(variants), begins=begins)
-        if isinstance(quote, str):
-            for trial, _ in variants:
-                self.skip(trial, route, quote)
-            return None
-        return [
-            Waiting(
-                trial,
-                self._replayer.stated(target, one.for_replay("batch"), one.api, quote).decode(),
-                quote.estimate,
-            )
-            for trial, one in variants
-        ]
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
         """Count a trial that is not made."""
@@ -303,7 +245,7 @@ class TrialMaker:
                 self.skip(trial, route, variant.reason)
                 report.skipped(variant.reason)
                 return None
-            late, replay = trial.late, await self._outcome(original, target, trial, variant, booked)
+            replay = await self._outcome(original, target, trial, variant, booked)
             stage.resent.set()
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
@@ -311,7 +253,7 @@ class TrialMaker:
                 judgement = await self._judge(original, trial, candidate, booked)
             if candidate is not None and free is not None and judgement and judgement.shifted is not None:
                 freely = await self._judge(original, trial, candidate, booked, free)
-            spent = (late.spent if late else booked.replay.spent).plus(booked.judged)
+            spent = booked.replay.spent.plus(booked.judged)
             stage.group.leave()
             control = None if trial.perturbation.name == BASELINE else await asyncio.shield(stage.control)
             verdict = self._verdict(original, trial, control, replay, judgement, spent, report.trace_id)
@@ -324,13 +266,13 @@ class TrialMaker:
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             answered = candidate.response_id if candidate else None
             if verdict.reused:
-                report.skipped("parked" if verdict.parked else "reused")
+                report.skipped("reused")
             else:
                 report.logged(verdict, Judged(answered, original.answer.response_id))
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
-        said = "parked" if trial.parked else "reused" if trial.reused else rated
+        said = "reused" if trial.reused else rated
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=said)
         return verdict
 
@@ -369,10 +311,10 @@ class TrialMaker:
     async def _outcome(
         self, original: Original, target: Target, trial: Trial, variant: PromptView, booked: Booking
     ) -> Replay | Failure:
-        """What comes of a trial's replay, which may be there already."""
+        """What comes of a trial's replay, which is not made of a reused one."""
         if trial.reused:
             return Replay(original.answer, 0.0)
-        return trial.late.outcome if trial.late else await self._replay(original, target, variant, booked)
+        return await self._replay(original, target, variant, booked)
 
     async def _replay(
         self, original: Original, target: Target, variant: PromptView, booked: Booking
@@ -502,8 +444,7 @@ class TrialMaker:
             answer_chars=len(original.answer.text),
             parameters=original.parameters,
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
-            settings=trial.late.settings if trial.late else self.settings_of(original.exchange.route),
-            waited_s=trial.late.waited_s if trial.late else 0.0,
+            settings=self._stamp.settings.get(original.exchange.route, ""),
             cluster=original.cluster,
             client=original.exchange.client,
             baseline_worse=control.worse if control else None,
@@ -514,5 +455,4 @@ class TrialMaker:
             path_weight=trial.path_weight,
             split_of=trial.split_of,
             reused=trial.reused,
-            parked=trial.parked,
         )

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.shadow.answer_traits import seen
-from evenkeel.shadow.batches.parking import restored, trials_of
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, api_path
 from evenkeel.shadow.planner import Needs
@@ -35,13 +34,10 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.batches import Parking
     from evenkeel.shadow.observer import ExchangeReport, ShadowObserver
     from evenkeel.shadow.original import Original, Reader
-    from evenkeel.shadow.replay import Late
     from evenkeel.shadow.trials import TrialMaker
     from evenkeel.stores.archive import ExchangeArchive
-    from evenkeel.stores.batches import ParkedExchange
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.verdict_log import VerdictLog
 
@@ -80,7 +76,6 @@ class Worker:
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
         keep_reference: Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None = None,
-        parking: Parking | None = None,
         bounded: Callable[[str], AbstractContextManager[None]] = lambda _id: nullcontext(),
         observer: ShadowObserver = NOBODY,
     ) -> None:
@@ -98,7 +93,6 @@ class Worker:
             keep: Archives an exchange that could be read; called in a thread, and never raises.
             keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
                 and what reads that one's answer; likewise.
-            parking: Has trials that can wait answered through batches; None = none wait.
             bounded: Given the id of an exchange: ends the block with `ProcessorTimeError` if computing in it
                 takes too long.
             observer: Told of exchanges.
@@ -106,8 +100,7 @@ class Worker:
         self._queue = queue
         self._verdicts = verdicts
         self._reader = reader
-        self._stages = TrialStages(verdicts, trials, needs, keep_reference, parking)
-        self._parking = parking
+        self._stages = TrialStages(verdicts, trials, needs, keep_reference)
         self._tally = tally
         self._settings = settings or WorkerSettings()
         self._hold = hold
@@ -141,35 +134,7 @@ class Worker:
         """
         for exchange_id in over:
             await asyncio.to_thread(self._queue.bury, exchange_id, _PROCESSOR_TIME)
-            if self._parking is not None:
-                await asyncio.to_thread(self._parking.drop, exchange_id)
         await asyncio.to_thread(self._queue.release, others)
-
-    async def rate(self, parked: ParkedExchange, late: Mapping[str, Late]) -> bool:
-        """Rate the answers of an exchange whose trials waited in a batch.
-
-        Args:
-            parked: It.
-            late: What came of its requests, by their ids.
-
-        Returns: whether that is done with, if only because it cannot be read; else it is to be tried again.
-        """
-        exchange = parked.exchange
-        try:
-            with self._bounded(exchange.id):
-                original = await asyncio.to_thread(self._reader.read, exchange)
-                if isinstance(original, Left):
-                    self._tally.add("exchanges_dead", reason=original.reason)
-                    return True
-                answered = await asyncio.to_thread(trials_of, parked, original.view.api, late)
-                return await self._stages.resume(restored(original, parked), answered)
-        except ProcessorTimeError:
-            self._tally.add("exchanges_dead", reason=_PROCESSOR_TIME)
-            return True
-        except Exception:  # the boundary of the worker: the answers are there, and it is tried again
-            log.exception("the answers to exchange %s cannot be rated", exchange.id, extra=_about(exchange))
-            self._tally.add("worker_errors", where="late_answers")
-            return False
 
     async def drain(self) -> None:
         """Work until nothing is free to take and nothing is held."""

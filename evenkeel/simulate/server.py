@@ -10,7 +10,6 @@ import struct
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import uvicorn
@@ -20,7 +19,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.core.pair import ToolCall
 from evenkeel.simulate.apis import APIS, Completion, count_prompt_tokens
-from evenkeel.simulate.batches import BatchDesk, batch_handlers
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
@@ -374,7 +372,6 @@ def create_app(simulation: Simulation) -> Litestar:
       `/openai/deployments/NAME` in place of `/v1`
     - `POST /v1/embeddings`, of `EMBEDDINGS_MODEL` alone
     - `GET /v1/models`, `GET /v1/models/{id}`
-    - OpenAI's files and batches under `/v1/files` and `/v1/batches`, Anthropic's under `/v1/messages/batches`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
     - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
     - `GET /simulate/recorded`, `PUT /simulate/recorded` (a JSON `RecordedChange`), where answers are recorded
@@ -421,8 +418,6 @@ def create_app(simulation: Simulation) -> Litestar:
         return "ok\n"
 
     calls = [_call_handler(simulation, api) for api in APIS]
-    desk = BatchDesk(partial(_batch_reply, simulation), simulation.clock, takes_s=simulation.settings.batch_s)
-    simulation.desk = desk
     return Litestar(
         route_handlers=[
             *calls,
@@ -436,25 +431,12 @@ def create_app(simulation: Simulation) -> Litestar:
             truth,
             stats,
             *_recorded_handlers(simulation),
-            *batch_handlers(desk, simulation.settings.api_key),
             healthz,
         ],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
         openapi_config=None,
         logging_config=None,
     )
-
-
-def _batch_reply(simulation: Simulation, api: Api, raw: dict[str, Any]) -> bytes:
-    """The answer to one request of a batch, counted like any other. Raises: WireError."""
-    request = api.read(raw)
-    state = simulation.serving(request.model)
-    counts = simulation.counts(state)
-    counts.calls += 1
-    if state.error_rate and simulation.rng.random() < state.error_rate:
-        counts.errors += 1
-        raise on_demand(500, "its error rate")
-    return api.body(complete(simulation, state, request, api.id_prefix))
 
 
 def _recorded_handlers(simulation: Simulation) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:

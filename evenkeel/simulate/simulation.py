@@ -32,7 +32,6 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.simulate.batches import BatchDesk
     from evenkeel.simulate.recorded import RecordedEndpoint
 
 
@@ -205,8 +204,6 @@ class SimulationSettings:
     """Equal requests get byte-identical answers: ids follow from the prompt, time stands still."""
     tokens_per_event: int = 1
     """Tokens in one event of a stream, at least 1."""
-    batch_s: float = 0.0
-    """Seconds from the creation of a batch to its answers."""
     salt: bytes = b""
     """Decides which prompts are fragile; at most 64 bytes."""
 
@@ -245,8 +242,6 @@ class Simulation:
             self._models.setdefault(name, ModelState(name))
         self._default = models[0].name
         self._counts = {name: CallCounts() for name in self._models}
-        self.desk: BatchDesk | None = None
-        """Takes batches, once it is served."""
 
     @property
     def models(self) -> tuple[ModelState, ...]:
@@ -302,11 +297,6 @@ class Simulation:
         """The id of an answer: from the prompt's hash if deterministic, else random."""
         raw = digest if self.settings.deterministic else self.rng.randbytes(16)
         return f"{prefix}{raw.hex()}"
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """Unix time in seconds, by which batches run."""
-        return self._clock
 
     def now(self) -> int:
         """`created` in Unix seconds."""

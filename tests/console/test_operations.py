@@ -9,10 +9,10 @@ import pytest
 from litestar.testing import TestClient
 from markupsafe import Markup
 
-from evenkeel.console import Amount, Batches, PipelineView, Share, Spending, create_app
+from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
 from evenkeel.console.chart import Sample, bar
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
-from evenkeel.console.pipeline import pipeline_line, reason_in_words, untried_lines
+from evenkeel.console.pipeline import reason_in_words, untried_lines
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
@@ -381,14 +381,3 @@ def test_routes_and_reasons_are_kept_apart() -> None:
     assert len(lines) == 3
     assert reason_in_words("budget") == "the day's budget is spent"
     assert reason_in_words("rewriter_length").endswith("or it wrote nothing (length)")
-
-
-def test_batches_are_a_line_of_the_pipeline_where_there_are_any():
-    """How many wait and for how long, how many are sent, and what they saved."""
-    view = PipelineView("http://127.0.0.1:8100/v1")
-    assert pipeline_line(view).batches == ""
-    found = Batches(waiting=12, oldest_s=7200.0, sent=1, saved_usd=0.424)
-    said = "12 exchanges waiting, the oldest for 2 h, 1 batch with providers; $0.42 saved"
-    assert pipeline_line(replace(view, batches=found)).batches == said
-    idle = Batches(waiting=0, oldest_s=0.0, sent=0, saved_usd=3.0)
-    assert pipeline_line(replace(view, batches=idle)).batches == "nothing waits; $3.00 saved"

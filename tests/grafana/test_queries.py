@@ -13,7 +13,6 @@ from tests.grafana.scene import DASHBOARDS, targets
 NEED_MORE = {
     ("Worker errors", "A"): "the worker met no error",
     ("Traces", "B"): "no span was lost",
-    ("Batches", "B"): "no route has replay_tier: batch",
 }
 """Queries without an answer in a short run where little goes wrong, and why."""
 

@@ -15,10 +15,8 @@ LISTED = Prices()
     [
         # Per million tokens in and as many out; source: the public list of genai-prices.
         ("gpt-4o", "standard", 12.5),
-        ("gpt-4o", "batch", 6.25),
         ("gpt-4o", "flex", 12.5),  # nothing is published
         ("o3", "flex", 5.0),
-        ("claude-sonnet-4-5", "batch", 9.0),
         ("claude-sonnet-4-5", "flex", 18.0),
     ],
 )
@@ -30,7 +28,7 @@ def test_a_tier_costs_what_is_published(model, tier, usd):
 def test_a_price_of_the_settings_has_its_own_share():
     """Nothing is taken off a configured price unless the settings say so."""
     prices = Prices({"own": ModelPrice(1.0, 3.0), "cheap": ModelPrice(1.0, 3.0, tier_share=0.25)})
-    assert [prices.dearest(["own"], 10**6, 10**6, tier) for tier in ("standard", "batch")] == [4.0, 4.0]
+    assert [prices.dearest(["own"], 10**6, 10**6, tier) for tier in ("standard", "flex")] == [4.0, 4.0]
     assert [prices.dearest(["cheap"], 10**6, 10**6, tier) for tier in ("standard", "flex")] == [4.0, 1.0]
 
 

@@ -314,54 +314,6 @@ def test_only_what_changed_is_stored_again():
 SAME = {"rating": 3, "similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
 
 
-def test_resends_that_were_not_made_are_no_observations():
-    """They tell whose answer the exchange has, and nothing of the noise; a run of equal answers goes on."""
-    control = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, prompt_version="v1", **SAME)
-    exchanges = [replace(control, exchange_id=f"e{number}", scored_at=float(number)) for number in range(90)]
-    made = [replace(one, reused=number >= 30) for number, one in enumerate(exchanges)]
-    state = folded(log_of(*made))
-    (report,) = state.reports()
-    assert (report.trials, report.effective, report.reused, report.same_run) == (30, 30, 60, 30)
-    assert (report.noise_floor.n, report.failures) == (30, {})
-    whole = next(one for one in state.rollups() if one.key.level == "all")
-    assert whole.windows["all"].noise_floor.n == 30
-    # A new version is noticed by them as by any other.
-    changed = [
-        replace(one, prompt_version="v2", reused=True, exchange_id=f"n{one.exchange_id}") for one in made
-    ]
-    again = folded(log_of(*made, *changed))
-    (changes,) = again.changes()
-    assert changes.counts == {"prompt_version": 1}
-    assert said(MonitorState.from_bytes(again.to_bytes(), SETTINGS)) == said(again)
-
-
-def test_a_resend_that_waited_is_an_observation_and_tells_nothing_of_the_traffic():
-    """That was told at once: an answer of before, rated after a change, is no rollback."""
-    control = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, prompt_version="v1", **SAME)
-    exchanges = [
-        replace(control, exchange_id=f"e{number}", id=f"c{number}", scored_at=float(number))
-        for number in range(60)
-    ]
-    exchanges = [replace(one, prompt_version="v2" if n >= 30 else "v1") for n, one in enumerate(exchanges)]
-    told = [replace(one, reused=True, parked=True) for one in exchanges]
-    late = [
-        replace(one, id=f"{one.id}.late", scored_at=100.0 + n, waited_s=90.0)
-        for n, one in enumerate(exchanges)
-    ]
-    state = folded(log_of(*told, *late))
-    (report,) = state.reports()
-    assert (report.trials, report.reused, report.noise_floor.n) == (60, 60, 60)
-    whole = next(one for one in state.rollups() if one.key.level == "all")
-    assert whole.windows["all"].noise_floor.n == 60
-    (changes,) = state.changes()
-    assert changes.counts == {"prompt_version": 1}
-    # Of prompts like each other one counts, whichever is told first.
-    alike = [replace(one, cluster="c") for one in (*told, *late)]
-    (report,) = folded(log_of(*alike)).reports()
-    assert (report.trials, report.effective) == (60, 1)
-    assert said(MonitorState.from_bytes(state.to_bytes(), SETTINGS)) == said(state)
-
-
 @pytest.mark.parametrize("otherwise", [{"rating": 2, "similarity": 0.6, "details": {}}, {"similarity": 0.99}])
 def test_an_answer_in_other_words_ends_the_run_of_equal_ones(otherwise):
     """Also one that means the same, and one to a prompt like another, which is no observation."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-from dataclasses import replace
 
 import pytest
 
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.runtime.console_sources import (
-    Pipeline,
     budget_notices,
     calibration,
     dead_exchange,
@@ -20,13 +17,11 @@ from evenkeel.runtime.console_sources import (
     spending,
     without_credentials,
 )
-from evenkeel.runtime.stores import SqliteStores
 from evenkeel.settings import Route, Settings, load
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.stores.examples import exchange
-from tests.stores.test_batches import BATCH, PARKED
 
 
 @pytest.fixture
@@ -40,23 +35,6 @@ def _settings(**changes):
     shop = Route(name="shop", upstream="https://a.example/v1", budget={"usd_per_day": 2.0})
     chat = Route(name="chat", prefix="/chat", upstream="https://a.example/v1")
     return Settings(routes=[shop, chat], **changes)
-
-
-def test_what_waits_in_batches_is_told_where_there_are_any(tmp_path):
-    """With the batches that a provider has, and what they have saved."""
-    with contextlib.closing(SqliteStores(_settings(data_dir=tmp_path))) as stores:
-        settings = _settings()
-        pipeline = Pipeline(settings, stores.counters, stores.queue, stores.batches, stores.ledger, _Health())
-        assert pipeline.view().batches is None
-        stores.batches.park(PARKED)
-        stores.batches.put(replace(BATCH, state="running"))
-        stores.counters.publish("w", {"counters": [["batch_saved_usd", {"route": "shop"}, 0.25]]})
-        found = pipeline.view().batches
-        assert found is not None
-        assert (found.waiting, found.sent, found.saved_usd) == (1, 1, 0.25)
-        gauges = {name: number for name, _, number in pipeline.snapshot()["gauges"]}
-        assert gauges["batch_waiting"] == 1
-        assert gauges["batch_oldest_seconds"] == pytest.approx(found.oldest_s, abs=60)
 
 
 class _Health:

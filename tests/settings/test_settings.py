@@ -398,47 +398,13 @@ def test_a_monitor_that_watches_other_routes_has_another_checkpoint():
     assert checkpoint_name(other) == "a/x/y"
 
 
-@pytest.mark.parametrize(
-    ("route", "said"),
-    [
-        (
-            "{upstream: 'https://api.anthropic.com', replay_tier: flex}",
-            "replay_tier flex: api.anthropic.com has no flex tier; use batch",
-        ),
-        (
-            "{upstream: 'http://10.0.0.7:8000/v1', replay_tier: batch}",
-            (
-                "replay_tier batch: nobody knows whether 10.0.0.7 has a batch tier; if it has OpenAI's or "
-                "Anthropic's, say so with tier_api"
-            ),
-        ),
-        (
-            "{upstream: 'https://team.openai.azure.com/openai/v1', replay_tier: batch}",
-            "replay_tier batch: team.openai.azure.com has no batches that evenkeel can use; use flex",
-        ),
-    ],
-)
-def test_a_tier_that_the_endpoint_lacks_is_refused(write, route, said):
+def test_a_tier_that_the_endpoint_lacks_is_refused(write):
     """With the route, what is wrong and what to do."""
     with pytest.raises(SettingsError) as caught:
-        load(write(f"routes: [{route}]"), {}, {})
+        load(write("routes: [{upstream: 'https://api.anthropic.com', replay_tier: flex}]"), {}, {})
+    said = "replay_tier flex: api.anthropic.com has no flex tier; use standard"
     assert said in str(caught.value)
     assert "routes[0]" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("upstream", "said", "flex"),
-    [
-        ("https://api.anthropic.com", "the price of 1.5 calls in a batch, of 3 at once", False),
-        ("https://api.openai.com/v1", "the price of 1.5 calls in a batch, of 3 at once", True),
-    ],
-)
-def test_what_batches_cost_is_said_in_advance(write, upstream, said, flex):
-    """Two rewordings and a control, for half of the price, which flex would be as well."""
-    route = f"{{upstream: '{upstream}', replay_tier: batch, plan: uniform, trials_per_exchange: 2}}"
-    [note] = [one for one in notes(load(write(f"routes: [{route}]"), {}, {})) if "batch" in one]
-    assert said in note
-    assert ("replay_tier: flex costs the same" in note) == flex
 
 
 @pytest.mark.parametrize(
@@ -458,8 +424,8 @@ def test_what_batches_cost_is_said_in_advance(write, upstream, said, flex):
             "prices.m.input_usd: must be at most 1000000 (",
         ),
         (
-            "routes: [{upstream: 'http://a'}]\nshadow: {batch: {megabytes: .inf}}",
-            "shadow.batch.megabytes: must be a finite number",
+            "routes: [{upstream: 'http://a'}]\narchive: {megabytes: .inf}",
+            "archive.megabytes: must be a finite number",
         ),
         (
             "routes: [{upstream: 'http://a', plan: 50%}]",
@@ -506,18 +472,10 @@ def test_a_note_on_many_routes_is_one_line(write):
     assert note.startswith("routes.r0, r1, r2: sampling_rate is 0")
 
 
-def test_nothing_waits_in_batches_where_no_rewording_is_tried(write):
-    """So nothing is said of their price."""
-    route = "{upstream: 'https://api.openai.com/v1', replay_tier: batch, perturbations: []}"
-    assert not any("batch" in one for one in notes(load(write(f"routes: [{route}]"), {}, {})))
-
-
 def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one(write):
     """Of a fallback nobody says which tiers it has."""
     settings = load(
-        write(
-            "routes: [{upstream: 'http://a', fallbacks: ['http://b'], replay_tier: flex, tier_api: openai}]"
-        ),
+        write("routes: [{upstream: 'http://a', fallbacks: ['http://b'], replay_tier: flex}]"),
         {},
         {},
     )

@@ -375,7 +375,6 @@ def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(a
         ("responses", "flex", "auto", "flex"),
         ("completions", "flex", None, None),  # has no tiers
         ("messages", "flex", "auto", "auto"),
-        ("chat", "batch", "flex", None),  # a batch is a tier of its own
         ("chat", "standard", "flex", "flex"),
         ("chat", "standard", "priority", None),
     ],

@@ -54,7 +54,6 @@ _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
     help="Share of bad answers that are worse, not just different.",
 )
 @click.option("--latency", default=0.0, metavar="SECONDS", help="Delay before an answer.")
-@click.option("--batch-seconds", default=30.0, metavar="SECONDS", help="Time that batches take.")
 @click.option("--deterministic", is_flag=True, help="Answer equal requests with equal bytes.")
 @click.option("--seed", type=int, help="Random seed.  [default: random]")
 @click.option(
@@ -164,7 +163,7 @@ def _simulated(options: dict[str, Any]) -> Simulation:
     ]
     for state in states:
         state.truth  # noqa: B018 - raises for a share outside [0, 1]
-    settings = SimulationSettings(deterministic=options["deterministic"], batch_s=options["batch_seconds"])
+    settings = SimulationSettings(deterministic=options["deterministic"])
     return Simulation(states, settings, rng=random.Random(options["seed"]))
 
 
@@ -190,7 +189,7 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
         first = recorded.skipped[0]
         click.echo(f"{len(recorded.skipped):,} lines or files skipped, the first: {first}", err=True)
     states = [ModelState(name, latency_s=options["latency"]) for name in endpoint.models]
-    settings = SimulationSettings(deterministic=options["deterministic"], batch_s=options["batch_seconds"])
+    settings = SimulationSettings(deterministic=options["deterministic"])
     return Simulation(states, settings, recorded=endpoint, rng=random.Random(options["seed"]))
 
 

@@ -377,17 +377,12 @@ class RouteWatch:
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.tells_of_exchange and self._records:
             self._follow(verdict, offset)
-        if observed and not self._is_of_before(verdict):
+        if observed:
             seen = compared(verdict)
             if not found:
                 found = self._tested(verdict, offset, seen)
             self._count(verdict, outcome, seen)
         return found
-
-    def _is_of_before(self, verdict: Verdict) -> bool:
-        """Whether a verdict waited in a batch while the route changed: it says nothing of what came after."""
-        planned_at = verdict.scored_at - verdict.waited_s
-        return verdict.waited_s > 0 and bool(self.marks) and planned_at < self.marks[-1].at
 
     def _follow(self, verdict: Verdict, offset: int) -> None:
         """Notice whether what the changes brought is still in the traffic.

@@ -56,7 +56,6 @@ class Cell:
         "drift",
         "drifted_in",
         "key",
-        "parked_clusters",
         "revision",
         "same_run",
         "scored_at",
@@ -73,8 +72,6 @@ class Cell:
         self.key = key
         self.counts = counts
         self.clusters = Clusters()
-        self.parked_clusters = Clusters()
-        """Of resends that wait: their own verdicts, which come later, are the observations."""
         self.clients = Clients()
         self.client = ""
         """What the client of the latest observation counts under."""
@@ -107,8 +104,7 @@ class Cell:
     def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
         """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
         failed = isinstance(outcome, str) and not verdict.reused
-        clusters = self.parked_clusters if verdict.parked else self.clusters
-        return 1.0 if failed else clusters.weight(verdict, leads=leads)
+        return 1.0 if failed else self.clusters.weight(verdict, leads=leads)
 
     def repeat(self, verdict: Verdict) -> None:
         """Count a rated verdict that is no observation."""
@@ -243,7 +239,6 @@ class Cell:
         return {
             "counts": self.counts.to_json(),
             "clusters": self.clusters.to_json(),
-            "parked_clusters": self.parked_clusters.to_json(),
             "clients": self.clients.to_json(),
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
@@ -270,7 +265,6 @@ class Cell:
         )
         cell.drifted_in, cell.strayed = frozenset(raw["drifted_in"]), raw["strayed"]
         cell.clusters = Clusters.from_json(raw["clusters"])
-        cell.parked_clusters = Clusters.from_json(raw.get("parked_clusters", [0, {}]))
         cell.clients = Clients.from_json(raw.get("clients", []))
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]

@@ -116,9 +116,7 @@ class MonitorRole:
         opened = await asyncio.to_thread(channels, settings, told, words, troubles, announce, time.monotonic)
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
-        pipeline = Pipeline(
-            settings, stores.counters, stores.queue, stores.batches, instruments.ledger, health
-        )
+        pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
         exposition = Exposition(
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),

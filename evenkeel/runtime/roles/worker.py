@@ -7,16 +7,14 @@ import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evenkeel.core.version import VERSION
 from evenkeel.runtime import replays
 from evenkeel.runtime.notes import replay_notes
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.runtime.stamp import stamp_of
 from evenkeel.runtime.timesheet import Deadline
-from evenkeel.shadow.batches import BatchDispatcher, BatchLimits, Parking
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
-_DISPATCHER_LEASE_S: Final = 30.0
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerRole:
@@ -42,7 +38,6 @@ class WorkerRole:
     keep_templates: Callable[[threading.Event], None]
     """Body of a thread."""
     _worker: Worker
-    _dispatcher: BatchDispatcher
     _rewriter: Rewriter | None
     _sheet: Timesheet
     _deadline: Deadline
@@ -74,14 +69,13 @@ class WorkerRole:
         )
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
-        target = replays.replay_target(settings)
         trials = TrialMaker(
             stores.verdicts,
             instruments.scorer,
             instruments.replayer,
             instruments.ledger,
             instruments.prices,
-            target=target,
+            target=replays.replay_target(settings),
             tally=tally,
             clock=time.time,
             rewriter=rewriter,
@@ -89,9 +83,6 @@ class WorkerRole:
             stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
             answer_factor=settings.shadow.answer_factor,
         )
-        # What was sent is looked after, also where no route is sent in batches any more.
-        parked = await asyncio.to_thread(lambda: stores.batches)
-        parking = Parking(parked, trials, target=target, clock=time.time)
         worker = Worker(
             stores.queue,
             stores.verdicts,
@@ -102,26 +93,10 @@ class WorkerRole:
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
             keep_reference=replays.reference_keeper(settings, stores.references, tally),
-            parking=parking,
             bounded=deadline,
             observer=spans.observer,
         )
-        chosen = settings.shadow.batch
-        dispatcher = BatchDispatcher(
-            parked,
-            stores.lease("batches", _DISPATCHER_LEASE_S),
-            routes={route.name for route in settings.routes},
-            target=target,
-            rate=worker.rate,
-            costs=instruments.ledger,
-            prices=instruments.prices,
-            tally=tally,
-            clock=time.time,
-            limits=BatchLimits(chosen.minutes * 60, chosen.requests),
-            hold=lambda: instruments.health.hold,
-            user_agent=f"evenkeel/{VERSION}",
-        )
-        return cls(partial(templates.run, reader), worker, dispatcher, rewriter, sheet, deadline)
+        return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. What the worker before could not finish is given up first."""
@@ -129,10 +104,7 @@ class WorkerRole:
         if left.over:
             await self._worker.take_up(*left)
         self._sheet.clear()
-        await attend(self._both(stop), self._deadline.tick())
-
-    async def _both(self, stop: asyncio.Event) -> None:
-        await asyncio.gather(self._worker.run(stop), self._dispatcher.run(stop))
+        await attend(self._worker.run(stop), self._deadline.tick())
 
     async def close(self) -> None:
         """Close the rewriter's connections."""

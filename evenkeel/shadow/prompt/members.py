@@ -181,7 +181,7 @@ def replay_changes(
     for member in members:
         if member.key in FORCED_FALSE and member.value.decoded is not False:
             changes[member.key] = "false"
-        elif member.key == "service_tier" and (tier == "batch" or member.value.decoded not in _TIERS):
+        elif member.key == "service_tier" and member.value.decoded not in _TIERS:
             changes[member.key] = None
         elif member.key in CHOICES and not _at_most_one(member.value.decoded):
             changes[member.key] = "1"

@@ -354,14 +354,3 @@ def test_a_value_that_had_gone_before_has_not_made_room_for_the_new_one(tried):
     last = 80 + tried
     found = fed(watch, swapped(0, 80, "m1") + swapped(80, last, "m2") + swapped(last, last + 30, "m3"))
     assert [(mark.before, mark.after) for _, mark in found] == [("m1", "m2"), ("m2", "m3")]
-
-
-@pytest.mark.parametrize(("waited_s", "counts"), [(0.0, True), (5.0, True), (300.0, False)])
-def test_a_trial_that_waited_while_the_route_changed_says_nothing_of_what_came_after(waited_s, counts):
-    """It was planned before the change: its model's cell has it, the traffic behind the change has not."""
-    watch = RouteWatch("chat")
-    fed(watch, exchanges(0, 100) + exchanges(100, 200, model="m2"))
-    assert len(watch.marks) == 1
-    before = json.dumps(watch.to_json())
-    fed(watch, [verdict(200, "general.casing", waited_s=waited_s)], offset=400)
-    assert (json.dumps(watch.to_json()) != before) is counts
