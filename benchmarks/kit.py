@@ -1,24 +1,17 @@
-"""What several benchmarks need: tables as data and as Markdown, captured exchanges, and filled logs.
+"""Tables as data and as Markdown, and the pages that hold them.
 
 Measured tables stand on pages of the documentation between marks; the text around them is written by hand.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from evenkeel.core.exchange import Exchange
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.stores.sqlite.database import Database
 
 
 Cell = float | int | str | None
@@ -36,21 +29,6 @@ class Table:
     """Behind the point."""
     notes: tuple[str, ...] = ()
     """What one must know to read it: how many pairs, how certain."""
-
-    def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> Table:
-        """Read what `as_json` wrote."""
-        return cls(
-            raw["name"],
-            tuple(raw["columns"]),
-            tuple(tuple(row) for row in raw["rows"]),
-            raw["digits"],
-            tuple(raw["notes"]),
-        )
 
     def markdown(self) -> str:
         """The table, and a line for its notes."""
@@ -107,44 +85,3 @@ def filled(page: str, tables: Iterable[Table], *, keep: bool = False) -> str:
         return f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}"
 
     return _BLOCK.sub(block, page)
-
-
-def captured(
-    number: int,
-    messages: object,
-    said: str,
-    *,
-    route: str = "default",
-    received_at: float = 0.0,
-    headers: tuple[tuple[str, str], ...] = (),
-) -> Exchange:
-    """A chat request and its answer, as a proxy captures them."""
-    choice = {"index": 0, "message": {"content": said}, "finish_reason": "stop"}
-    return Exchange(
-        id=f"{number:016x}",
-        route=route,
-        received_at=received_at,
-        duration_s=0.0,
-        method="POST",
-        path="/v1/chat/completions",
-        status=200,
-        request_headers=headers,
-        request_body=json.dumps({"model": "simulated-1", "messages": messages}).encode(),
-        response_headers=headers,
-        response_body=json.dumps({"model": "simulated-1", "choices": [choice]}).encode(),
-    )
-
-
-def logged(database: Database, verdicts: Iterable[Verdict]) -> SqliteVerdictLog:
-    """A log that holds verdicts, written in one transaction."""
-    log = SqliteVerdictLog(database)
-    with database.write() as connection:
-        connection.executemany(
-            "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (one.id, one.exchange_id, one.route, one.perturbation, one.rating, one.to_json())
-                for one in verdicts
-            ),
-        )
-    return log

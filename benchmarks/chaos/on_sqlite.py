@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos import faults
@@ -19,11 +20,9 @@ from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
 from benchmarks.proxy.machine import NotMeasured
-from benchmarks.soak import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from benchmarks.chaos.account import Evidence
     from benchmarks.chaos.faults import Fault
@@ -32,6 +31,16 @@ if TYPE_CHECKING:
 _DISK_MB: Final = 192
 _PATIENCE_S: Final = 60.0
 _POLL_S: Final = 0.1
+
+
+def children_of(pid: int) -> dict[str, int]:
+    """Process ids of a supervisor's children, by the names they go by."""
+    children: dict[str, int] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            children[command[-2].decode()] = child
+    return children
 
 
 class OnSqlite(Scene):
@@ -81,7 +90,7 @@ class OnSqlite(Scene):
 
     async def _act_on_child(self, fault: Fault) -> None:
         target = fault.kind.target
-        pid = parts_of(self.roles["up"].pid).get(target)
+        pid = children_of(self.roles["up"].pid).get(target)
         if pid is None:
             return  # it is being started again
         if fault.kind.name == "freeze":
@@ -90,7 +99,9 @@ class OnSqlite(Scene):
             os.kill(pid, signal.SIGCONT)
             return
         os.kill(pid, signal.SIGKILL)
-        await until(lambda: parts_of(self.roles["up"].pid).get(target, pid) != pid, f"a new {target}", 30.0)
+        await until(
+            lambda: children_of(self.roles["up"].pid).get(target, pid) != pid, f"a new {target}", 30.0
+        )
         if target == "proxy":
             await self._answers()
 

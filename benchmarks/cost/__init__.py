@@ -2,5 +2,5 @@
 
 `world` draws what moves the answers of an exchange, the same for every trial of it; `plans` asks the real
 planner which trials it gets; `bill` prices them; `play` shows their verdicts to the real monitor until it
-raises an alert; `recorded` draws answers from recordings instead; `tables` writes it all down.
+raises an alert; `tables` writes it all down.
 """

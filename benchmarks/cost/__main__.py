@@ -1,16 +1,13 @@
 """Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
 
-Run from the root of the repository: python -m benchmarks.cost [--recorded | --deterministic reused]
-[--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1] [--write]
+Run from the root of the repository:
+python -m benchmarks.cost [--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1] [--write]
 
 A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
 exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
 from the worker's own stages and the alerts from the monitor's own fold: only the answers are drawn. Every
 play takes both plans through the same exchanges, about a minute of one core; every figure follows from
 the seeds, 1 to the number of plays.
-
-With --recorded the answers are those that real models gave (../shared/data beside the repository; see
-`benchmarks.cost.recorded`), and seeds begin at 15: others were looked at while the planner was written.
 """
 
 from __future__ import annotations
@@ -19,22 +16,17 @@ import argparse
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from benchmarks.cost import checks, deterministic, recorded, tables
+from benchmarks.cost import checks, tables
 from benchmarks.cost.bill import Tariff
 from benchmarks.cost.compare import Alarms, Masking, Outcome, Sizes, alarms, masking, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
-from benchmarks.cost.play import SIMULATED
 from benchmarks.kit import DOCS, filled
-from benchmarks.upgrades.recordings import NoDataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from benchmarks.cost.play import World
 
 _Result = TypeVar("_Result")
 PAGE: Final = DOCS / "research" / "cost.md"
@@ -45,7 +37,6 @@ _LONG: Final = 15_000
 """Exchanges of a route without any change in which false alarms are counted."""
 _ALARMS_FROM: Final = 100
 """Their seeds begin after this one."""
-_FIRST_RECORDED: Final = 15
 
 
 def main() -> None:
@@ -53,12 +44,6 @@ def main() -> None:
     options = _options()
     checks.verify()
     sizes = _FEW if options.few else Sizes(options.quiet, options.most)
-    first, world = 1, SIMULATED
-    if options.recorded:
-        _check_recorded()
-        first, world = _FIRST_RECORDED, recorded.WORLD
-    elif options.deterministic:
-        world = deterministic.WORLDS[options.deterministic]
     plans = [
         UNIFORM,
         *([UNIFORM_3] if options.three else []),
@@ -68,8 +53,8 @@ def main() -> None:
     found: dict[str, list[Outcome]] = {plan.name: [] for plan in plans}
     for some in _map(
         options.jobs,
-        partial(_played, sizes, world),
-        [(plan, seed) for seed in _seeds(options.plays, first) for plan in plans],
+        partial(_played, sizes),
+        [(plan, seed) for seed in _seeds(options.plays) for plan in plans],
     ):
         found[some[0].plan] += some
     compared = list(found.values())
@@ -92,11 +77,6 @@ def main() -> None:
             options.jobs, partial(_masked, sizes), [(plans[-1], seed) for seed in _seeds(options.masking)]
         )
         measured.append(tables.masked(list(masks)))
-    if options.recorded:
-        measured = [recorded.routes(), *map(recorded.named, measured)]
-    elif options.deterministic:
-        name = f"cost-{options.deterministic}-"
-        measured = [replace(one, name=one.name.replace("cost-", name)) for one in measured]
     for table in measured:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
     if options.write:
@@ -104,15 +84,8 @@ def main() -> None:
         print(f"written to {PAGE}", file=sys.stderr)
 
 
-def _seeds(count: int, first: int = 1) -> range:
-    return range(first, first + count)
-
-
-def _check_recorded() -> None:
-    try:
-        checks.verify_recorded()
-    except (NoDataError, FileNotFoundError) as error:
-        sys.exit(f"benchmarks.cost: {error}; nothing measured")
+def _seeds(count: int) -> range:
+    return range(1, count + 1)
 
 
 def _map(
@@ -126,9 +99,9 @@ def _map(
         yield from pool.map(function, tasks)
 
 
-def _played(sizes: Sizes, world: World, task: tuple[Plan, int]) -> list[Outcome]:
+def _played(sizes: Sizes, task: tuple[Plan, int]) -> list[Outcome]:
     started = time.monotonic()
-    some = list(outcomes(*task, sizes, world))
+    some = list(outcomes(*task, sizes))
     print(f"{task[0].name}, seed {task[1]}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return some
 
@@ -148,12 +121,6 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--recorded", action="store_true", help="answers that real models gave")
-    parser.add_argument(
-        "--deterministic",
-        choices=deterministic.WORLDS,
-        help="drawn answers of an endpoint without noise: whose answers are reused as controls, or are not",
-    )
     parser.add_argument("--plays", type=int, default=2, help="of every change, each with a seed of its own")
     parser.add_argument("--quiet", type=int, default=1_500, help="exchanges of a route before the change")
     parser.add_argument("--most", type=int, default=2_500, help="exchanges of a route after it, at most")
@@ -170,13 +137,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
-    options = parser.parse_args()
-    of_noise = options.recorded or options.deterministic
-    if of_noise and (options.masking or options.alarms):
-        parser.error("--recorded and --deterministic have neither --masking nor --alarms")
-    if options.recorded and options.deterministic:
-        parser.error("either --recorded or --deterministic")
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

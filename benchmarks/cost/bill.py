@@ -2,8 +2,9 @@
 
 A replay costs the prompt and the answer of its route. A judge is asked about every answer that is not
 proven equal, and twice more about each of two answers where the content moved. The same trials can be
-paid in three ways: as they were until now; with the pairs of a stage judged in one call; and with that, what
-can wait in the flex tier where the model has one, and with prompts that the provider has cached.
+paid in three ways: at list price, each pair judged by itself; with the pairs of a stage judged in one call;
+and with that, what can wait in the flex tier where the model and the judge have one, and with prompts that
+the provider has cached.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Tariff(NamedTuple):
     """Of a token of the prompt that the provider has cached."""
     answer: float
     waiting_prompt: float
+    """Of what can wait: in the flex tier, if the model has it."""
     waiting_cached: float
     waiting_answer: float
     judge_prompt: float
@@ -169,13 +171,12 @@ class Bill:
         return self.plain_usd(tariff) - saved
 
     def lean_usd(self, tariff: Tariff) -> float:
-        """The same, with what can wait in the cheaper tier, and with cached prompts."""
-        prompt, cached, answer = self.prompt, self.cacheable, self.answer
-        waiting, waiting_answer = self.waiting_prompt, self.waiting_answer
-        waiting_cached = self.waiting_cacheable
-        replays = tariff.prompt * (prompt - cached) + tariff.cached * cached + tariff.answer * answer
-        replays += tariff.waiting_prompt * (waiting - waiting_cached) + tariff.waiting_cached * waiting_cached
-        replays += tariff.waiting_answer * waiting_answer
+        """The same, with what can wait in the flex tier, and with cached prompts."""
+        cached, waiting_cached = self.cacheable, self.waiting_cacheable
+        replays = tariff.prompt * (self.prompt - cached) + tariff.cached * cached
+        replays += tariff.waiting_prompt * (self.waiting_prompt - waiting_cached)
+        replays += tariff.waiting_cached * waiting_cached
+        replays += tariff.answer * self.answer + tariff.waiting_answer * self.waiting_answer
         waiting_cacheable = self.waiting_judge_cacheable
         saved = (tariff.judge_prompt - tariff.waiting_judge_prompt) * self.waiting_judge_prompt
         saved += (tariff.judge_prompt - tariff.judge_cached) * (self.judge_cacheable - waiting_cacheable)
@@ -191,8 +192,6 @@ class Bill:
         self.exchanges += 1
         unchanged = round(length.prompt * _UNCHANGED)
         for place, one in enumerate(trials):
-            if one.verdict.reused:
-                continue
             self.replays += 1
             # The resend is like the original, which was sent shortly before.
             cacheable = (unchanged if place else length.prompt) if unchanged >= _CACHEABLE else 0

@@ -8,7 +8,7 @@ from functools import reduce
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from benchmarks.cost.bill import LENGTHS, Bill, Length
+from benchmarks.cost.bill import LENGTHS, Bill
 from benchmarks.cost.plans import Worker, affected_cells, drawn_answer
 from benchmarks.cost.world import QUIET, ROUTES, exchange
 from evenkeel.monitor.fold.settings import MonitorSettings
@@ -16,34 +16,12 @@ from evenkeel.monitor.fold.state import MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.cost.plans import Made, Plan
-    from benchmarks.cost.world import Exchange, Fall
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.planner import Trial
+    from benchmarks.cost.plans import Plan
+    from benchmarks.cost.world import Fall
 
 _PUBLISHED: Final = 3
 """Exchanges between two looks of the planner at what the monitor knows: a minute, which in truth is ten
 seconds at most."""
-
-
-def _stated(one: Exchange) -> Length:
-    return LENGTHS[one.route]
-
-
-class World(NamedTuple):
-    """Where exchanges and their answers come from."""
-
-    exchange: Callable[..., Exchange] = exchange
-    """As `benchmarks.cost.world.exchange`."""
-    answer: Callable[[Exchange, Trial, Verdict | None], Made] = drawn_answer
-    length: Callable[[Exchange], Length] = _stated
-    fragile: frozenset[tuple[str, str]] = frozenset()
-    """Routes and cells that are right to alert while nothing has changed."""
-
-
-SIMULATED: Final = World()
 
 
 class Raised(NamedTuple):
@@ -59,7 +37,7 @@ class Raised(NamedTuple):
 class Play:
     """A deployment that goes on exchange by exchange."""
 
-    def __init__(self, plan: Plan, seed: int, world: World = SIMULATED, level: float = 10_000) -> None:
+    def __init__(self, plan: Plan, seed: int, level: float = 10_000) -> None:
         self.seed = seed
         self.number = 0
         self.bills = {route: Bill() for route in ROUTES}
@@ -67,8 +45,7 @@ class Play:
         self.trials: dict[tuple[str, str], int] = {}
         """By route and cell: trials that its alert sees."""
         self._plan = plan
-        self._world = world
-        self._worker = Worker(plan, world.answer)
+        self._worker = Worker(plan, drawn_answer)
         self._state = MonitorState(
             MonitorSettings(mean_trials_between_false_alarms=level, trend_interval_s=inf)
         )
@@ -77,7 +54,7 @@ class Play:
 
     def copy(self) -> Play:
         """Another that has seen the same and goes on by itself."""
-        other = Play(self._plan, self.seed, self._world)
+        other = Play(self._plan, self.seed)
         other.number, other.raised = self.number, list(self.raised)
         other._offset, other._published = self._offset, self._published
         other.trials = dict(self.trials)
@@ -110,7 +87,7 @@ class Play:
         Returns: that alert, if there was one.
         """
         cells = affected_cells(fall.affected) if groups else fall.affected
-        found = {(fallen, cell) for cell in cells} - self._world.fragile
+        found = {(fallen, cell) for cell in cells}
         for _ in range(exchanges):
             seen = len(self.raised)
             if not fallen or ROUTES[self.number % len(ROUTES)] == fallen:
@@ -125,9 +102,9 @@ class Play:
         return None
 
     def _play(self, fall: Fall, fallen: str) -> None:
-        one = self._world.exchange(self.seed, self.number, fall, fallen=fallen)
+        one = exchange(self.seed, self.number, fall, fallen=fallen)
         made = self._worker.make(one)
-        self.bills[one.route].book(self._world.length(one), made)
+        self.bills[one.route].book(LENGTHS[one.route], made)
         for trial in made:
             self._offset += 1
             key = one.route, trial.verdict.perturbation

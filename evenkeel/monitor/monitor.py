@@ -30,7 +30,7 @@ Report = TypeVar("Report")
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
 _SCRAPE_PATIENCE_S = 0.02
-"""A scrape reads several reports, each of which may wait so long; `benchmarks.planes` measures the sum."""
+"""A scrape reads several reports, each of which may wait so long."""
 _REFRESH_EVERY_S = 5.0
 _NAMED_ROUTES = 5
 

@@ -59,9 +59,8 @@ def stay_responsive() -> None:
 
     To be called once everything is loaded and before anything is served. A full collection holds up every
     thread until it is done: about 100 ms for the modules and the tables of languages and prices alone, and
-    more with an encoder. What exists by now is left out of all later ones. `python -m benchmarks.worker`
-    measures the lag of the event loop. What comes later is looked through less often than usual: that takes
-    a tenth of the monitor's time otherwise (`python -m benchmarks.monitor`).
+    more with an encoder. What exists by now is left out of all later ones. What comes later is looked through
+    less often than usual: that takes a tenth of the monitor's time otherwise.
     """
     gc.collect()
     gc.freeze()
@@ -72,8 +71,7 @@ def take_short_turns() -> None:
     """Have a thread that computes let the event loop's thread go on after half a millisecond, not five.
 
     For a data plane, whose hand-off computes, and a monitor, whose pages and fold do: an event that arrives
-    meanwhile waits for its turn. `python -m benchmarks.proxy`, `python -m benchmarks.protection` and
-    `python -m benchmarks.planes` measure how long.
+    meanwhile waits for its turn. `python -m benchmarks.proxy` measures how long.
     """
     sys.setswitchinterval(_TURN_S)
 

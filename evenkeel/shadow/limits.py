@@ -1,8 +1,8 @@
 """How much of an exchange is worked on: texts come from strangers, and the time they take must have an end.
 
-Every stage takes time in proportion to a text, see `benchmarks.hostile`; these limits bound the text. What is
-beyond is counted: a prompt or an answer as a skipped exchange, a prompt in too many parts as a perturbation
-that is not applicable.
+Every stage takes time in proportion to a text; these limits bound the text. What is beyond is counted:
+a prompt or an answer as a skipped exchange, a prompt in too many parts as a perturbation that is not
+applicable.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ _ROOMS = sorted({room_of(path) for path in modules().values()} - {"__init__", "_
 _DOTTED = re.compile(rf"\bevenkeel(?:\.(?:{'|'.join(_ROOMS)}))(?:\.\w+)*")
 _FOLDERS = (*_ROOMS, "benchmarks", "deploy", "docs", "evenkeel", "grafana", "requirements", "tests")
 _PATH = re.compile(rf"(?<![\w./@-])(?:{'|'.join(_FOLDERS)})/[\w.*/-]*")
-_NOW = [page for page in PAGES if page.name != "CHANGELOG.md"]
 _GROUPS = ("evenkeel.metrics", "evenkeel.perturbations")
 """Entry points, which no module need be called like."""
 _NAMES = frozenset({"evenkeel.reference.response.id"})
@@ -40,14 +39,14 @@ def _is_there(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", _NOW, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_modules_that_pages_name_exist(page):
     """Each dotted `evenkeel.…` in text and code is a module, or a name in one."""
     named = {name for name in _DOTTED.findall(text_of(page)) if name not in {*_GROUPS, *_NAMES}}
     assert not [name for name in sorted(named) if not _is_there(name)]
 
 
-@pytest.mark.parametrize("page", _NOW, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_of_the_repository_that_pages_name_exist(page):
     """Each path between backticks that begins with a folder of ours leads somewhere; `*` matches any name."""
     folders = (ROOT, ROOT / "evenkeel", DOCS, ROOT / "tests")

@@ -175,7 +175,7 @@ EVERYWHERE: Final = (
     "unclosed tags",
     "combining marks",
 )
-"""Shapes that tests give to everything; `python -m benchmarks.hostile` tries all."""
+"""Shapes that tests give to everything."""
 
 
 def _body(*contents: str) -> bytes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.workflow.workflow import Workflow
 
-DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
 WORFBENCH: Final = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
 _WORFBENCH_SOURCES: Final = frozenset(
     ("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca")

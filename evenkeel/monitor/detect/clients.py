@@ -18,7 +18,7 @@ gives four fifths of the latest trials: it is the route's traffic.
 their mean is within the limit, it reaches c once in c of their trials at most. With half of the trials c is
 320 at the usual limits and level, with a twentieth 1,100.
 
-Measured by `python -m benchmarks.detection.clients`.
+Measured: `docs/research/other.md`.
 
 Source of e-detectors: Shin, Ramdas, Rinaldo 2022.
 """

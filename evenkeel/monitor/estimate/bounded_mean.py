@@ -18,7 +18,7 @@ chance may depend on everything that was observed before, also of the same excha
 
 Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting" (hedged
 capital), with a mixture over s in place of a predicted one. Widths and coverage:
-`python -m benchmarks.intervals`.
+`docs/research/intervals.md`.
 """
 
 from __future__ import annotations
