@@ -89,7 +89,7 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     if found.acknowledged_at is not None:
         at = figures.date_and_time(found.acknowledged_at)
         lines.append(f"Acknowledged by {found.acknowledged_by} at {at}.")
-    for part in found.parts.values():
+    for part in found.parts:
         over = f"over since {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {part.raised.summary}")
     click.echo("\n".join(visible(line) for line in lines))

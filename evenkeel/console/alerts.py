@@ -37,7 +37,7 @@ class _Row(NamedTuple):
 
 def alerts_table(incidents: Iterable[Incident]) -> Table:
     """The alerts of all incidents for a file, those that are up first."""
-    rows = [_Row(one, part.raised, part.over) for one in incidents for part in one.parts.values()]
+    rows = [_Row(one, part.raised, part.over) for one in incidents for part in one.parts]
 
     def column(name: str) -> tuple[str, Callable[[_Row], Value]]:
         return name, lambda row: getattr(row.raised, name)

@@ -158,7 +158,7 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
 
 def _worst(incident: Incident) -> Part | None:
     """The alert of a cell that is furthest from what is allowed."""
-    cells = [part for part in incident.up or incident.parts.values() if part.raised.perturbation]
+    cells = [part for part in incident.up or incident.parts if part.raised.perturbation]
     cells = by_themselves(cells, lambda part: part.raised.perturbation)
     return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
 

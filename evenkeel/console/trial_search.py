@@ -263,7 +263,7 @@ def scope(
         return None
     cells = (
         CellName(one.route, "" if one.what == "change" else one.model, one.perturbation)
-        for one in found.parts
+        for one in (part.key for part in found.parts)
     )
     narrowed = beside.within(began(found), found.closed_at)
     return Scope(narrowed, tuple(dict.fromkeys(cells)))

@@ -512,10 +512,10 @@ def _began(log: VerdictLog, incident: Incident, changes: Sequence[ChangeReport])
     if change is not None:
         return change.at
     times = [mark.at for mark in incident.marks] + [
-        time for part in incident.parts.values() for time in (part.raised.after, part.raised.since) if time
+        time for part in incident.parts for time in (part.raised.after, part.raised.since) if time
     ]
     if not times:
-        behind = (verdicts_behind(log, part.raised) for part in incident.parts.values())
+        behind = (verdicts_behind(log, part.raised) for part in incident.parts)
         times = [one.verdict.scored_at for trials in behind for one in trials]
     return min(times, default=incident.opened_at)
 

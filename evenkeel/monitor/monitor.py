@@ -105,6 +105,7 @@ class Monitor:
                     state.offset,
                     events,
                     trend,
+                    incidents=checkpoint.incidents,
                     parts=checkpoint.parts,
                     whole=checkpoint.whole,
                 )

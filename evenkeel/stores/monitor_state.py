@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from evenkeel.core.cells import ChangeMark
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 class AlertEvent:
     """An alert was raised or resolved, or a person decided something about an incident.
 
-    The events of one incident, in their order, say all that is known about it
-    (`evenkeel.monitor.incidents`). `id` makes delivery idempotent for receivers.
+    `id` makes delivery idempotent for receivers.
     """
 
     id: str
@@ -95,6 +94,16 @@ class AlertEvent:
         return json.dumps(asdict(self))
 
 
+class IncidentRow(NamedTuple):
+    """The record of an incident, as the monitor writes it."""
+
+    id: str
+    offset: int
+    """Place in the verdict log of its last event."""
+    body: bytes
+    """`evenkeel.monitor.incidents.Incident` as JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What one channel has sent about one incident so far."""
@@ -154,6 +163,7 @@ class MonitorStore(Protocol):
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
         *,
+        incidents: Sequence[IncidentRow] = ...,
         parts: Mapping[str, bytes] = ...,
         whole: bool = ...,
     ) -> None:
@@ -164,6 +174,8 @@ class MonitorStore(Protocol):
             offset: in the verdict log, up to which it counts.
             events: in log order.
             trend: in log order.
+            incidents: those that changed. A record of a later place in the log stays: another monitor may
+                be ahead. The latest thousand are kept.
             parts: those that changed, by name; the others stay as they are.
             whole: whether these are all, so that any others are removed.
         """
@@ -171,6 +183,10 @@ class MonitorStore(Protocol):
 
     def events(self, limit: int) -> list[AlertEvent]:
         """The newest alert events, newest first."""
+        ...
+
+    def incidents(self) -> list[bytes]:
+        """The records of all incidents that are kept, in no order."""
         ...
 
     def undelivered(self, limit: int) -> list[AlertEvent]:

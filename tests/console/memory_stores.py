@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.approval import Approval
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from tests.monitor.notify.scene import incidents_of
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Evidence, Verdict
@@ -89,6 +90,10 @@ class MemoryMonitorStore:
     def events(self, limit: int) -> list[AlertEvent]:
         """Newest first."""
         return self.history[::-1][:limit]
+
+    def incidents(self) -> list[bytes]:
+        """The records of the incidents that the events tell of."""
+        return [incident.to_bytes() for incident in incidents_of(self.history) if incident.id]
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """One cell, oldest first."""

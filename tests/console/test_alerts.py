@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenkeel.console.alerts import alerts_table
-from evenkeel.monitor.incidents import incidents_of, verdicts_behind
-from tests.monitor.notify.scene import FOUND, SPELLING, TONE, over
+from evenkeel.monitor.incidents import verdicts_behind
+from tests.monitor.notify.scene import FOUND, SPELLING, TONE, incidents_of, over
 
 
 def test_the_file_lists_alerts_that_are_up_first():

@@ -11,10 +11,10 @@ from evenkeel.console import JudgeSetup
 from evenkeel.console.incidents import case_lines, checks
 from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
-from evenkeel.monitor.incidents import incidents_of, worst_trials
+from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
-from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, over
+from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
 WRITER = Writer({"support": Contact("@support-ml", "", "helm rollback support")})
 FIRST = "support: answers became fragile at 1 Jan 1970 00:16 UTC, after helpdesk-1 → helpdesk-2."
@@ -191,7 +191,7 @@ def test_the_chart_marks_the_change(make_scene):
     """Both models are drawn under the rewording that moved furthest; when it was opened is marked, too."""
     scene = make_scene("alert")
     (incident,) = incidents_of(scene.store.history)
-    worst = next(part for part in incident.parts.values() if part.raised.perturbation == "general.spelling")
+    worst = next(part for part in incident.parts if part.raised.perturbation == "general.spelling")
     drawn = incident_trend(incident, worst, scene.reports, scene.store, scene.now)
     assert [mark.kind for mark in drawn.chart.marks] == ["change", "raised"]
     assert (drawn.report.key.model, drawn.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))

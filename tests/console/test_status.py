@@ -9,10 +9,9 @@ from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.situation import Situation
 from evenkeel.console.status import coverage, status
 from evenkeel.core.cells import ChangeMark, Estimate
-from evenkeel.monitor.incidents import incidents_of
 from evenkeel.monitor.notify import Contact, Writer
 from tests.console.memory_stores import MemoryMonitorStore
-from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, over
+from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
 NOW = 1_786_544_400.0
 VIEW = PipelineView(base_url="http://127.0.0.1:8080/v1")

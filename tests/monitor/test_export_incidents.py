@@ -11,9 +11,9 @@ from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.export.incidents import SLOTS, IncidentCollector, change_of, slots
-from evenkeel.monitor.incidents import incidents_of
 from evenkeel.monitor.notify import Contact
 from evenkeel.stores.monitor_state import AlertEvent
+from tests.monitor.notify.scene import incidents_of
 
 SWAP = (
     ChangeMark(kinds.PROMPT, "a1", "b2", 100.0, 7),

@@ -12,7 +12,6 @@ from evenkeel.core.verdict import Verdict
 from evenkeel.monitor.detect import Clients
 from evenkeel.monitor.detect.clients import MOST, REST
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.incidents import incidents_of
 from evenkeel.monitor.notify.notices import Writer
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.monitor.planted_verdicts import VERDICT
@@ -193,7 +192,7 @@ def test_an_alert_says_whose_trials_are_behind_it():
     assert set(event.clients) == {"a", "b"}
     said = f"{event.clients['a']} of {event.run_trials} trials come from client a"
     assert said in event.summary
-    [incident] = incidents_of(log.events)
+    [incident] = log.state.incidents()
     shown = {one["what"]: one for one in incident.to_json()["alerts"]}
     assert shown["excess"]["clients"] == event.clients
     told = Writer(reports=lambda: [log.report]).facts(incident)

@@ -90,6 +90,7 @@ class MemoryStore:
     kept: dict[str, bytes] = field(default_factory=dict)
     all_events: list[AlertEvent] = field(default_factory=list)
     rows: list[tuple] = field(default_factory=list)
+    records: dict[str, bytes] = field(default_factory=dict)
 
     def load(self):
         """What was committed."""
@@ -103,7 +104,7 @@ class MemoryStore:
         """Nobody else writes."""
         return True
 
-    def commit(self, state, offset, events, trend, *, parts, whole):
+    def commit(self, state, offset, events, trend, *, incidents, parts, whole):
         """Keep all of it, or fail as planned."""
         fault = self.faults.pop(0) if self.faults else "none"
         if fault == "lost":
@@ -112,6 +113,7 @@ class MemoryStore:
         self.kept = dict(parts) if whole else {**self.kept, **parts}
         self.all_events += events
         self.rows += trend
+        self.records |= {incident.id: incident.body for incident in incidents}
         if fault == "stored, then failed":
             raise TimeoutError("no answer")
 

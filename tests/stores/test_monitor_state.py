@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.monitor_state import Sent
+from evenkeel.stores.monitor_state import IncidentRow, Sent
 from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
@@ -45,6 +45,21 @@ def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
     assert monitor_store.parts() == {"z": b"\xff"}
     assert monitor_store.load() == (b"d", 4)
     assert [one.id for one in monitor_store.events(10)] == ["a1"]
+
+
+def test_the_record_of_an_incident_is_the_one_that_is_furthest_in_the_log(monitor_store):
+    """Of two monitors one may be behind; the latest thousand incidents are kept."""
+    monitor_store.commit(
+        b"a", 1, [], [], incidents=[IncidentRow("i1", 5, b"five"), IncidentRow("i2", 2, b"two")]
+    )
+    monitor_store.commit(
+        b"b", 2, [], [], incidents=[IncidentRow("i1", 4, b"four"), IncidentRow("i2", 2, b"2")]
+    )
+    assert sorted(monitor_store.incidents()) == [b"2", b"five"]
+    later = [IncidentRow(f"j{number}", 9, b"%d" % number) for number in range(999)]
+    monitor_store.commit(b"c", 3, [], [], incidents=later)
+    assert len(monitor_store.incidents()) == 1_000
+    assert b"five" not in monitor_store.incidents()
 
 
 def test_what_a_channel_has_sent_is_remembered(monitor_store):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
-    from evenkeel.monitor.incidents.book import Known
+    from evenkeel.monitor.incidents import Incident
+    from evenkeel.monitor.incidents.book import Cause
     from evenkeel.stores.verdict_log import LoggedDecision, LoggedVerdict
 
 
@@ -255,12 +256,12 @@ def change_closed(
     )
 
 
-def decided(known: Known, logged: LoggedDecision) -> AlertEvent:
+def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
     """What a person decided about an incident."""
     decision = logged.decision
     acknowledged = decision.decided == "acknowledged"
     return replace(
-        _incident_event(known, decision.at, logged.offset),
+        _incident_event(incident, decision.at, logged.offset),
         id=_named("incident", decision.id),
         kind="acknowledged" if acknowledged else "closed",
         summary=decision.note,
@@ -269,47 +270,48 @@ def decided(known: Known, logged: LoggedDecision) -> AlertEvent:
     )
 
 
-def explained(known: Known, logged: LoggedVerdict) -> AlertEvent:
+def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
     """What came before an incident was noticed after it was opened."""
     verdict = logged.verdict
-    named = [f"{mark.before} → {mark.after}" for mark in known.marks if mark.kind in kinds.STATED]
+    named = [f"{mark.before} → {mark.after}" for mark in cause.marks if mark.kind in kinds.STATED]
     return replace(
-        _incident_event(known, verdict.scored_at, logged.offset),
-        id=_named("incident", "explained", known.id, verdict.id),
+        _incident_event(cause.incident, verdict.scored_at, logged.offset),
+        id=_named("incident", "explained", cause.incident.id, verdict.id),
+        change=cause.change,
         kind="explained",
         summary=f"Noticed before it: {figures.listing(named)}.",
-        marks=known.marks,
+        marks=cause.marks,
     )
 
 
-def followed(known: Known, logged: LoggedVerdict) -> AlertEvent:
+def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
     """Something changed while an incident was open."""
     verdict = logged.verdict
-    named = [f"{mark.before} → {mark.after}" for mark in known.later]
+    named = [f"{mark.before} → {mark.after}" for mark in cause.marks]
     return replace(
-        _incident_event(known, verdict.scored_at, logged.offset),
-        id=_named("incident", "followed", known.id, verdict.id),
+        _incident_event(cause.incident, verdict.scored_at, logged.offset),
+        id=_named("incident", "followed", cause.incident.id, verdict.id),
         kind="followed",
         summary=f"Changed since: {figures.listing(named)}.",
-        marks=known.later,
+        marks=cause.marks,
     )
 
 
-def not_rolled_back(known: Known, logged: LoggedVerdict) -> AlertEvent:
+def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
     """An incident goes on: what somebody said was rolled back is still in the traffic."""
-    after = ", ".join(value for turn in known.turns for value in turn.after)
+    after = ", ".join(value for turn in incident.turns for value in turn.after)
     verdict = logged.verdict
     return replace(
-        _incident_event(known, verdict.scored_at, logged.offset),
-        id=_named("incident", "reopened", known.id, verdict.id),
+        _incident_event(incident, verdict.scored_at, logged.offset),
+        id=_named("incident", "reopened", incident.id, verdict.id),
         kind="reopened",
         summary=f"It was closed as rolled back, but {after} still answers.",
     )
 
 
-def _incident_event(known: Known, at: float, offset: int) -> AlertEvent:
-    event = _change_event(known.route, "", known.change, "", at, offset)
-    return replace(event, what="incident", incident=known.id)
+def _incident_event(incident: Incident, at: float, offset: int) -> AlertEvent:
+    event = _change_event(incident.routes[0], "", incident.change, "", at, offset)
+    return replace(event, what="incident", incident=incident.id)
 
 
 def _change_event(route: str, model: str, change: str, kind: str, at: float, offset: int) -> AlertEvent:

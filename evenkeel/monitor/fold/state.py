@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
+
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
@@ -41,6 +43,7 @@ from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.fold.silent import SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import Judges
+from evenkeel.stores.monitor_state import IncidentRow
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.fold.silent import SilentReport
-    from evenkeel.monitor.incidents.book import Known
+    from evenkeel.monitor.incidents import Incident
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 
@@ -89,7 +92,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 12
+VERSION: Final = 13
 """Of the form that is written; nothing else is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """What reading something else than a checkpoint raises."""
@@ -106,7 +109,9 @@ class Checkpoint:
     head: bytes
     """Small; replaces the previous one."""
     parts: dict[str, bytes]
-    """Cells and roll-ups that changed since the last checkpoint, by name; the others are as stored."""
+    """Cells, roll-ups, incidents … that changed since the last checkpoint, by name; the rest is stored."""
+    incidents: list[IncidentRow]
+    """The records of those incidents, for everybody who reads them."""
     whole: bool
     """Whether these are all the parts, so that any others in the store are to be removed."""
 
@@ -124,6 +129,11 @@ def route_name(route: str) -> str:
 def tests_name(route: str, model: str) -> str:
     """Names the part of the tests for silent changes of a route and requested model."""
     return compact(["silent", route, model])
+
+
+def incident_name(incident: str) -> str:
+    """Names the part of an incident."""
+    return compact(["incident", incident])
 
 
 def rollup_name(key: RollupKey) -> str:
@@ -170,14 +180,18 @@ class MonitorState:
             return Applied([], [])
         self.offset = logged.offset
         applied = self._applied(logged)
-        return Applied([self._incidents.place(event) for event in applied.events], applied.trend)
+        dropped = self._incidents.dropped
+        placed = Applied([self._incidents.place(event) for event in applied.events], applied.trend)
+        if self._incidents.dropped > dropped:
+            self._stored = False  # the store has a part of what is gone
+        return placed
 
     def _applied(self, logged: Logged) -> Applied:
         if isinstance(logged, LoggedApproval):
             return Applied(self._approved(logged), [])
         if isinstance(logged, LoggedDecision):
-            known = self._incidents.decide(logged.decision)
-            return Applied([] if known is None else [decided(known, logged)], [])
+            incident = self._incidents.find(logged.decision.incident)
+            return Applied([] if incident is None else [decided(incident, logged)], [])
         if isinstance(logged, LoggedLabel):
             label = logged.label
             self._corrections.label(self._places(label.route).name_of(label.model), label)
@@ -307,9 +321,9 @@ class MonitorState:
         idle = self._without_traffic(route) if self._alarmed else []
         events = [event for cell in idle for event in self._left(cell, "retired", logged)]
         gone, again = self._incidents.exchange(verdict)
-        for known in gone:
-            events += self._reversed(known, logged)
-        events += [not_rolled_back(known, logged) for known in again]
+        for incident in gone:
+            events += self._reversed(incident, logged)
+        events += [not_rolled_back(incident, logged) for incident in again]
         return events if leaving is None else events + self._dropped(route, leaving, logged, now)
 
     def _without_traffic(self, route: str) -> list[Cell]:
@@ -330,10 +344,10 @@ class MonitorState:
         self._note_alerts(cell)
         return events
 
-    def _reversed(self, known: Known, logged: LoggedVerdict) -> list[AlertEvent]:
+    def _reversed(self, incident: Incident, logged: LoggedVerdict) -> list[AlertEvent]:
         """End the alerts of an incident whose change was reversed."""
         events = []
-        for key in list(known.up):
+        for key in [part.key for part in incident.up]:
             cell = self._cells.get((key.route, key.model, key.perturbation))
             if cell is not None:
                 events += self._left(cell, "reversed", logged)
@@ -390,11 +404,11 @@ class MonitorState:
     def _explained(self, logged: LoggedVerdict) -> list[AlertEvent]:
         """Say what was noticed of an incident's cause, or changed while it was open, with a verdict."""
         route, at = logged.verdict.route, logged.verdict.scored_at
-        known = self._incidents.explain(route, at)
-        if known is not None:
-            return [explained(known, logged)]
-        known = self._incidents.follow(route, at)
-        return [] if known is None else [followed(known, logged)]
+        cause = self._incidents.explain(route, at)
+        if cause is not None:
+            return [explained(cause, logged)]
+        cause = self._incidents.follow(route, at)
+        return [] if cause is None else [followed(cause, logged)]
 
     def _watch(self, route: str) -> RouteWatch:
         watch = self._routes.get(route)
@@ -425,6 +439,10 @@ class MonitorState:
     def silent(self) -> list[SilentReport]:
         """Where the tests for silent changes stand, by route and requested model."""
         return self._silent.reports()
+
+    def incidents(self) -> list[Incident]:
+        """The incidents that the fold still knows, the one that was opened last first."""
+        return sorted(self._incidents.all(), key=lambda known: (-known.opened_at, known.id))
 
     @property
     def cells(self) -> Mapping[tuple[str, str, str], Cell]:
@@ -474,6 +492,7 @@ class MonitorState:
         """What to store now; the parts are taken to be stored from then on."""
         whole, self._stored = not self._stored, True
         parts: dict[str, bytes] = {}
+        incidents: list[IncidentRow] = []
         for key, cell in self._cells.items():
             if whole or cell.changed:
                 parts[cell_name(key)] = compact(cell.to_json()).encode()
@@ -490,7 +509,12 @@ class MonitorState:
             if whole or tests.changed:
                 parts[tests_name(route, model)] = compact(tests.to_json()).encode()
                 tests.changed = False
-        return Checkpoint(self._head(), parts, whole)
+        for incident in self._incidents.all() if whole else self._incidents.changed.values():
+            body = incident.to_bytes()
+            parts[incident_name(incident.id)] = body
+            incidents.append(IncidentRow(incident.id, incident.offset, body))
+        self._incidents.changed.clear()
+        return Checkpoint(self._head(), parts, incidents, whole)
 
     def _head(self) -> bytes:
         head = compact(
@@ -503,7 +527,6 @@ class MonitorState:
                 "seen_clock": self._seen_clock.to_json(),
                 "changes": self._changes,
                 "silent": self._silent.to_json(),
-                "incidents": self._incidents.to_json(),
                 "unfinished": self._rollups.to_json(),
                 "corrections": self._corrections.to_json(),
             }
@@ -516,6 +539,7 @@ class MonitorState:
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
         parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
+        parts |= {incident_name(one.id): msgspec.to_builtins(one) for one in self._incidents.all()}
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
 
     @classmethod
@@ -558,6 +582,7 @@ class MonitorState:
         state._corrections = Corrections.from_json(head["corrections"])
         state._seen_clock = LogClock(head["seen_clock"])
         tests: dict[tuple[str, str], dict[str, Any]] = {}
+        incidents: list[Any] = []
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
@@ -568,11 +593,13 @@ class MonitorState:
                 state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
             elif kind == "silent":
                 tests[key[0], key[1]] = raw
+            elif kind == "incident":
+                incidents.append(raw)
             else:
                 group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
                 group.read(raw)
         state._rollups.read(head["unfinished"])
         state._silent.read(head["silent"], tests)
-        state._incidents.read(head["incidents"])
+        state._incidents.read(incidents)
         state._stored = True
         return state

@@ -62,12 +62,11 @@ class Case:
             marks=_joined(one.marks for one in shown),
             later=_joined(one.later for one in shown),
             routes=list(dict.fromkeys(route for one in shown for route in one.routes)),
-            parts={key: part for one in shown for key, part in one.parts.items()},
+            parts=[part for incident in shown for part in incident.parts],
             updated_at=max(one.updated_at for one in shown),
             acknowledged_by=acknowledged.acknowledged_by if acknowledged else "",
             acknowledged_at=acknowledged.acknowledged_at if acknowledged else None,
             reopened=sum(one.reopened for one in shown),
-            events=sum(one.events for one in shown),
         )
 
 

@@ -1,19 +1,26 @@
-"""One incident, as its alert events tell it."""
+"""The incident: its record, and what each event does to it.
+
+The fold keeps the records, and the monitor stores each with its checkpoint; everybody else reads them there.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+import msgspec
+
+from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
+from evenkeel.core.incidents import Decided  # noqa: TC001 - likewise
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.stay import Turn, is_new, is_old, turns_of
+from evenkeel.stores.monitor_state import AlertEvent  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from evenkeel.core.cells import ChangeMark
-    from evenkeel.core.incidents import Decided
-    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.stores.monitor_state import MonitorStore
 
 State = Literal["open", "acknowledged", "resolved"]
 Effect = Literal["worse", "fragile", "invalid", "different", "unsteady", "suspected", "steadier"]
@@ -49,7 +56,7 @@ SEVERITY: Final[dict[Effect, str]] = {
 
 
 class PartKey(NamedTuple):
-    """What tells one alert of an incident from another."""
+    """The identity of an alert."""
 
     what: str
     route: str
@@ -58,7 +65,7 @@ class PartKey(NamedTuple):
 
     @classmethod
     def of(cls, event: AlertEvent) -> PartKey:
-        """The alert that an event is about."""
+        """Return the alert that an event is about."""
         return cls(event.what, event.route, event.model, event.perturbation)
 
 
@@ -72,6 +79,11 @@ class Part:
     """The event that ended it since; None while it is up."""
 
     @property
+    def key(self) -> PartKey:
+        """The identity of the alert."""
+        return PartKey.of(self.raised)
+
+    @property
     def effect(self) -> Effect:
         """What it says about the answers."""
         if self.raised.direction == "fallen":
@@ -79,22 +91,36 @@ class Part:
         return _EFFECTS.get(self.raised.measure, "fragile")
 
 
+QUIET: Final = 40
+"""Exchanges without the new value, half of them with the old one, after which a change is reversed."""
+AGAIN: Final = 100
+"""Exchanges with the new value after somebody said that it was rolled back: it was not."""
+MOST_MARKS: Final = 8
+_TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
+"""What has to go back for a change to be reversed; parameters only where nothing of this changed."""
+
+
 @dataclass(slots=True)
 class Incident:
-    """What the events of one incident say. Times are in Unix seconds."""
+    """One incident. Times are in Unix seconds."""
 
     id: str
     opened_at: float
+    opened_offset: int
+    """Place in the verdict log of what opened it."""
     change: str = ""
     """Id of the change that opened it; "" if none was noticed."""
     marks: tuple[ChangeMark, ...] = ()
-    """What was noticed of that change when the incident was opened."""
+    """What was noticed of that change, the first eight."""
     later: tuple[ChangeMark, ...] = ()
-    """What changed while it was open, the latest."""
+    """What changed while it was open, the latest eight."""
     routes: list[str] = field(default_factory=list)
-    """Where it shows, in the order of their alerts."""
-    parts: dict[PartKey, Part] = field(default_factory=dict)
+    """Where it shows, in the order of their alerts; the first is where it was opened."""
+    parts: list[Part] = field(default_factory=list)
+    """Its alerts, in the order in which they were first raised."""
     updated_at: float = 0.0
+    offset: int = 0
+    """Place in the verdict log of the last event."""
     acknowledged_by: str = ""
     acknowledged_at: float | None = None
     decided: Decided | None = None
@@ -111,42 +137,52 @@ class Incident:
     """How often it went on after it was over."""
     learned: bool = False
     """Whether its change was noticed only after it was opened."""
-    events: int = 0
+    quiet: int = 0
+    """Exchanges since one had the new value of its change."""
+    back: int = 0
+    """Those of them that had the old one."""
+    again: int = 0
+    """Exchanges with the new value since somebody said that it was rolled back."""
 
     @classmethod
     def opened(cls, event: AlertEvent) -> Incident:
-        """The incident that an event opens; `take` it as well."""
-        return cls(event.incident, event.at, event.change, event.marks)
+        """Return the incident that an event opens; `take` the event as well."""
+        return cls(event.incident, event.at, event.offset, event.change, event.marks)
 
     def take(self, event: AlertEvent) -> None:
         """Take the next event, in their order."""
-        self.events += 1
-        self.updated_at = event.at
+        self.updated_at, self.offset = event.at, event.offset
         if event.what == "incident":
             self._decide(event)
             return
         if event.route not in self.routes:
             self.routes.append(event.route)
         key = PartKey.of(event)
+        place = next((place for place, part in enumerate(self.parts) if part.key == key), None)
         if event.kind == "raised":
-            if self.state == "resolved" and self.decided is None and event.direction != "fallen":
+            if self.closed_at is not None and self.decided is None and event.direction != "fallen":
                 self._reopen()
-            self.parts[key] = Part(event)
-            self._learn(event)
+            if place is None:
+                self.parts.append(Part(event))
+            else:
+                self.parts[place] = Part(event)
+            if not event.is_more:
+                self.learn(event.change, event.marks)
             return
-        if key in self.parts:
-            self.parts[key].over = event
+        if place is not None:
+            self.parts[place].over = event
         if not self.up and self.closed_at is None:
             self._close(event.at, event.reason or "recovered")
 
-    def _learn(self, event: AlertEvent) -> None:
+    def learn(self, change: str, marks: tuple[ChangeMark, ...]) -> None:
+        """Take a change that explains it; nothing known is forgotten for an empty one."""
         known = self.stated
-        self.marks, self.change = event.marks or self.marks, event.change or self.change
+        self.change, self.marks = change or self.change, marks[:MOST_MARKS] or self.marks
         self.learned = self.learned or (not known and bool(self.stated))
 
     def _decide(self, event: AlertEvent) -> None:
         if event.kind == "explained":
-            self._learn(event)
+            self.learn(event.change, event.marks)
             return
         if event.kind == "followed":
             self.later = event.marks
@@ -164,10 +200,40 @@ class Incident:
     def _close(self, at: float, ending: str) -> None:
         self.closed_at, self.ending = at, ending
         self.calm_at = at if self.calm_at is None else self.calm_at
+        self.quiet = self.back = self.again = 0
 
     def _reopen(self) -> None:
         self.closed_at, self.ending, self.decided, self.decided_by = None, "", None, ""
+        self.again = 0
         self.reopened += 1
+
+    def observe(self, verdict: Verdict) -> Literal["reversed", "not_rolled_back"] | None:
+        """Take the next exchange of its route; return what it decides, mostly nothing."""
+        if self.closed_at is not None and self.ending != "rolled_back":
+            return None
+        turns = self.turns
+        if not turns:
+            return None
+        if is_new(turns, verdict):
+            self.quiet = self.back = 0
+            self.again += self.closed_at is not None
+            return "not_rolled_back" if self.again >= AGAIN else None
+        self.quiet += 1
+        self.back += is_old(turns, verdict)
+        gone = self.closed_at is None and self.quiet >= QUIET and 2 * self.back >= QUIET
+        return "reversed" if gone else None
+
+    @property
+    def counters(self) -> tuple[int, int, int]:
+        """What `observe` changes."""
+        return self.quiet, self.back, self.again
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """What traffic can be seen to go back from: the first change, however often it changed since."""
+        opened = {mark.kind for mark in self.marks}
+        followed = opened & _TURNS or opened
+        return turns_of([mark for mark in (*self.marks, *self.later) if mark.kind in followed])
 
     @property
     def up(self) -> list[Part]:
@@ -175,8 +241,8 @@ class Incident:
 
         Answers that shift less often than they did hold nothing open beside other alerts.
         """
-        up = [part for part in self.parts.values() if part.over is None]
-        if all(part.effect == "steadier" for part in self.parts.values()):
+        up = [part for part in self.parts if part.over is None]
+        if all(part.effect == "steadier" for part in self.parts):
             return up
         return [part for part in up if part.effect != "steadier"]
 
@@ -190,7 +256,7 @@ class Incident:
     @property
     def effect(self) -> Effect:
         """The gravest of what its alerts say: of those that are up, or of all once it is over."""
-        said = {part.effect for part in self.up or self.parts.values()}
+        said = {part.effect for part in self.up or self.parts}
         return next((effect for effect in GRAVEST if effect in said), "fragile")
 
     @property
@@ -206,7 +272,7 @@ class Incident:
     @property
     def from_the_start(self) -> bool:
         """Whether nothing shows that answers were ever better: no change, and too few trials before it."""
-        gravest = [part for part in self.up or self.parts.values() if part.effect == self.effect]
+        gravest = [part for part in self.up or self.parts if part.effect == self.effect]
         return not self.stated and all(
             part.raised.what == "excess" and part.raised.trials - part.raised.run_trials < _FEW
             for part in gravest
@@ -226,7 +292,7 @@ class Incident:
     @property
     def model(self) -> str:
         """The model of its latest alert."""
-        return next((part.raised.model for part in reversed(self.parts.values()) if part.raised.model), "")
+        return next((part.raised.model for part in reversed(self.parts) if part.raised.model), "")
 
     def to_json(self) -> dict[str, Any]:
         """For the API: everything but the events themselves."""
@@ -268,9 +334,18 @@ class Incident:
                     "event": part.raised.id,
                     "summary": part.raised.summary,
                 }
-                for part in self.parts.values()
+                for part in self.parts
             ],
         }
+
+    def to_bytes(self) -> bytes:
+        """Return the record as JSON in ASCII, which holds any text; `from_bytes` reads it."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Incident:
+        """Read what `to_bytes` wrote."""
+        return msgspec.convert(json.loads(data), cls)
 
 
 _FEW: Final = 10
@@ -287,34 +362,14 @@ def _after(mark: ChangeMark, part: Part) -> bool:
     return part.raised.at >= mark.at and (mark.kind != kinds.MODEL or part.raised.model == mark.after)
 
 
-def incidents_of(events: Iterable[AlertEvent]) -> list[Incident]:
-    """The incidents that events tell of, the one that was opened last first.
-
-    Args:
-        events: oldest first, as far as they are kept.
-    """
-    found: dict[str, Incident] = {}
-    for event in events:
-        name = event.incident
-        if not name:
-            continue  # of before there were incidents
-        known = found.get(name)
-        if known is None:
-            if event.what == "incident" or event.kind != "raised":
-                continue  # what raised it is no longer kept
-            known = found[name] = Incident.opened(event)
-        known.take(event)
-    return sorted(found.values(), key=lambda one: (-one.opened_at, one.id))
-
-
 class IncidentBoard:
-    """The incidents that a store's events tell of, read again only after a further event. For any thread."""
+    """The incidents in a store, read again only after a further event. For any thread."""
 
     def __init__(self, store: MonitorStore) -> None:
-        """Open it on the store that holds the events."""
+        """Open it on the store that holds them."""
         self._store = store
         self._lock = threading.Lock()
-        self._found: tuple[Incident, ...] = ()
+        self._incidents: tuple[Incident, ...] = ()
         self._newest = ""
 
     def all(self) -> tuple[Incident, ...]:
@@ -322,15 +377,12 @@ class IncidentBoard:
         with self._lock:
             newest = next(iter(self._store.events(1)), None)
             if newest is None or newest.id != self._newest:
-                events = self._store.events(_EVENTS_READ)
-                self._found = tuple(incidents_of(reversed(events)))
+                stored = [Incident.from_bytes(body) for body in self._store.incidents()]
+                stored.sort(key=lambda incident: (-incident.opened_at, incident.id))
+                self._incidents = tuple(stored)
                 self._newest = newest.id if newest else ""
-            return self._found
+            return self._incidents
 
     def find(self, incident: str) -> Incident | None:
-        """One of them by its id."""
-        return next((one for one in self.all() if one.id == incident), None)
-
-
-_EVENTS_READ: Final = 10_000
-"""As many as the stores keep."""
+        """Return one of them by its id."""
+        return next((known for known in self.all() if known.id == incident), None)

@@ -61,9 +61,7 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     routes and rewordings first, and of one rewording rather than several together.
     """
     found: dict[str, Verdict] = {}
-    parts = [
-        part for part in incident.present or incident.parts.values() if part.raised.perturbation != BASELINE
-    ]
+    parts = [part for part in incident.present or incident.parts if part.raised.perturbation != BASELINE]
     for part in sorted(parts, key=_rank)[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict

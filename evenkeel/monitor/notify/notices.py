@@ -461,7 +461,7 @@ def _came_later(incident: Incident) -> str:
 
 def headline(incident: Incident) -> str:
     """What happened, where, when and after what, in one sentence."""
-    begin = min(part.raised.since or part.raised.at for part in incident.parts.values())
+    begin = min(part.raised.since or part.raised.at for part in incident.parts)
     if _always(incident):
         have_been, _ = _ALWAYS[incident.effect]
         return (

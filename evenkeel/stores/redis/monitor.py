@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evenkeel.stores.monitor_state import AlertEvent, Sent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TREND_KEPT_PER_CELL: Final = 2_000
 _EVENTS_KEPT: Final = 10_000
 _SENT_KEPT: Final = 1_000
+_INCIDENTS_KEPT: Final = 1_000
 
 
 class OtherMonitorError(Exception):
@@ -46,6 +47,9 @@ class RedisMonitorStore:
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
         self._events, self._order, self._waiting = (
             store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
+        )
+        self._incidents, self._incident_offsets, self._incident_order = (
+            store.key("main", f"incident-{name}") for name in ("records", "offsets", "order")
         )
         self._sent, self._sent_order = (store.key("main", f"alert-{name}") for name in ("sent", "sent-order"))
         self._commit = Script(store, "monitor_commit")
@@ -83,10 +87,11 @@ class RedisMonitorStore:
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
         *,
+        incidents: Sequence[IncidentRow] = (),
         parts: Mapping[str, bytes] = MappingProxyType({}),
         whole: bool = False,
     ) -> None:
-        """Store checkpoint, changed parts, events and trend points in one step.
+        """Store checkpoint, changed parts, events, incidents and trend points in one step.
 
         Raises:
             OtherMonitorError: if the checkpoint is not the one this object read or wrote last.
@@ -98,10 +103,21 @@ class RedisMonitorStore:
             rows += (event.id, event.to_json())
         for *cell, point in trend:
             rows += (_cell(*cell), msgspec.json.encode(point))
+        for incident in incidents:
+            rows += incident
         this = secrets.token_bytes(8)
         self._read = None
         done = self._commit(
-            (self._head, self._parts, self._events, self._order, self._waiting),
+            (
+                self._head,
+                self._parts,
+                self._events,
+                self._order,
+                self._waiting,
+                self._incidents,
+                self._incident_offsets,
+                self._incident_order,
+            ),
             self._base,
             offset,
             zlib.compress(state, 1),
@@ -113,6 +129,8 @@ class RedisMonitorStore:
             len(events),
             len(trend),
             this,
+            len(incidents),
+            _INCIDENTS_KEPT,
             *rows,
         )
         if not done:
@@ -125,6 +143,10 @@ class RedisMonitorStore:
         """The newest alert events, newest first."""
         ids = self._store.client.lrange(self._order, -limit, -1) if limit > 0 else []
         return self._named(ids[::-1])
+
+    def incidents(self) -> list[bytes]:
+        """The records of all incidents that are kept."""
+        return list(self._store.client.hvals(self._incidents))
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Events not yet notified, oldest first."""

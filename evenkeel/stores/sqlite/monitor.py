@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenkeel.stores.monitor_state import AlertEvent, Sent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ALERTS_KEPT = 10_000
 _TREND_KEPT_PER_CELL = 2_000
 _SENT_KEPT = 1_000
+_INCIDENTS_KEPT = 1_000
 
 
 class SqliteMonitorStore:
@@ -35,6 +36,9 @@ class SqliteMonitorStore:
             """CREATE TABLE IF NOT EXISTS alert_events (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL,
                  delivered INTEGER NOT NULL DEFAULT 0)""",
+            """CREATE TABLE IF NOT EXISTS incidents (
+                 seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, offset INTEGER NOT NULL,
+                 body BLOB NOT NULL)""",
             """CREATE TABLE IF NOT EXISTS trend (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, route TEXT NOT NULL, model TEXT NOT NULL,
                  perturbation TEXT NOT NULL, body TEXT NOT NULL)""",
@@ -70,10 +74,11 @@ class SqliteMonitorStore:
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
         *,
+        incidents: Sequence[IncidentRow] = (),
         parts: Mapping[str, bytes] = MappingProxyType({}),
         whole: bool = False,
     ) -> None:
-        """Store checkpoint, changed parts, events and trend points in one transaction."""
+        """Store checkpoint, changed parts, events, incidents and trend points in one transaction."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO monitor_state (id, offset, body) VALUES (1, ?, ?)",
@@ -99,6 +104,17 @@ class SqliteMonitorStore:
                     (_ALERTS_KEPT,),
                 )
             connection.executemany(
+                "INSERT INTO incidents (id, offset, body) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE"
+                " SET offset = excluded.offset, body = excluded.body WHERE excluded.offset >= offset",
+                incidents,
+            )
+            if incidents:
+                connection.execute(
+                    "DELETE FROM incidents WHERE seq IN"
+                    " (SELECT seq FROM incidents ORDER BY seq DESC LIMIT -1 OFFSET ?)",
+                    (_INCIDENTS_KEPT,),
+                )
+            connection.executemany(
                 "INSERT INTO trend (route, model, perturbation, body) VALUES (?, ?, ?, ?)",
                 [(*cell, msgspec.json.encode(point).decode()) for *cell, point in trend],
             )
@@ -114,6 +130,10 @@ class SqliteMonitorStore:
         """The newest alert events, newest first."""
         rows = self._database.rows("SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,))
         return [AlertEvent.from_json(body) for (body,) in rows]
+
+    def incidents(self) -> list[bytes]:
+        """The records of all incidents that are kept."""
+        return [body for (body,) in self._database.rows("SELECT body FROM incidents")]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Events not yet notified, oldest first."""

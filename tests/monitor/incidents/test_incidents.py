@@ -9,7 +9,7 @@ import pytest
 from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.incidents import incidents_of
+from evenkeel.monitor.incidents.book import KEPT
 from evenkeel.monitor.notify.notices import Writer, headline, over_line
 from evenkeel.stores.verdict_log import logged
 from tests.monitor.planted_verdicts import VERDICT
@@ -50,8 +50,8 @@ class Log:
         self.add(Decision.of(name, decided, route=route, by="ana", at=10.0 * self.place, note="seen"))
 
     def incidents(self):
-        """What the events tell of."""
-        return incidents_of(self.events)
+        """The records of the fold."""
+        return self.state.incidents()
 
 
 @pytest.fixture
@@ -387,8 +387,16 @@ def test_a_checkpoint_knows_its_incidents(log):
     assert twin.state.to_bytes() == log.state.to_bytes()
 
 
-def test_events_whose_beginning_is_gone_are_no_incident(log):
-    """The store keeps the newest events only."""
-    swapped(log)
-    log.answers(40, "m1")
-    assert incidents_of(log.events[-1:]) == []
+def test_the_oldest_incidents_that_are_over_are_forgotten(log):
+    """The fold keeps thirty-two of a route; their records leave the checkpoint with them."""
+    for number in range(KEPT + 3):
+        log.answers(14, f"m{number}", prompt_version=f"p{number}")
+        log.answers(40, f"m{number}", broken=KINDS, prompt_version=f"q{number}")
+        log.decide("accepted")
+        log.answers(80, f"m{number}", prompt_version=f"q{number}")
+    ids = [incident.id for incident in log.incidents()]
+    assert len(ids) <= KEPT + 1
+    parts = log.state.checkpoint().parts
+    assert {name for name in parts if name.startswith('["incident"')} == {
+        f'["incident","{name}"]' for name in ids
+    }

@@ -14,7 +14,7 @@ from pathlib import Path
 from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.incidents import incidents_of, worst_trials
+from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import (
     Channel,
     Contact,
@@ -53,6 +53,7 @@ class Play:
     def __init__(self):
         self.services = Services()
         self.store = Store()
+        self.store.incidents = lambda: [one.to_bytes() for one in self.state.incidents()]
         self.state = MonitorState(SETTINGS)
         self.verdicts = []
         self.troubles = []
@@ -132,7 +133,7 @@ class Play:
 
     def decide(self, decided, note=""):
         """What ana says of the latest incident."""
-        incident = incidents_of(self.store.all)[0]
+        incident = self.state.incidents()[0]
         by = Decision.of(incident.id, decided, route=incident.routes[0], by="ana", at=self.at, note=note)
         self.add(by)
 
@@ -327,7 +328,7 @@ def table(found):
         for channel in channels:
             count, seen = play.services.counted(channel), len(play.services.seen[channel])
             counts.append(f"{count}" + (f" ({seen - count})" if seen > count else ""))
-        incidents = len(incidents_of(play.store.all))
+        incidents = len(play.state.incidents())
         lines.append(f"| [{scenario.__doc__[:-1]}]({name}.md) | {incidents} | {' | '.join(counts)} |")
     return "\n".join(lines) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.incidents import Incident
 from evenkeel.stores.monitor_state import AlertEvent
 
 SWAP = (ChangeMark("model", "helpdesk-1", "helpdesk-2", 990.0, 5),)
@@ -55,6 +56,14 @@ def decided(kind: str, at: float = 1500.0, reason: str = "", incident: str = "ca
     return replace(bare, perturbation="", measure="", value=None, summary="Known.", by="ana", reason=reason)
 
 
+def incidents_of(events) -> list[Incident]:
+    """The incidents after these events, the one that was opened last first."""
+    incidents = {}
+    for event in events:
+        incidents.setdefault(event.incident, Incident.opened(event)).take(event)
+    return sorted(incidents.values(), key=lambda incident: (-incident.opened_at, incident.id))
+
+
 class Store:
     """Events, and what was sent, in memory."""
 
@@ -71,6 +80,10 @@ class Store:
     def events(self, limit):
         """The newest, newest first."""
         return self.all[::-1][:limit]
+
+    def incidents(self):
+        """The records of the incidents that they tell of."""
+        return [incident.to_bytes() for incident in incidents_of(self.all)]
 
     def undelivered(self, limit):
         """Events not marked yet."""

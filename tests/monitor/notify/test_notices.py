@@ -8,10 +8,10 @@ import pytest
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate, WindowEstimates
 from evenkeel.core.rewordings import label
-from evenkeel.monitor.incidents import cases_of, incidents_of
+from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
-from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, over
+from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback support")

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 import httpx2
 import pytest
 
-from evenkeel.monitor.incidents import incidents_of
 from evenkeel.monitor.notify import (
     AppriseSink,
     Contact,
@@ -24,7 +23,7 @@ from evenkeel.monitor.notify import (
     Webhook,
     Writer,
 )
-from tests.monitor.notify.scene import SPELLING, TONE, decided, over
+from tests.monitor.notify.scene import SPELLING, TONE, decided, incidents_of, over
 
 with_apprise = pytest.mark.skipif(not find_spec("apprise"), reason='pip install "evenkeel-proxy[notify]"')
 
