@@ -26,7 +26,7 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
         "monitor": "core stores metrics",
         "release": "core llm stores metrics shadow monitor",
         "console": "core stores monitor release",
-        "lab": "core llm stores metrics shadow monitor release",
+        "lab": "core llm stores metrics shadow monitor release simulate",
         "simulate": "core",
     }.items()
 }

@@ -28,13 +28,13 @@ from scipy.stats import chi2
 from benchmarks.kit import DOCS, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
+from evenkeel.lab.recorded.answers import RecordedAnswers, altered
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
 from evenkeel.settings.replay import References
 from evenkeel.shadow.references.keeper import A_SET
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import ranked
-from evenkeel.simulate.recorded import RecordedAnswers, altered
 from evenkeel.stores.references import RIPE, KeptAnswer, Reference
 
 if TYPE_CHECKING:

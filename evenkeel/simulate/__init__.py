@@ -6,8 +6,8 @@ hash of the prompt or a random draw decides which. The same `content`, in the la
 into every format. A simulated `rewriter` and a simulated `judge` are served with it, for
 evenkeel's own prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under the `apis`,
 with a `simulation` whose models can be changed while it runs and which knows the truth about every delta.
-In place of the simulated models it can serve `recorded` answers: `importers` read them, and a `prompt_index`
-finds the recorded prompt of a request; all three are loaded on demand. Nothing here is a language model.
+In place of the simulated models it can serve recorded answers, see `evenkeel.lab.recorded`. Nothing here is a
+language model.
 """
 
 from evenkeel.simulate.cases import INSTRUCTIONS, Case, make_case, summary_prompt

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.simulate.apis import Api
     from evenkeel.simulate.model import Reading
-    from evenkeel.simulate.recorded import RecordedEndpoint
-    from evenkeel.simulate.simulation import ModelState
+    from evenkeel.simulate.simulation import ModelState, Recordings
 
 
 _WRONG_NUMBER = 9_999
@@ -308,7 +307,7 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
 
 def _complete_recorded(
     simulation: Simulation,
-    recorded: RecordedEndpoint,
+    recorded: Recordings,
     state: ModelState,
     request: ModelRequest,
     id_prefix: str,
@@ -316,17 +315,17 @@ def _complete_recorded(
     """A recorded answer to a request; in a deterministic simulation the prompt decides which sample."""
     digest = prompt_digest(request.messages)
     rng = random.Random(digest) if simulation.settings.deterministic else simulation.rng
-    sample, deployment = recorded.reply(state.name, request.messages, request.temperature, rng)
+    reply = recorded.reply(state.name, request.messages, request.temperature, rng)
     return Completion(
         id=simulation.completion_id(digest, id_prefix.replace("simulated", "recorded")),
         created=simulation.now(),
-        model=deployment.returned_name or request.model,
-        system_fingerprint=deployment.system_fingerprint,
-        text=sample.text,
+        model=reply.returned_name or request.model,
+        system_fingerprint=reply.system_fingerprint,
+        text=reply.text,
         tool_call=None,
         prompt_tokens=_prompt_tokens(request),
         flex=request.flex,
-        finish_reason=sample.finish_reason,
+        finish_reason=reply.finish_reason,
     )
 
 
@@ -464,7 +463,7 @@ def _truth(simulation: Simulation, model: str | None) -> dict[str, Any]:
     return {"model": found.name, **asdict(found.truth)}
 
 
-def _recorded(simulation: Simulation) -> RecordedEndpoint:
+def _recorded(simulation: Simulation) -> Recordings:
     """The recorded answers that are served.
 
     Raises: WireError (404) if the models are simulated.

@@ -19,7 +19,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,7 +32,7 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.simulate.recorded import RecordedEndpoint
+    from evenkeel.simulate.model import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,31 @@ class SimulationSettings:
     """Decides which prompts are fragile; at most 64 bytes."""
 
 
+class RecordedReply(NamedTuple):
+    """A recorded answer, and the names that it is given under."""
+
+    text: str
+    finish_reason: str
+    returned_name: str | None
+    """Model name in the answer; None = the name that was asked for."""
+    system_fingerprint: str | None
+
+
+class Recordings(Protocol):
+    """Recorded answers behind model names."""
+
+    def reply(
+        self, name: str, messages: Sequence[Message], temperature: float | None, rng: random.Random
+    ) -> RecordedReply:
+        """The answer to a request. Raises: WireError (404) if there is none."""
+
+    def change(self, body: bytes) -> str:
+        """Let another version answer. Returns the model name. Raises: WireError (400)."""
+
+    def state(self) -> dict[str, Any]:
+        """What is recorded and served, for the admin call."""
+
+
 class Simulation:
     """The served models by name. For one event loop; not thread-safe."""
 
@@ -216,7 +241,7 @@ class Simulation:
         models: Sequence[ModelState] = (ModelState(DEFAULT_MODEL),),
         settings: SimulationSettings | None = None,
         *,
-        recorded: RecordedEndpoint | None = None,
+        recorded: Recordings | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:

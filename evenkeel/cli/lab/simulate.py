@@ -17,8 +17,8 @@ from evenkeel.settings import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.lab.recorded.answers import RecordedAnswers
     from evenkeel.simulate import Simulation
-    from evenkeel.simulate.recorded import RecordedAnswers
 
 _RECORDED_ONLY = ("version", "name", "form", "version_from", "fallback")
 _SIMULATED_ONLY = ("fragility", "worse_share")
@@ -172,8 +172,8 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
 
     Raises: ValueError if nothing can be read, a version is unknown or the noise is no share.
     """
+    from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
     from evenkeel.simulate import ModelState, Simulation, SimulationSettings
-    from evenkeel.simulate.recorded import RecordedAnswers, RecordedEndpoint
 
     recorded = RecordedAnswers.load(
         *options["recorded"], form=options["form"], version_from=options["version_from"]

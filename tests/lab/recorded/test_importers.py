@@ -10,7 +10,7 @@ import json
 import pytest
 
 from evenkeel.cli.lab.simulate import _FORMATS
-from evenkeel.simulate.importers import FORMATS, RecordingError, import_files
+from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
 from evenkeel.simulate.model import Message
 from tests.kit.public import DATA
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.lab.recorded.prompt_index import PromptIndex
 from evenkeel.simulate.model import Message
-from evenkeel.simulate.prompt_index import PromptIndex
 
 
 def user(text):

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
+from evenkeel.lab.recorded.answers import RecordedAnswers, altered
 from evenkeel.simulate.model import Message
-from evenkeel.simulate.recorded import RecordedAnswers, altered
 from tests.kit.public import DATA
 
 PRIMES = [

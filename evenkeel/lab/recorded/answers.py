@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evenkeel.simulate.importers import Sample, Skipped, import_files
+from evenkeel.lab.recorded.importers import Sample, Skipped, import_files
+from evenkeel.lab.recorded.prompt_index import Found, How, PromptIndex
 from evenkeel.simulate.model import Message
-from evenkeel.simulate.prompt_index import Found, How, PromptIndex
 from evenkeel.simulate.requests import WireError
+from evenkeel.simulate.simulation import RecordedReply
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.simulate.importers import Recording, VersionFrom
+    from evenkeel.lab.recorded.importers import Recording, VersionFrom
 
 Asked: TypeAlias = "str | RecordedPrompt | Sequence[Message]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
@@ -257,13 +258,6 @@ def _read_change(body: bytes) -> RecordedChange:
         ) from error
 
 
-class RecordedReply(NamedTuple):
-    """An answer, and who gives it."""
-
-    sample: Sample
-    deployment: Deployment
-
-
 class RecordedEndpoint:
     """Recorded answers behind model names, which can be given to other versions. For one event loop."""
 
@@ -382,7 +376,9 @@ class RecordedEndpoint:
             )
         self._found[found.how] += 1
         self._served[deployment.version] += 1
-        return RecordedReply(sample, deployment)
+        return RecordedReply(
+            sample.text, sample.finish_reason, deployment.returned_name, deployment.system_fingerprint
+        )
 
     def state(self) -> dict[str, Any]:
         """What is recorded, what is served now, and what was, for the admin call."""

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
 from evenkeel.simulate import ModelState, Simulation, serving
-from evenkeel.simulate.recorded import RecordedAnswers, RecordedEndpoint
 
 PROMPT = "Is 17077 a prime number? Think first."
 TYPED = "is 17077 a prme number?  think first. Answer in German."
@@ -179,17 +179,18 @@ def test_a_wrong_admin_call(http, change, message):
     assert message in reply.json()["error"]["message"]
 
 
-def test_recorded_and_simulated_are_kept_apart(http, simulated_http):
+def test_recorded_and_simulated_are_kept_apart(http):
     """Recorded answers have no planted truth, and simulated models no recordings."""
     assert http.get("/simulate/truth").status_code == 404
-    assert simulated_http.get("/simulate/recorded").status_code == 404
+    with serving(Simulation()) as simulated:
+        assert httpx2.get(f"{simulated}/simulate/recorded").status_code == 404
 
 
 def test_the_nearest_prompt_on_demand(recorded_file):
     """With the fallback every prompt has an answer, and it is counted as the nearest."""
     endpoint = RecordedEndpoint(RecordedAnswers.load(recorded_file), fallback="nearest")
     reply = endpoint.reply("old", [*endpoint.recorded.prompts[1].messages][:1], None, random.Random(1))
-    assert reply.sample.text == "No. 3 divides it."
+    assert reply.text == "No. 3 divides it."
     with serving(Simulation([ModelState("old")], recorded=endpoint)) as url:
         chat = {"model": "old", "messages": [{"role": "user", "content": "Is 5 a prime number?"}]}
         assert httpx2.post(f"{url}/v1/chat/completions", json=chat).status_code == 200
