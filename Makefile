@@ -11,7 +11,7 @@ LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 # Per cent of lines and branches, with all services there; may only rise.
 COVERAGE := 95
 # Extras that every container image has.
-IMAGE := notify
+IMAGE := notify redis tracing patterns
 # Several at a time: tests often wait for a process or a socket, those of services more than others.
 PYTEST = $(BIN)/python -m pytest -q --dist worksteal --randomly-seed=1
 SERVICES = $(PYTEST) -m "service or system" $(if $(STRICT),--strict-services)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from evenkeel.logs import Format, Level
-from evenkeel.settings.types import HttpUrl, Port, Seconds, Section, Variable
+from evenkeel.settings.types import HttpUrl, Port, Seconds, Section, Variable, check_extra
 from evenkeel.stores.audit_log import is_name
 
 Role = Literal["viewer", "labeller", "approver", "admin"]
@@ -362,7 +362,8 @@ class Telemetry(Section):
     """What evenkeel tells other systems about itself, besides its metrics."""
 
     traces: bool = False
-    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say."""
+    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say. They need the extra
+    `tracing`."""
     evaluations: bool = False
     """Whether ratings are also sent as events of the log (`gen_ai.evaluation.result`), with the id of the
     response that they are about. Needs `traces`."""
@@ -373,6 +374,8 @@ class Telemetry(Section):
 
     @model_validator(mode="after")
     def _evaluations_of_traces(self) -> Telemetry:
+        if self.traces:
+            check_extra("opentelemetry.sdk", "tracing")
         if self.evaluations and not self.traces:
             raise ValueError("evaluations are part of a trace: set traces, too")
         return self

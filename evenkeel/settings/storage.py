@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.types import Rate, Seconds, Section, Variable
+from evenkeel.settings.types import Rate, Seconds, Section, Variable, check_extra
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 
 
@@ -42,7 +41,10 @@ class Storage(Section):
 
 
 class Redis(Section):
-    """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite."""
+    """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite.
+
+    Needs the extra `redis`.
+    """
 
     url: RedisUrl
     """`redis://HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; of a Cluster any node; with Sentinels only
@@ -89,6 +91,7 @@ class Redis(Section):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Redis:
+        check_extra("redis", "redis")
         if bool(self.sentinels) != bool(self.sentinel_master):
             raise ValueError("sentinels and sentinel_master go together: set both or none")
         if self.cluster and self.sentinels:
@@ -156,8 +159,7 @@ class Presidio(Section):
 
     @model_validator(mode="after")
     def _installed(self) -> Presidio:
-        if find_spec("presidio_analyzer") is None:
-            raise ValueError("needs the extra `presidio`: pip install 'evenkeel-proxy[presidio]'")
+        check_extra("presidio_analyzer", "presidio")
         return self
 
 
@@ -167,12 +169,14 @@ class Redaction(Section):
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""
     patterns: dict[Kind, Annotated[str, Field(min_length=1, max_length=500)]] = {}
-    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is replaced."""
+    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is replaced. They need
+    the extra `patterns`."""
     presidio: Presidio | None = None
 
     @model_validator(mode="after")
     def _compiles(self) -> Redaction:
         if self.patterns:
+            check_extra("re2", "patterns")
             # Loaded on demand: most settings have no pattern.
             from evenkeel.shadow.protection.detectors import OwnPattern, ProtectionError  # noqa: PLC0415
 

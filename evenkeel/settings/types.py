@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -42,6 +43,16 @@ TAG_PATTERN: Final = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$"
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
 Tag = Annotated[str, Field(pattern=TAG_PATTERN)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+
+def check_extra(module: str, extra: str) -> None:
+    """Check that an optional dependency is installed. Raises: ValueError that says how to install it."""
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:  # of a package that it is in
+        found = None
+    if found is None:
+        raise ValueError(f"needs the extra `{extra}`: pip install 'evenkeel-proxy[{extra}]'")
 
 
 class Section(BaseModel):

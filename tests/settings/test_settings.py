@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import re
 from dataclasses import replace
@@ -28,7 +29,7 @@ from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.notes import notes
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores, checkpoint_name
-from evenkeel.settings import SettingsError, load, route_table
+from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.stores.redis.connection import Host
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
@@ -483,3 +484,21 @@ def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one
     exchange = Exchange("1", "default", 0.0, 0.1, "POST", "/v1/chat/completions", 200, (), b"", (), b"")
     assert target(exchange).flex
     assert not target(replace(exchange, upstream=1)).flex
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "values"),
+    [
+        ("redis", "redis", {"redis": {"url": "redis://localhost:6379/0"}}),
+        ("opentelemetry.sdk", "tracing", {"telemetry": {"traces": True}}),
+        ("re2", "patterns", {"redaction": {"patterns": {"customer": "C-[0-9]{4}"}}}),
+    ],
+)
+def test_a_setting_says_which_extra_it_needs(monkeypatch, module, extra, values):
+    """Where what it needs is not installed, the settings are refused with what to install."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "evenkeel.settings.types.find_spec", lambda name: None if name == module else found(name)
+    )
+    with pytest.raises(ValueError, match=re.escape(f"pip install 'evenkeel-proxy[{extra}]'")):
+        Settings.model_validate({"routes": [{"upstream": "https://api.example"}], **values})

@@ -35,7 +35,7 @@ from evenkeel.lab.bench.generation import ABOUT, Wanted, known_issues, requests,
 from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
 from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.lab.bench.prompts import TASKS
-from evenkeel.lab.bench.report import as_csv, as_json, as_lines, document
+from evenkeel.lab.bench.report import as_json, as_lines, document
 from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
 from evenkeel.lab.bench.services import OnceRewritten, Services, without_slots
 from evenkeel.lab.bench.trials import Protocol
@@ -78,7 +78,7 @@ _PIPED_WIDTH: Final = 200
 """Columns of the tables where the output is not a terminal."""
 _KEPT: Final = 10_000_000
 """Texts and rulings that a journal keeps: all of them."""
-_OUTPUTS: Final = ("csv", "trials", "html")
+_OUTPUTS: Final = ("trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
     "--api-key-env", metavar="VARIABLE", help=f"Environment variable with the API key.  [default: {_KEY_ENV}]"
@@ -138,7 +138,6 @@ _key_option = click.option(
     default=Path("evenkeel-bench.journal"),
 )
 @json_option
-@file_option("--csv", "Write a row per model, task and perturbation as CSV.")
 @file_option("--html", "Write an HTML page with heatmaps.")
 @file_option("--trials", "Write each pair of answers as JSON lines.")
 @yes_option
@@ -219,7 +218,6 @@ def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
 
 def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
     writers = {
-        "csv": lambda: as_csv(outcome).encode(),
         "trials": lambda: as_lines(outcome).encode(),
         "html": lambda: html(document(outcome)),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,6 +101,8 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
     check_writable(given[name] for name in ("html", "record", "cache"))
+    if given["judge_model"] or given["recorded"]:
+        _check_extra()
     try:
         outcome = run_judge_audit(_options(files, given), err=err, confirm=confirmation(confirmed=confirmed))
     except NotConfirmedError as error:
@@ -112,6 +115,12 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
         given["html"].write_bytes(html(found))
     if json:
         click.echo(as_json(outcome), nl=False)
+
+
+def _check_extra() -> None:
+    """Check for what tells the tone of a judge's justifications. Raises: InputError."""
+    if find_spec("vaderSentiment") is None or find_spec("textblob") is None:
+        raise InputError("judge-audit of a judge needs the extra `lab`: pip install 'evenkeel-proxy[lab]'")
 
 
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from click.core import ParameterSource
 
 from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.figures import number
 from evenkeel.lab.report import sentences
-from evenkeel.lab.report.document import as_csv, document, sides_as_csv
 from evenkeel.lab.report.document import as_json as report_as_json
+from evenkeel.lab.report.document import document
 from evenkeel.lab.report.findings import Wish, make_report
 from evenkeel.lab.report.period import period_of
-from evenkeel.release.kit.arguments import InputError, words
-from evenkeel.release.kit.renderings import html, markdown, pdf_maker
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.renderings import html
 from evenkeel.release.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.report.findings import Report
 
-FORMATS: Final = ("html", "pdf", "json", "csv", "md")
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 
@@ -46,33 +44,22 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     "--change", metavar="ID", help="Compare before and after this change; ids: `evenkeel changes list`."
 )
 @click.option(
-    "--format",
-    "formats",
-    default="html",
-    metavar="LIST",
-    help="Files to write: some of html, pdf, json, csv, md, comma-separated.",
-)
-@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
     metavar="DIR",
-    help="Folder for the files; created if missing.",
+    help="Folder for the page; created if missing.",
 )
 @file_option("--config", "Settings file of `evenkeel up`; names the store.")
 @file_option(
     "--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
 )
 @json_option
-@click.pass_context
 def report(
-    context: click.Context,
-    /,
     since: str | None,
     until: str | None,
     route: str | None,
     change: str | None,
-    formats: str,
     out: Path,
     config: Path | None,
     data_dir: Path | None,
@@ -84,19 +71,15 @@ def report(
     The first page sums up in words and one picture how robust the answers were. Tables follow: content delta,
     quality delta and robustness by route, model, category, format and language, with intervals, noise floor
     and points above noise; alerts; changes and what coincided with them; what was not measured and why; and
-    the cost. Works while `evenkeel up` runs. PDF needs the extra `pdf`. With --json nothing is written unless
-    --format is given.
+    the cost. Works while `evenkeel up` runs. With --json it is printed, and no page is written.
 
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20
-      evenkeel report --since 7d --route support --format html,pdf,csv --out reports
-      evenkeel report --change 3f9c0b2a771e --format pdf
+      evenkeel report --since 7d --route support --out reports
+      evenkeel report --change 3f9c0b2a771e --json
 
     Exit code: 0 done, 2 no verdicts, or invalid options.
     """
-    stated = context.get_parameter_source("formats") is ParameterSource.COMMANDLINE
-    wanted = formats_of(formats) if stated or not as_json else ()
-    to_pdf = pdf_maker() if "pdf" in wanted else None
     settings = settings_of_stores(config, data_dir)
     period = None if change and since is None and until is None else period_of(since, until, time.time())
     with opened(settings) as stores, _progress() as progress:
@@ -107,60 +90,32 @@ def report(
             clock=time.time,
             progress=progress,
         )
-    written = _write(found, wanted, out, to_pdf) if wanted else []
     if as_json:
         click.echo(report_as_json(found), nl=False)
         return
+    page = _write(found, out)
     click.echo(f"{sentences.title(found)}, {found.period.words}")
     for line in (sentences.headline(found), *sentences.summary(found)):
         click.echo(f"  {line}")
-    for path in written:
-        click.echo(f"written: {path}")
-
-
-def formats_of(text: str) -> tuple[str, ...]:
-    """The formats of a list like "html,pdf", in that order, each once.
-
-    Raises: InputError if there is another one, or none.
-    """
-    found = tuple(dict.fromkeys(one.lower() for one in words(text)))
-    unknown = [one for one in found if one not in FORMATS]
-    if unknown or not found:
-        raise InputError(f'--format "{text}": choose of {", ".join(FORMATS)}, with commas between')
-    return found
+    click.echo(f"written: {page}")
 
 
 def file_name(found: Report) -> str:
-    """The files' name without its suffix."""
+    """The name of the page."""
     if found.change is not None:
-        return f"evenkeel-change-{found.change.report.id}"
+        return f"evenkeel-change-{found.change.report.id}.html"
     place = f"-{_UNSAFE.sub('-', found.route)}" if found.route else ""
-    return f"evenkeel-report{place}-{found.period.name}"
+    return f"evenkeel-report{place}-{found.period.name}.html"
 
 
-def _write(
-    found: Report, formats: tuple[str, ...], out: Path, to_pdf: Callable[[bytes], bytes] | None
-) -> list[Path]:
-    name, shown = file_name(found), document(found)
-    page = html(shown) if {"html", "pdf"} & set(formats) else b""
-    makers: dict[str, Callable[[], bytes]] = {
-        "html": lambda: page,
-        "json": lambda: report_as_json(found).encode(),
-        "md": lambda: markdown(shown).encode(),
-        "csv": lambda: as_csv(found).encode(),
-    }
-    if to_pdf is not None:
-        makers["pdf"] = lambda: to_pdf(page)
-    files = {f"{name}.{one}": makers[one]() for one in formats}
-    if "csv" in formats and found.change is not None and found.change.tables:
-        files[f"{name}-sides.csv"] = sides_as_csv(found.change).encode()
+def _write(found: Report, out: Path) -> Path:
+    page = out / file_name(found)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for file, data in files.items():
-            (out / file).write_bytes(data)
+        page.write_bytes(html(document(found)))
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
-    return [out / file for file in files]
+    return page
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,6 @@ from evenkeel.core.figures import duration, listing, number, percent, usd
 from evenkeel.core.geometry import band
 from evenkeel.core.version import VERSION
 from evenkeel.lab.bench.prompts import VERSION as PROMPTS_VERSION
-from evenkeel.lab.bench.scores import scores
 from evenkeel.release.kit.asking import FAULTS
 from evenkeel.release.kit.charts import DotPlot, Point, dot_plot
 from evenkeel.release.kit.document import (
@@ -28,14 +26,13 @@ from evenkeel.release.kit.document import (
     interval_text,
     written,
 )
-from evenkeel.release.kit.renderings import csv_text, json_text
+from evenkeel.release.kit.renderings import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from evenkeel.lab.bench.run import Outcome
     from evenkeel.lab.bench.scores import Figure, ModelRow, Scores, Tables
-    from evenkeel.lab.bench.trials import Trial
     from evenkeel.release.kit.document import Rendering, Value
 
     Group = Callable[[ModelRow], Mapping[str, Scores]]
@@ -52,11 +49,6 @@ _CATEGORIES_ABOUT: Final = (
     "is the model's own noise."
 )
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
-_COLUMNS: Final = (
-    "model", "task", "category", "kind", "trials", "rated", "shifted", "invalid", "quality_known",
-    "quality_changed",
-    "content_delta", "quality_delta", "robustness", "robustness_std", "robustness_lower", "robustness_upper",
-)  # fmt: skip
 _ACCOUNT: Final = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
 
 
@@ -361,30 +353,6 @@ def _model(row: ModelRow) -> dict[str, Any]:
         "entities_f1": found["entities"],
         "failures": found["failures"],
     }
-
-
-def as_csv(outcome: Outcome) -> str:
-    """A head and a line for each model, task and kind."""
-    groups: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
-    for trial in outcome.trials:
-        groups[trial.model, trial.task, trial.kind].append(trial)
-    return csv_text([_COLUMNS, *(_row(key, trials) for key, trials in groups.items())])
-
-
-def _row(key: tuple[str, str, str], trials: list[Trial]) -> tuple[object, ...]:
-    model, task, kind = key
-    rated = [one for one in trials if one.shifted is not None]
-    found = scores([trials])
-    robustness = found.robustness
-    figures = (found.content_delta, found.quality_delta, robustness)
-    spread = ("", "", "") if robustness is None else (robustness.std, robustness.lower, robustness.upper)
-    return (
-        model, task, trials[0].category, kind, len(trials), len(rated),
-        sum(bool(one.shifted) for one in rated), sum(bool(one.invalid) for one in rated),
-        sum(one.changed is not None for one in rated), sum(one.changed is True for one in rated),
-        *("" if figure is None else figure.value for figure in figures),
-        *("" if value is None else value for value in spread),
-    )  # fmt: skip
 
 
 def as_lines(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""The report for people, as a document, and for machines: everything as JSON, each line of tables as CSV."""
+"""The report for people, as a document, and for machines, as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evenkeel.release.kit.document import (
     Section,
     Table,
 )
-from evenkeel.release.kit.renderings import csv_text, json_text
+from evenkeel.release.kit.renderings import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,15 +44,13 @@ _MOST_UNTRIED: Final = 40
 _MOST_ROWS: Final = 16
 """Of the picture, so that it and the words stand on one page."""
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
-_MEASURES: Final = (*MEASURES, "quality_worse", "quality_better", "mean_of_categories")
-_PARTS: Final = ("value", "lower", "upper", "n")
 _WITHOUT_PLACE: Final = ("models", "difficulty")
 """Tables whose lines need no heading that says where they are from."""
 _ABOUT_SIDES: Final = (
     "In points of 100. A difference is coloured where its interval leaves out zero; the intervals of one "
     "figure hold for all lines together with 95 % confidence."
 )
-_LEFT_OUT: Final = "Shown are the {} least robust of {}; all are in the CSV and JSON files."
+_LEFT_OUT: Final = "Shown are the {} least robust of {}; all are in the JSON."
 
 
 def document(report: Report) -> Document:
@@ -270,7 +268,7 @@ def _alerts(report: Report) -> Section:
         for alert in report.alerts[:MOST_ALERTS]
     )
     more = len(report.alerts) - len(rows)
-    about = f"{figures.number(more)} more are in the JSON file." if more > 0 else ""
+    about = f"{figures.number(more)} more are in the JSON." if more > 0 else ""
     return _listed("alerts", rows, more=about)
 
 
@@ -412,41 +410,3 @@ def _change_for_machines(change: ChangeSides | None) -> dict[str, Any] | None:
     if change is None:
         return None
     return {"report": change.report, "tables": {table.key: table.lines for table in change.tables}}
-
-
-def as_csv(report: Report) -> str:
-    """A head, and a line for each line of each table; an empty cell is one that was not measured."""
-    heads = [name if part == "value" else f"{name}_{part}" for name in _MEASURES for part in _PARTS]
-    rows = [
-        (
-            table.key, line.route, line.model, line.name, line.trials,
-            "" if line.effective is None else line.effective,
-            "" if line.exchanges is None else line.exchanges,
-            *(cell for name in _MEASURES for cell in _estimate(getattr(line, name))),
-        )
-        for table in report.tables.all
-        for line in table.lines
-    ]  # fmt: skip
-    return csv_text([("table", "route", "model", "name", "trials", "effective", "exchanges", *heads), *rows])
-
-
-def sides_as_csv(change: ChangeSides) -> str:
-    """A head, and a line for each measure of each line before and after the change."""
-    sides = [f"{side}_{part}" if part != "value" else side for side in ("before", "after") for part in _PARTS]
-    head = ("table", "name", "measure", *sides, "difference", "difference_lower", "difference_upper")
-    rows = [
-        (
-            table.key, line.name, name,
-            *_estimate(getattr(line.before, name)), *_estimate(getattr(line.after, name)),
-            *(("", "", "") if (moved := line.differences[name]) is None
-              else (moved.value, moved.lower, moved.upper)),
-        )
-        for table in change.tables
-        for line in table.lines
-        for name in COMPARED
-    ]  # fmt: skip
-    return csv_text([head, *rows])
-
-
-def _estimate(found: Estimate | None) -> tuple[object, ...]:
-    return ("", "", "", "") if found is None else (found.value, found.lower, found.upper, found.n)

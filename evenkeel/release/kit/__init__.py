@@ -18,5 +18,5 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
 
 An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write
 the values), paragraphs, bullets, folded details and pictures (`charts`). `renderings` shows it: `show` in a
-terminal, `markdown`, and `html` as one file; `json_text`, `csv_text` and `junit` write what machines read.
+terminal, `markdown`, and `html` as one file; `json_text` and `junit` write what machines read.
 """

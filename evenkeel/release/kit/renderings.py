@@ -1,17 +1,13 @@
-"""Renderings of a document: terminal, Markdown, one HTML file and PDF; JSON, CSV and JUnit for machines."""
+"""Renderings of a document: terminal, one HTML file, Markdown for the gate; JSON and JUnit for machines."""
 
 from __future__ import annotations
 
-import csv
-import importlib
-import io
 import json
-import logging
 import re
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,16 +17,15 @@ from rich.table import Table as RichTable
 
 from evenkeel.core.geometry import BANDS
 from evenkeel.core.text import escaped as escaped_json
-from evenkeel.core.text import harmless, one_line, visible, well_formed
 from evenkeel.core.text import markdown as escaped
+from evenkeel.core.text import one_line, visible, well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.release.kit import charts
-from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.document import Bullets, Paragraph, Picture, Table, part, turned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jinja2 import Template
     from rich.console import Console
@@ -208,15 +203,6 @@ def _grouped(table: Table) -> list[tuple[str, list[tuple[Cell, ...]]]]:
     return groups
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV in which no cell is a formula."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows(
-        [harmless(well_formed(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows
-    )
-    return written.getvalue()
-
-
 def json_text(found: Mapping[str, Any]) -> str:
     """An object as indented JSON that ends with a line break; field names are those of the classes in it.
 
@@ -297,46 +283,3 @@ def junit(
 
 def _xml(text: str) -> str:
     return _UNWRITABLE.sub("\ufffd", text)
-
-
-_WITHOUT = "or leave pdf out: the HTML prints the same pages from any browser"
-
-
-def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[[bytes], bytes]:
-    """What makes a PDF of a page.
-
-    Args:
-        load: Loads the library.
-
-    Raises: InputError, saying what to install, if the library or what it draws text with is missing.
-    """
-    # Before it is loaded, which it tells about.
-    for noisy in ("weasyprint", "weasyprint.progress", "fontTools"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)
-    try:
-        weasyprint = load("weasyprint")
-    except ImportError as error:
-        raise InputError(
-            f"a PDF needs the extra `pdf`: pip install 'evenkeel-proxy[pdf]' ({error}); {_WITHOUT}"
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"a PDF needs the system library Pango, on Debian: apt-get install libpango-1.0-0 "
-            f"libpangoft2-1.0-0 ({_first_line(error)}); {_WITHOUT}"
-        ) from error
-
-    def made(page: bytes) -> bytes:
-        document = weasyprint.HTML(string=page.decode("utf-8"), url_fetcher=_refuse)
-        written: bytes = document.write_pdf()
-        return written
-
-    return made
-
-
-def _refuse(url: str, *_more: Any, **_named: Any) -> NoReturn:
-    """The page is whole: it has nothing to fetch, and nothing that traffic put into it may."""
-    raise ValueError(f"a report fetches nothing, and not {url}")
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.cli.lab.report import formats_of
 from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore
@@ -241,14 +240,6 @@ def test_languages_have_a_table_of_their_own_where_it_says_more(languages, worth
     """Not for one language, and not for one in each pair."""
     pairs = ["crosslingual.de_to_en", "crosslingual.fr_to_en", "crosslingual.de_to_fr", "general.tone"]
     assert worth_a_table(languages, pairs) is worth
-
-
-def test_formats_are_a_list():
-    """In their order, each once; another one, or none, is refused."""
-    assert formats_of("PDF, html,pdf") == ("pdf", "html")
-    for text in ("", ",", "html,docx"):
-        with pytest.raises(InputError, match="choose of html, pdf, json, csv, md"):
-            formats_of(text)
 
 
 def test_a_side_counts_what_the_changes_own_tally_counted():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 import re
@@ -11,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click.testing
-import pypdf
 import pytest
 import yaml
 from litestar import Litestar
@@ -21,7 +18,7 @@ from evenkeel.cli.main import main
 from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore
-from evenkeel.lab.report.document import as_csv, document
+from evenkeel.lab.report.document import document
 from evenkeel.lab.report.findings import Wish, make_report
 from evenkeel.lab.report.period import Period
 from evenkeel.lab.report.tables import Rules
@@ -29,8 +26,6 @@ from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
-from evenkeel.release.kit.renderings import markdown as in_markdown
-from evenkeel.release.kit.renderings import pdf_maker
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.monitor.planted_verdicts import VERDICT
 from tests.release.pages import Page
@@ -183,12 +178,15 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
         with TestClient(Litestar(api_handlers(sources), logging_config=None)) as client:
             cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()
             changes, alerts = client.get("/api/changes").json(), client.get("/api/alerts").json()
-    made = command(*place, *DATES, "--format", "json", "--out", tmp_path / "out")
-    assert made.exit_code == 0, made.output
-    report = json.loads((tmp_path / "out" / "evenkeel-report-2026-11-18_2026-11-19.json").read_text())
     printed = command(*place, *DATES, "--json", "--out", tmp_path / "none")
-    assert json.loads(printed.stdout)["tables"] == report["tables"]
-    assert not (tmp_path / "none").exists()  # no file unless a format is named
+    assert printed.exit_code == 0, printed.output
+    report = json.loads(printed.stdout)
+    assert not (tmp_path / "none").exists()
+    made = command(*place, *DATES, "--out", tmp_path / "out")
+    assert made.exit_code == 0, made.output
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [
+        "evenkeel-report-2026-11-18_2026-11-19.html"
+    ]
     tables = report["tables"]
 
     lines = {(line["route"], line["model"], line["name"]): line for name in ("kinds", "formats", "languages")
@@ -225,9 +223,9 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
     assert len(report["alerts"]) == sum(event["kind"] == "raised" for event in alerts["events"])
 
     (change,) = changes["changes"]
-    made = command(*place, "--change", change["id"], "--format", "json,csv", "--out", tmp_path / "out")
+    made = command(*place, "--change", change["id"], "--json")
     assert made.exit_code == 0, made.output
-    told = json.loads((tmp_path / "out" / f"evenkeel-change-{change['id']}.json").read_text())["change"]
+    told = json.loads(made.stdout)["change"]
     assert told["report"] == change
     sides = {line["name"]: line for line in told["tables"]["sides-kinds"]}
     for cell in change["comparison"]["cells"]:
@@ -287,50 +285,6 @@ def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
     assert "another model" in first
 
 
-def test_a_pdf_has_the_same_pages(data_dir, tmp_path):
-    """The PDF opens; its first page has the words, a later one the tables."""
-    done = command("--data-dir", data_dir, "--route", "triage", *DATES, "--format", "pdf", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    (file,) = tmp_path.iterdir()
-    assert file.name == "evenkeel-report-triage-2026-11-18_2026-11-19.pdf"
-    pages = [one.extract_text() for one in pypdf.PdfReader(file).pages]
-    assert "Robustness of triage" in pages[0]
-    assert "Robustness at a glance" in pages[0]
-    assert any("crosslingual" in text and "above" in text for text in pages[1:])
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [(ImportError("weasyprint"), "evenkeel-proxy[pdf]"), (OSError("pango"), "apt-get install")],
-)
-def test_without_the_library_the_command_says_what_to_install(error, said):
-    """Before anything is read: the extra, or the system library."""
-
-    def load(_name):
-        raise error
-
-    with pytest.raises(InputError, match=re.escape(said)):
-        pdf_maker(load)
-
-
-def test_csv_and_markdown_hold_the_lines_and_no_formula(whole):
-    """One line a table's line; a name that begins like a formula is quoted, one with signs is escaped."""
-    rows = list(csv.DictReader(io.StringIO(as_csv(whole))))
-    assert len(rows) == sum(len(table.lines) for table in whole.tables.all)
-    assert not [
-        row for row in rows for name in ("route", "model", "name") if row[name][:1] in "=+-@" and row[name]
-    ]
-    row = next(
-        row for row in rows if (row["table"], row["route"]) == ("models", "support") and row["model"] == "m-2"
-    )
-    line = next(line for line in whole.tables.models if line.model == "m-2")
-    assert float(row["robustness"]) == line.robustness.value
-    assert float(row["robustness_upper"]) == line.robustness.upper
-    text = in_markdown(document(whole))
-    assert "<script>" not in text
-    assert all(text.count(f"## {table.title}") == 1 for table in whole.tables.all)
-
-
 def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
     """An empty stretch names the log's own, a wrong route the others, a wrong change the nearest."""
     dates = ("--since", "2026-10-01", "--until", "2026-10-02")
@@ -348,7 +302,7 @@ def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
         pytest.raises(InputError, match="there are no verdicts yet"),
     ):
         make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
-    done = command("--data-dir", data_dir, *DATES, "--format", "md", "--out", data_dir / "evenkeel.db" / "x")
+    done = command("--data-dir", data_dir, *DATES, "--out", data_dir / "evenkeel.db" / "x")
     assert done.exit_code == 2
     assert "cannot write" in done.output
 

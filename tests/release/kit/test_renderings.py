@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -48,7 +47,6 @@ from evenkeel.release.kit.document import (
 )
 from evenkeel.release.kit.renderings import (
     JUnitCase,
-    csv_text,
     fitted,
     html,
     json_text,
@@ -236,13 +234,6 @@ def test_json_has_the_fields_of_the_classes():
         ],
         "name": "\ufffd",
     }
-
-
-def test_no_cell_of_csv_is_a_formula():
-    """A name that begins like one is quoted."""
-    rows = list(csv.reader(io.StringIO(csv_text([("name", "value"), (HOSTILE, 0.5)]))))
-    assert rows[1][0].startswith("'=")
-    assert rows[1][1] == "0.5"
 
 
 def test_junit_counts_its_cases():
