@@ -29,7 +29,7 @@ from evenkeel.shadow.perturbations import (
     protected_spans,
     seed_for,
 )
-from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt, api_of_request
 from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option("--seed", default="0", metavar="TEXT", help="Seed; use an exchange's id to get its variants.")
 @click.option(
     "--api",
-    type=click.Choice(["chat", "completions", "responses", "messages"]),
+    type=click.Choice([api.name for api in APIS]),
     help="API of the request body.  [default: detected]",
 )
 @file_option(
@@ -83,7 +83,7 @@ def perturb(
     severity: float,
     inputs: tuple[InputSource, ...],
     seed: str,
-    api: Api | None,
+    api: str | None,
     template: Path | None,
     config: Path | None,
     task: str | None,
@@ -111,7 +111,8 @@ def perturb(
     stated = [_read(template)] if template else route.template if route else []
     kinds = _kinds(only or (tuple(route.perturbations) if route else ()), known)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")
-    view = read_prompt(_read(source), str(source or "standard input"), api, classify)
+    by_name = {shape.name: shape for shape in APIS}
+    view = read_prompt(_read(source), str(source or "standard input"), by_name.get(api or ""), classify)
     view = view.changing(inputs or (route.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if as_json:
@@ -124,7 +125,7 @@ Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
 
 _ALL: Final = 1.0
 """Severity of kinds that have no degrees."""
-_PROMPT_MEMBERS: Final = frozenset({"messages", "input", "prompt", "instructions", "system"})
+_PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prompt_members)
 """Members of a body that carry its text, which is compared as text."""
 
 
@@ -253,7 +254,7 @@ def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) ->
     if api is None and not text.lstrip("\ufeff \t\r\n").startswith("{"):
         return PromptView.parse(_chat(text), classify)
     try:
-        return PromptView.parse(text.encode(), classify, api=api or _told_by_members(text))
+        return PromptView.parse(text.encode(), classify, api=api or _api_by_members(text))
     except UnreadablePrompt as error:
         if error.reason != "not_json":
             hint = _HINTS.get(error.reason, "")
@@ -265,7 +266,7 @@ def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) ->
 
 
 def _chat(text: str) -> bytes:
-    return json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    return json.dumps(CHAT.ask(text)).encode()
 
 
 def _looks_like_json(text: str) -> bool:
@@ -273,22 +274,12 @@ def _looks_like_json(text: str) -> bool:
     return text.lstrip("\ufeff \t\r\n")[1:].lstrip()[:1] in {'"', "}", "'"}
 
 
-def _told_by_members(text: str) -> Api:
+def _api_by_members(text: str) -> Api:
     try:
         body = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
-        return "chat"
-    match body:
-        case {"messages": _, "system": _} | {"messages": _, "anthropic_version": _}:
-            return "messages"
-        case {"messages": _}:
-            return "chat"
-        case {"input": _}:
-            return "responses"
-        case {"prompt": _}:
-            return "completions"
-        case _:
-            return "chat"
+        return CHAT
+    return (api_of_request(body) if isinstance(body, dict) else None) or CHAT
 
 
 def _place_of_fault(text: str) -> str:
@@ -346,7 +337,7 @@ def _heading(console: Console, text: str) -> None:
 
 
 def _prompt(view: PromptView, console: Console) -> None:
-    _say(console, Text(f"Prompt ({view.api})", style="bold"))
+    _say(console, Text(f"Prompt ({view.api.name})", style="bold"))
     for one in view.segments:
         title = one.kind if one.type == "text" else f"{one.kind}, {one.type.replace('_', ' ')}"
         _say(console, f"  {one.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(one.text)}")
@@ -463,7 +454,7 @@ def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
     Lone surrogates, which a body may hold, stay: write it with escapes.
     """
     return {
-        "api": view.api,
+        "api": view.api.name,
         "segments": [
             {
                 "index": one.index,

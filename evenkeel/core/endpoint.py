@@ -8,6 +8,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
+API_PATHS: Final = ("chat/completions", "completions", "responses", "messages")
+"""The ends of paths whose exchanges can be read and replayed; of two that fit, the longer one comes first."""
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
@@ -18,13 +20,15 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
 
 
-def api_parts(target: str) -> list[str]:
-    """The parts of a request target's path as the server behind it may read them, the empty ones left out.
+def api_path(target: str) -> str | None:
+    """The one of `API_PATHS` that a request target's path ends with, as the server behind it may read it.
 
+    Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What goes on behind the API's name
+    is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
     Percent-encodings are undone, also several on top of each other, since some gateway on the way may do so.
 
-    Returns: what ends with the API's name and, with a slash at the end, an empty part; nothing where the path
-    may lead elsewhere: through `..`, to a conversation, or by characters that servers read differently.
+    Returns: None too where the path may lead elsewhere: through `..`, to a conversation that the provider
+        keeps, or by characters that servers read differently.
     """
     decoded = target.partition("?")[0]
     for _ in range(_MOST_ENCODINGS):
@@ -32,8 +36,9 @@ def api_parts(target: str) -> list[str]:
     parts = decoded.replace("\\", "/").split("/")
     names = {part.strip().lower() for part in parts}
     if unquote(decoded) != decoded or _READ_DIFFERENTLY.search(decoded) or names & (_ELSEWHERE | _DOTS):
-        return []
-    return [part for part in parts[:-1] if part] + parts[-1:] if len(parts) > 1 else []
+        return None
+    path = "/".join(["", *(part for part in parts[:-1] if part), parts[-1]])
+    return next((end for end in API_PATHS if path.endswith(f"/{end}")), None) if len(parts) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

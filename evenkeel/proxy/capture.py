@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.endpoint import api_parts
+from evenkeel.core.endpoint import api_path
 from evenkeel.core.exchange import Exchange
 from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
-APIS: Final = frozenset(
-    {
-        "completions",  # OpenAI chat completions, and the older ones without "chat"
-        "responses",
-        "messages",  # Anthropic
-    }
-)
-"""Last parts of the paths whose exchanges the replay plane can read."""
 _LONGEST_PATH: Final = 1024
 
 KEPT_HEADERS = selector(
@@ -50,7 +42,7 @@ _NO_NOTES: dict[bytes, bytes] = {}
 def capturable(method: bytes, target: bytes) -> bool:
     """Whether an exchange can be replayed at all, judged by its request line.
 
-    The path is judged as the upstream may read it, see `api_parts`; what is forwarded stays as it is.
+    The path is judged as the upstream may read it, see `api_path`; what is forwarded stays as it is.
     """
     if method != b"POST":
         return False
@@ -62,10 +54,7 @@ def capturable(method: bytes, target: bytes) -> bool:
 def _of_an_api(path: bytes) -> bool:
     # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
     # sent elsewhere, with the shadow credential. Only a path can do no such thing.
-    if not path.startswith(b"/"):
-        return False
-    parts = api_parts(path.decode("latin-1"))
-    return bool(parts) and parts[-1] in APIS
+    return path.startswith(b"/") and api_path(path.decode("latin-1")) is not None
 
 
 class Capture:

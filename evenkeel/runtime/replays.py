@@ -205,10 +205,6 @@ def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
     }
 
 
-_MESSAGES_VERSION = (_VERSION_HEADER, "2023-06-01")
-"""For requests that are kept without their headers."""
-
-
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:
     """Where reference prompts go: the upstream that answered them first, with the key of its replays."""
     table = route_table(settings.routes, injecting=False)
@@ -219,8 +215,8 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         assert route is not None
         place = reference.upstream if reference.upstream < len(route.upstreams) else 0
         upstream = route.upstreams[place]
-        further = (_MESSAGES_VERSION,) if api_of(reference.path) == "messages" else ()
-        carried = (*further, *headers[reference.route][place])
+        api = api_of(reference.path)
+        carried = (*(() if api is None else api.headers), *headers[reference.route][place])
         return Target(
             upstream.url(without_further_query(reference.path)), carried, upstream.unix_path, reference.route
         )

@@ -1,6 +1,6 @@
 """Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
 
-`read_answer` decides which of the two a body is. A reader for each API puts what it sends into a `Draft`.
+`read_answer` decides which of the two a body is. The reader of each API (`prompt.apis`) fills a `Draft`.
 Chat completions and completions hold choices, of which the first is read: a request with `n > 1` is
 compared by its choice 0.
 """
@@ -18,9 +18,7 @@ from evenkeel.core.text import named_if, well_formed
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evenkeel.shadow.prompt.body import Api
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 _LONGEST_INT: Final = 100
@@ -282,215 +280,6 @@ class ChoicesReader:
                 self.draft.finish_reason = string(choice.get("finish_reason")) or self.draft.finish_reason
 
 
-class ChatReader(ChoicesReader):
-    """Reads chat completions. A refusal counts as text."""
-
-    def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """As `ChoicesReader`."""
-        # Some servers close a stream with a whole message in place of a delta.
-        given = choice.get("message") if whole else choice.get("delta") or choice.get("message")
-        message = fields(given)
-        self.draft.text.append(text_of(message.get("content")))
-        self.draft.refusal.append(text_of(message.get("refusal")))
-        tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
-        self.draft.note_logprobs(token.get("logprob") for token in tokens)
-        calls = elements(message.get("tool_calls"))
-        for number, raw in enumerate(calls):
-            call = fields(raw)
-            index = None if whole else count(call.get("index"), None)
-            self._add_call(number if index is None else index, call)
-        if not calls and isinstance(message.get("function_call"), dict):  # the older form of one call
-            self._add_call(0, message)
-
-    def _add_call(self, index: int, call: dict[str, Any]) -> None:
-        function = fields(call.get("function") or call.get("function_call") or call.get("custom"))
-        arguments = function.get("arguments", function.get("input"))
-        self.draft.add_call(index, text_of(function.get("name")), written(arguments))
-
-
-class CompletionsReader(ChoicesReader):
-    """Reads completions, whole and streamed alike: each choice holds text."""
-
-    def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """As `ChoicesReader`."""
-        self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
-        if "text" in choice:
-            self.draft.text.append(text_of(choice["text"]))
-            return
-        # Servers that fill in the middle of a text answer with a message all the same.
-        message = fields(choice.get("message") if whole else choice.get("delta") or choice.get("message"))
-        self.draft.text.append(text_of(message.get("content")))
-
-
-_PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""The first leaves out what the cache was asked for; the other APIs count it in."""
-
-
-class MessagesReader:
-    """Reads messages: text blocks and calls of the client's tools; other blocks are skipped.
-
-    A stream is complete with a stop reason or `message_stop`.
-    """
-
-    def __init__(self) -> None:
-        self._draft = Draft()
-        self._begun = False
-        self._stopped = False
-
-    @property
-    def complete(self) -> bool:
-        """As `AnswerReader`."""
-        return self._stopped or bool(self._draft.finish_reason)
-
-    def whole(self, body: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
-        if body.get("type") == "error" or (body.get("error") and not body.get("content")):
-            raise error_body(body.get("error"))
-        if not isinstance(body.get("content"), list):
-            raise UnreadableAnswer("no_output", "the response holds no content")
-        self._begin(body)
-
-    def event(self, data: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
-        match data.get("type"):
-            case "message_start":
-                self._begin(fields(data.get("message")))
-            case "content_block_start":
-                self._add_block(_index(data), fields(data.get("content_block")))
-            case "content_block_delta":
-                self._add_piece(_index(data), fields(data.get("delta")))
-            case "message_delta":
-                self._note(fields(data.get("delta")), data.get("usage"))
-            case "message_stop":
-                self._stopped = True
-            case "error":
-                raise error_body(data.get("error"))
-            case None if data.get("error"):
-                raise error_body(data["error"])
-
-    def done(self) -> None:
-        """Says nothing: a stream of this API ends with its own event."""
-
-    def answer(self) -> Answer:
-        """As `AnswerReader`."""
-        if not self._begun:
-            raise UnreadableAnswer("no_output", "the stream holds no message")
-        for call in self._draft.calls.values():
-            call.arguments = call.arguments or "{}"  # a call without arguments sends no piece of them
-        return self._draft.answer()
-
-    def _begin(self, message: dict[str, Any]) -> None:
-        self._begun = True
-        self._draft.note_origin(message)
-        self._note(message, message.get("usage"))
-        for index, block in enumerate(map(fields, elements(message.get("content")))):
-            self._add_block(index, block)
-
-    def _note(self, message: dict[str, Any], usage: Any) -> None:
-        self._draft.note_usage(usage, _PROMPT_TOKENS, "output_tokens")
-        self._draft.finish_reason = string(message.get("stop_reason")) or self._draft.finish_reason
-
-    def _add_block(self, index: int, block: dict[str, Any]) -> None:
-        match block.get("type"):
-            case "text":
-                self._draft.text.append(text_of(block.get("text")))
-            case "tool_use":
-                # in a stream the input is empty here and follows in pieces
-                self._draft.add_call(index, text_of(block.get("name")), written(block.get("input") or None))
-
-    def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
-        match delta.get("type"):
-            case "text_delta":
-                self._draft.text.append(text_of(delta.get("text")))
-            case "input_json_delta" if index in self._draft.calls:  # else of a tool of the provider
-                self._draft.add_call(index, "", text_of(delta.get("partial_json")))
-
-
-def _index(data: dict[str, Any]) -> int:
-    return count(data.get("index"), 0) or 0
-
-
-_ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-
-
-class ResponsesReader:
-    """Reads responses. The finish reason is the status, or why an answer is incomplete.
-
-    In a stream the last event holds the whole response, and only that counts; of servers that leave
-    its output empty the items that were announced before are taken, or else the pieces of text.
-    """
-
-    def __init__(self) -> None:
-        self._draft = Draft()
-        self._pieces: list[str] = []
-        self._items: list[Any] = []
-        self._read = False
-
-    @property
-    def complete(self) -> bool:
-        """As `AnswerReader`."""
-        return self._read
-
-    def whole(self, body: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
-        status = string(body.get("status"))
-        if body.get("error") or status == "failed":
-            raise error_body(body.get("error"))
-        if status in ("queued", "in_progress", "cancelled"):
-            raise UnreadableAnswer("unfinished", f"the response is {status}")
-        output = elements(body.get("output")) or self._items
-        if not output and not self._pieces and not isinstance(body.get("output"), list):
-            raise UnreadableAnswer("no_output", "the response holds no output")
-        self._read = True
-        self._draft.note_origin(body)
-        self._draft.note_usage(body.get("usage"), ("input_tokens",), "output_tokens")
-        why = string(fields(body.get("incomplete_details")).get("reason"))
-        self._draft.finish_reason = why if status == "incomplete" and why else status
-        for number, item in enumerate(map(fields, output)):
-            self._add_item(number, item)
-        if not output:
-            self._draft.text += self._pieces
-
-    def event(self, data: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
-        if self._read:
-            return
-        match data.get("type"):
-            case "response.output_text.delta":
-                self._pieces.append(text_of(data.get("delta")))
-            case "response.output_item.done":
-                self._items.append(data.get("item"))
-            case "response.failed":
-                raise error_body(fields(data.get("response")).get("error"))
-            case "response.completed" | "response.incomplete":
-                self.whole(fields(data.get("response")))
-            case "error":
-                raise error_body(data.get("error") or {"code": data.get("code")})
-            case None if data.get("error"):
-                raise error_body(data["error"])
-
-    def done(self) -> None:
-        """Says nothing: a stream of this API ends with one of its last events."""
-
-    def answer(self) -> Answer:
-        """As `AnswerReader`."""
-        return self._draft.answer()
-
-    def _add_item(self, number: int, item: dict[str, Any]) -> None:
-        kind = string(item.get("type"))
-        if kind == "message":
-            for part in map(fields, elements(item.get("content"))):
-                if part.get("type") == "output_text":
-                    self._draft.text.append(text_of(part.get("text")))
-                    tokens = map(fields, elements(part.get("logprobs")))
-                    self._draft.note_logprobs(token.get("logprob") for token in tokens)
-                elif part.get("type") == "refusal":
-                    self._draft.refusal.append(text_of(part.get("refusal")))
-        elif kind in _ARGUMENTS:
-            arguments = written(item.get(_ARGUMENTS[kind]))
-            self._draft.add_call(number, text_of(item.get("name")), arguments)
-
-
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -521,19 +310,11 @@ def events_of(text: str) -> Iterator[Event]:
         yield Event("\n".join(data), closed=False)
 
 
-READERS: Final[dict[Api, Callable[[], AnswerReader]]] = {
-    "chat": ChatReader,
-    "completions": CompletionsReader,
-    "responses": ResponsesReader,
-    "messages": MessagesReader,
-}
-
-
 def read_answer(
     exchange_response_headers: Mapping[str, str],
     body: bytes,
+    reader: AnswerReader,
     *,
-    api: Api = "chat",
     max_decoded_bytes: int = MAX_DECODED_BYTES,
 ) -> Answer:
     """The answer in a successful response.
@@ -544,14 +325,13 @@ def read_answer(
     Args:
         exchange_response_headers: Names in lower case; content type and encoding are looked at.
         body: As on the wire, after removal of the transfer coding.
-        api: What the request's path says.
+        reader: A fresh one of the request's API.
         max_decoded_bytes: As `decode_body`.
 
     Raises: UnreadableAnswer, or UnreadableBody if it cannot be decoded.
     """
     decoded = decode_body(exchange_response_headers, body, max_decoded_bytes)
     text = decoded.decode("utf-8-sig", errors="replace")
-    reader = READERS[api]()
     try:
         if text.lstrip()[:1] == "{":  # some servers mislabel either form, so the body decides
             reader.whole(json_object(text, "not_json"))

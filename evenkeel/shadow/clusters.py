@@ -310,7 +310,7 @@ def _attached(view: PromptView, messages: Sequence[Message]) -> str:
     """A digest of images and other parts of messages that hold no text; "" if there are none."""
     if not any(message.others for message in messages if message.role == "user"):
         return ""
-    said = view.get("input") if view.api == "responses" else view.get("messages")
+    said = view.get(view.api.prompt_members[0])
     contents = [one.get("content") for one in said or () if isinstance(one, dict)]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     others = [part for part in parts if isinstance(part, dict) and part.get("type") not in _TEXT_PARTS]

@@ -137,7 +137,7 @@ class Reader:
             reason = refused.reason if refused else limits.beyond(view)
             if reason is not None:
                 return Left(reason, dead=False)
-            answer = read_answer(dict(exchange.response_headers), exchange.response_body, api=api)
+            answer = read_answer(dict(exchange.response_headers), exchange.response_body, api.answer_reader())
             if limits.is_too_long(answer):
                 return Left("answer_too_long", dead=False)
         except (UnreadablePrompt, UnreadableBody) as error:

@@ -30,6 +30,7 @@ from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 from evenkeel.shadow.limits import LONGEST_ANSWER_CHARS, is_too_long
+from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.protection.detectors import API_KEY, EMAIL, JWT, SECRET
 
 if TYPE_CHECKING:
@@ -138,13 +139,6 @@ _TIMED_OUT = 408
 _INVALID = frozenset({400, 422})
 _COMPLAINT_BYTES = 65_536
 _ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
-_LIMIT_NAMES: Final[dict[Api, tuple[bytes, ...]]] = {
-    # The older name first: every server knows it, and those that want the other one say so.
-    "chat": (b"max_tokens", b"max_completion_tokens"),
-    "responses": (b"max_output_tokens",),
-    "messages": (b"max_tokens",),
-    "completions": (),
-}
 _FLEX_TIMES: Final = 5
 """How many times as long an answer of the flex tier may take."""
 _SERVICE_TIER: Final = re.compile(rb'"service_tier"\s*:\s*"(\w+)"')
@@ -299,7 +293,7 @@ class Replayer:
         target: Target,
         body: bytes,
         *,
-        api: Api = "chat",
+        api: Api = CHAT,
         observed: Callable[[], AbstractContextManager[CallReport]] = lambda: nullcontext(NO_REPORT),
         budget: CallBudget | None = None,
         quote: Quote | None = None,
@@ -427,7 +421,7 @@ class Replayer:
             own = about_request(response.status_code, map(error.get, _NAMES), str(error.get("message", "")))
             return _refused(response, said, own=own is not None)
         try:
-            answer = read_answer(headers, response.body, api=api)
+            answer = read_answer(headers, response.body, api.answer_reader())
             if is_too_long(answer):
                 return _failure(
                     "answer_too_long", f"the answer has more than {LONGEST_ANSWER_CHARS:,} characters"
@@ -438,14 +432,11 @@ class Replayer:
 
 
 def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
-    """The forms of a request that bound its answer, and last the one that does not, for picky upstreams.
-
-    Completions have a limit without stating one, 16 tokens as a rule; another would change the answer.
-    """
-    if quote is None or quote.limit_tokens is None:
+    """The forms of a request that bound its answer, and last the one that does not, for picky upstreams."""
+    if quote is None or quote.limit_tokens is None or not api.adds_limit:
         return [body]
     start = body.rstrip().removesuffix(b"}")
-    return [*(b'%b,"%b":%d}' % (start, name, quote.limit_tokens) for name in _LIMIT_NAMES[api]), body]
+    return [*(b'%b,"%b":%d}' % (start, name.encode(), quote.limit_tokens) for name in api.limits), body]
 
 
 def _rejects_limit(response: _Received) -> bool:

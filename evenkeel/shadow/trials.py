@@ -19,7 +19,6 @@ from evenkeel.metrics.judge.group import PairGroup
 from evenkeel.shadow.bookings import Bookings
 from evenkeel.shadow.observer import NOBODY, Judged
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
-from evenkeel.shadow.prompt.members import FLEX_APIS
 from evenkeel.shadow.replay import FLEX_UNAVAILABLE, FLEX_UNSUPPORTED, Replay
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.observer import Operation
     from evenkeel.llm.price import Prices, Quote
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.bookings import Booking
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome
     from evenkeel.shadow.planner import Trial
-    from evenkeel.shadow.prompt import Api, PromptView
+    from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replayer, Target
     from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.stores.counters import Tally
@@ -54,7 +52,6 @@ them is a small part of a budget."""
 
 
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
-_OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 """What a call of an API is called; of all others it is a chat."""
 
 
@@ -303,7 +300,7 @@ class TrialMaker:
 
     def _tier(self, target: Target, original: Original, trial: Trial) -> Tier:
         """In which tier a trial is replayed now."""
-        wants_flex = trial.can_wait and target.flex and original.view.api in FLEX_APIS
+        wants_flex = trial.can_wait and target.flex and original.view.api.has_flex
         return (
             "flex" if wants_flex and (target.url, original.view.model) not in self._inflexible else "standard"
         )
@@ -350,7 +347,7 @@ class TrialMaker:
     ) -> Replay | Failure:
         call = ModelCall(
             "replay",
-            _OPERATIONS.get(variant.api, "chat"),
+            variant.api.operation,
             variant.model or original.model,
             target.url,
             target.unix_path,

@@ -41,7 +41,7 @@ from evenkeel.shadow.perturbations import BUILTIN, Draft
 from evenkeel.shadow.perturbations.gate import attempt, faults_of, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.perturbations.rewriting import has_prose, pieces
-from evenkeel.shadow.prompt import PromptView, refusal
+from evenkeel.shadow.prompt import CHAT, PromptView, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.protection import BUILTIN as PATTERNS
@@ -275,11 +275,11 @@ def _perturbed(kind: Any, severity: float, view: PromptView) -> None:
 
 
 def _read_stream(text: str) -> object:
-    return read_answer({"content-type": "text/event-stream"}, text.encode(), api="chat")
+    return read_answer({"content-type": "text/event-stream"}, text.encode(), CHAT.answer_reader())
 
 
 def _read_whole(body: bytes) -> object:
-    return read_answer({"content-type": "application/json"}, body, api="chat")
+    return read_answer({"content-type": "application/json"}, body, CHAT.answer_reader())
 
 
 def _judged(kind: Any, text: str) -> None:

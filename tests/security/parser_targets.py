@@ -26,11 +26,11 @@ from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageErro
 from evenkeel.proxy.request_head import parse_any_request, parse_request, render_request
 from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
 from evenkeel.release.goldens.files import golden_lines, read_goldens
-from evenkeel.shadow.answer import READERS, read_answer
+from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import readers as skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
-from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets
 
@@ -160,10 +160,10 @@ def targets(data: bytes) -> None:
 
 def answers(data: bytes) -> None:
     """A response of any API is read or refused with a reason; what is read is well-formed text."""
-    for api in READERS:
+    for api in APIS:
         for content_type in ("application/json", "text/event-stream"):
             with contextlib.suppress(UnreadableBody):  # which covers answers that say nothing
-                answer = read_answer({"content-type": content_type}, data, api=api)
+                answer = read_answer({"content-type": content_type}, data, api.answer_reader())
                 answer.text.encode()
                 for call in answer.tool_calls:
                     (call.name + call.arguments).encode()
@@ -171,7 +171,7 @@ def answers(data: bytes) -> None:
 
 def prompts(data: bytes) -> None:
     """A request of any API is read or refused with a reason; unchanged it is what it was."""
-    for api in READERS:
+    for api in APIS:
         with contextlib.suppress(UnreadablePrompt):
             view = PromptView.parse(data, api=api)
             assert view.body() == data

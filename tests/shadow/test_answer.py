@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from openai.types.responses import Response
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.shadow.answer import UnreadableAnswer, read_answer
+from evenkeel.shadow import answer as answers
+from evenkeel.shadow.answer import UnreadableAnswer
 from tests.cases import cases
+from tests.kit.apis import API
 
 JSON = {"content-type": "application/json"}
 SSE = {"content-type": "text/event-stream; charset=utf-8"}
 CASES = cases(__file__)
 RESPONSE = CASES["answers"]["responses"]["body"]
+
+
+def read_answer(headers: dict[str, str], body: bytes, api: str = "chat") -> Answer:
+    """The answer in a body of that API."""
+    return answers.read_answer(headers, body, API[api].answer_reader())
 
 
 def stream(*events: Any, end: str = "") -> bytes:

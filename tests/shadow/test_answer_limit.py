@@ -15,7 +15,7 @@ from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
-from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt import COMPLETIONS, PromptView
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
@@ -172,7 +172,7 @@ def test_our_limit_replaces_a_member_that_limits_nothing(tmp_path, api, name, ot
 
 def test_completions_without_a_limit_get_none():
     """They have one by default, and another would change the answer."""
-    view = PromptView.parse(b'{"model": "m", "prompt": "Hi", "max_tokens": null}', api="completions")
+    view = PromptView.parse(b'{"model": "m", "prompt": "Hi", "max_tokens": null}', api=COMPLETIONS)
     assert view.for_replay(most_tokens=USUAL) == view.body()
 
 

@@ -16,7 +16,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.shadow.clusters import Clusters, masked
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
-from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt import CHAT, PromptView
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 JSON = (("content-type", "application/json"),)
@@ -26,7 +26,7 @@ TICKET = (
 )
 
 
-def view(*texts, api="chat", **members):
+def view(*texts, api=CHAT, **members):
     """A conversation whose turns alternate between user and assistant."""
     roles = ("user", "assistant")
     messages = [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]

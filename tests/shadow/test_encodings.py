@@ -13,6 +13,7 @@ import zstandard
 
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.prompt import CHAT
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,7 +46,7 @@ def raw_deflate(data: bytes) -> bytes:
 def test_content_encodings_are_undone(encoding: str, body: bytes) -> None:
     """Both forms of deflate and gzip are decoded, several in a row from the last to the first."""
     assert decode_body({"content-encoding": encoding}, body) == PLAIN
-    assert read_answer({"content-encoding": encoding}, body).text == "hello " * 100
+    assert read_answer({"content-encoding": encoding}, body, CHAT.answer_reader()).text == "hello " * 100
 
 
 @pytest.mark.parametrize(("encoding", "module"), [("br", brotli), ("zstd", zstandard)])

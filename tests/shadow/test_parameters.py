@@ -10,22 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import NO_PARAMETERS
-from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.parameters import parameters_of
-from tests.shadow.wild_exchanges import APIS, WildExchanges
+from tests.kit.apis import API
+from tests.shadow.wild_exchanges import WildExchanges
 
 if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Api
 
-MESSAGES = [{"role": "user", "content": "Hello"}]
 SCHEMA = {"type": "object", "properties": {"secret_field": {"type": "string"}}}
 
 
-def said(api: Api = "chat", **members: Any) -> str:
-    prompt = {"input": "Hello"} if api == "responses" else {"messages": MESSAGES}
-    if api == "completions":
-        prompt = {"prompt": "Hello"}
-    return parameters_of(PromptView.parse(json.dumps({"model": "m", **prompt, **members}).encode(), api=api))
+def said(name: str = "chat", **members: Any) -> str:
+    body = json.dumps({"model": "m", **API[name].ask("Hello"), **members})
+    return parameters_of(PromptView.parse(body.encode(), api=API[name]))
 
 
 def test_numbers_and_words_stand_as_they_are_sorted_by_name() -> None:
@@ -69,7 +67,7 @@ def test_free_text_and_structure_are_hashes() -> None:
         ("chat", {"response_format": {"type": "json_object"}}, "response_format=json_object"),
     ],
 )  # fmt: skip
-def test_each_api_has_its_names(api: Api, members: dict[str, Any], asked: str) -> None:
+def test_each_api_has_its_names(api: str, members: dict[str, Any], asked: str) -> None:
     """What the APIs name differently has one name where it means the same."""
     assert said(api, **members) == asked
 

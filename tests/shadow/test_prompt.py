@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt, api_of, refusal, refusals
+from evenkeel.shadow.prompt import (
+    APIS,
+    CHAT,
+    RESPONSES,
+    Block,
+    PromptView,
+    UnreadablePrompt,
+    api_of,
+    apis,
+    refusal,
+    refusals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +32,8 @@ if TYPE_CHECKING:
 
 from evenkeel.shadow.prompt.members import counted
 from tests.cases import cases
-from tests.shadow.wild_exchanges import APIS, WildExchanges
+from tests.kit.apis import API
+from tests.shadow.wild_exchanges import WildExchanges
 
 CASES = cases(__file__)
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
@@ -81,7 +93,7 @@ def test_an_edit_replaces_one_literal_and_no_other_byte(rng: Any, api: Api, data
         written = edited.body().decode()
         assert written.startswith(text[: literal.start])
         assert written.endswith(text[literal.end :])
-    if api == "chat":
+    if api is CHAT:
         expected = loaded(text)
         message = expected["messages"][segment.message]
         if segment.part is None:
@@ -175,7 +187,7 @@ def test_bodies_without_a_readable_prompt_say_why(api: Any, body: object, reason
     """What is no prompt of that API is refused with a short reason."""
     raw = body if isinstance(body, str) else json.dumps(body)
     with pytest.raises(UnreadablePrompt) as caught:
-        PromptView.parse(raw.encode("latin-1"), api=api)
+        PromptView.parse(raw.encode("latin-1"), api=API[api])
     assert caught.value.reason == reason
     assert caught.value.detail
 
@@ -204,10 +216,10 @@ def test_a_replay_neither_streams_nor_stores(before: str, after: str) -> None:
 @given(st.randoms(use_true_random=False))
 def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
     """For any body, the replay holds its known members, and not what a replay must not ask for."""
-    text = WildExchanges(rng).request("chat").replace(
+    text = WildExchanges(rng).request(CHAT).replace(
         "{", '{"stream": true, "stream_options": {"include_usage": true}, "store": true, ', 1
     )  # fmt: skip
-    view = parsed_or_none(text, "chat")
+    view = parsed_or_none(text, CHAT)
     if view is None:
         return
     expected = loaded(text)
@@ -260,15 +272,15 @@ def test_an_unknown_segment_is_an_error() -> None:
 @pytest.mark.parametrize(("path", "api"), CASES["the path names the api"])
 def test_the_path_names_the_api(path: str, api: str | None) -> None:
     """Any prefix and query go; what stands behind the API's name makes it another endpoint."""
-    assert api_of(path) == api
+    assert api_of(path) is (None if api is None else API[api])
 
 
 @pytest.mark.parametrize("case", CASES["conversations"].values(), ids=CASES["conversations"])
 def test_texts_are_slots_and_everything_else_is_a_note(case: dict[str, Any]) -> None:
     """Texts of every API are edited each alone; calls, reasoning and pictures are notes."""
     body = json.dumps(case["body"])
-    view = PromptView.parse(body.encode(), api=case["api"])
-    assert view.api == case["api"]
+    view = PromptView.parse(body.encode(), api=API[case["api"]])
+    assert view.api.name == case["api"]
     assert [[one.role, one.text, one.message, one.part] for one in view.slots] == case.get("slots", [])
     assert [segment.kind for segment in view.segments] == case.get("kinds", [])
     notes = [[message.role, *message.others] for message in view.messages if message.others]
@@ -292,7 +304,7 @@ def test_nesting_too_deep_to_read_is_a_reason(api: Any) -> None:
                 '"prompt":"a","input":"a"}'
             )
             try:
-                PromptView.parse(body.encode(), api=api)
+                PromptView.parse(body.encode(), api=API[api])
             except UnreadablePrompt as unreadable:
                 reasons.add(unreadable.reason)
     assert "too_deep" in reasons
@@ -319,13 +331,13 @@ BARE = {
 
 
 def view_of(api: Any, **more: object) -> PromptView:
-    return PromptView.parse(json.dumps(BARE[api] | more).encode(), api=api)
+    return PromptView.parse(json.dumps(BARE[api] | more).encode(), api=API[api])
 
 
 @pytest.mark.parametrize(("before", "after"), CASES["a replayed response is never stored"])
 def test_a_replayed_response_is_never_stored(before: str, after: str) -> None:
     """The responses API stores unless told not to, so a replay says so even where the client did not."""
-    assert PromptView.parse(before.encode(), api="responses").for_replay() == after.encode()
+    assert PromptView.parse(before.encode(), api=RESPONSES).for_replay() == after.encode()
 
 
 def test_nothing_is_added_for_the_other_apis() -> None:
@@ -404,7 +416,7 @@ def test_deep_members_are_judged(key: str) -> None:
     """Nesting as deep as a body may have is no way past the filter, nor an exception."""
     body = f'{{"messages":[{{"role":"user","content":"a"}}],"input":"a","{key}":%s}}'
     for depth in (100, 400, 900, 940):
-        for api in ("chat", "responses"):
+        for api in (CHAT, RESPONSES):
             try:
                 view = PromptView.parse((body % ("[" * depth + "]" * depth)).encode(), api=api)
             except UnreadablePrompt:
@@ -434,7 +446,8 @@ def test_what_a_replay_would_do_or_could_not_compare_is_refused(
 
 def test_every_reason_of_a_refusal_has_its_line() -> None:
     """The page about replays names the reasons in the code, besides that of an unknown API."""
-    in_code = set(re.findall(r'Refusal\(\s*"(\w+)"', inspect.getsource(refusals)))
+    sources = [inspect.getsource(module) for module in (refusals, apis.completions, apis.responses)]
+    in_code = set(re.findall(r'Refusal\(\s*"(\w+)"', "".join(sources)))
     table = PAGE.read_text(encoding="utf-8").partition("## What is never replayed")[2].partition("\n## ")[0]
     on_page = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     assert on_page == in_code | {"api_unsupported"}

@@ -21,6 +21,7 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
 from evenkeel.shadow.protection.detectors import OwnPattern, PresidioDetector, load_analyser
 from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, redact_events, redact_json
@@ -176,7 +177,7 @@ def test_a_stream_is_read_as_before():
         response_headers=(("content-type", "text/event-stream"),),
     )
     found = Redactor(BUILTIN).redact(given_)
-    answer = read_answer(dict(given_.response_headers), found.exchange.response_body)
+    answer = read_answer(dict(given_.response_headers), found.exchange.response_body, CHAT.answer_reader())
     assert answer.text == "Ask [EMAIL_1], or [CARD_1]"
     assert found.replaced == {"email": 1, "card": 1}
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices, Quote
+from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
+from tests.kit.apis import API
 from tests.llm.scripted import Clock
 
 CASES = cases(__file__)
@@ -47,7 +49,7 @@ def chat_of(upstream):
     return f"{upstream.url}/v1/chat/completions"
 
 
-def send(url, *, time=None, headers=(), count=1, api="chat"):
+def send(url, *, time=None, headers=(), count=1, api=CHAT):
     time = time or Clock()
 
     async def go():
@@ -65,8 +67,8 @@ def send(url, *, time=None, headers=(), count=1, api="chat"):
 def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
     """Every API's answer is read by its own reader, and by no other."""
     upstream.script = [(200, {}, json.dumps(answer).encode())] * 2
-    assert send(chat_of(upstream), api=api).answer.text == "hi"
-    other = send(chat_of(upstream), api="chat")
+    assert send(chat_of(upstream), api=API[api]).answer.text == "hi"
+    other = send(chat_of(upstream), api=CHAT)
     assert isinstance(other, Failure) or other.answer.text == ""
 
 

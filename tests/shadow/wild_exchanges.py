@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.shadow.prompt.body import READERS
+from evenkeel.shadow.prompt import APIS
 from tests.cases import cases
 from tests.shadow.wild_documents import WildDocuments
 
 if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Api
 
-APIS: Final[tuple[Api, ...]] = tuple(READERS)
 _DRAWN: Final = cases(__file__)
-_PATHS: Final[dict[Api, str]] = _DRAWN["paths"]
+_PATHS: Final[dict[str, str]] = _DRAWN["paths"]
 _OTHER_PATHS: Final = _DRAWN["other paths"]
 _MODELS: Final = (*("m-1",) * 60, *_DRAWN["models"], "\ud800", "m" * 300)
 QUIET_ROUTES: Final = tuple(f"quiet-{number}" for number in range(400))
@@ -48,7 +47,7 @@ class WildExchanges(WildDocuments):
             received_at=1000.0,
             duration_s=0.1,
             method="POST",
-            path=_PATHS[api] if self._chance(0.95) else self._one((*_PATHS.values(), *_OTHER_PATHS)),
+            path=_PATHS[api.name] if self._chance(0.95) else self._one((*_PATHS.values(), *_OTHER_PATHS)),
             status=200,
             request_headers=request_headers,
             request_body=body,
@@ -68,7 +67,7 @@ class WildExchanges(WildDocuments):
             "completions": self._choices,
             "responses": self._responses,
             "messages": self._message,
-        }[api]
+        }[api.name]
         whole, events = make(api)
         if self._chance(0.6):
             body, headers = self._wire(self._document(whole), "application/json")
@@ -80,7 +79,7 @@ class WildExchanges(WildDocuments):
 
     def _request(self, api: Api) -> dict[str, Any]:
         request: dict[str, Any] = {"model": self._one(_MODELS)}
-        match api:
+        match api.name:
             case "chat":
                 request["messages"] = self._several(self._chat_message)
             case "completions":

@@ -61,7 +61,7 @@ class WildReplayer:
             return _FAILED
         headers, answered = WildExchanges(rng).response(api)
         try:
-            return Replay(read_answer(dict(headers), answered, api=api), 0.1)
+            return Replay(read_answer(dict(headers), answered, api.answer_reader()), 0.1)
         except UnreadableBody as error:
             return Failure("replay", 1, error.reason, error.detail)
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 SideName = Literal["candidate", "reference"]
 
 _VERSION = 1
-_MESSAGES_HEADERS = (("anthropic-version", "2023-06-01"),)
-"""The messages API refuses requests without it; goldens do not keep headers."""
 
 
 def drawn(call: Call, repeat: int) -> Call:
@@ -76,7 +74,7 @@ class Side:
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
             view = view.with_members({"model": json.dumps(model)})
-        extra = _MESSAGES_HEADERS if view.api == "messages" else ()
+        extra = view.api.headers
         listed = golden.route in self.upstreams
         credential = self.route_headers.get(golden.route, ()) if listed else self.headers
         target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)

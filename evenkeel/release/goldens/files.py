@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import escaped
-from evenkeel.shadow.answer import READERS, UnreadableAnswer, elements, fields, text_of
+from evenkeel.shadow.answer import UnreadableAnswer, text_of
+from evenkeel.shadow.prompt import COMPLETIONS, api_of, api_of_answer
 from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from evenkeel.shadow.answer import AnswerReader
 
 _PASSING = frozenset({"mean_logprob", "cached_tokens", "reasoning_tokens"})
 """What is true of one call and says nothing about the answer."""
@@ -64,7 +64,8 @@ def read_approved(value: Any) -> Answer:
         answer = Answer(value)
     elif not isinstance(value, dict):
         raise GoldenError(_SHAPES)
-    elif (reader := _reader(value)) is not None:
+    elif (api := api_of_answer(value)) is not None:
+        reader = api.answer_reader()
         try:
             reader.whole(value)
             answer = reader.answer()
@@ -108,16 +109,6 @@ def _of_fields(value: dict[str, Any]) -> Answer:
     if text is not None and not isinstance(text, str | list):
         raise GoldenError('"text" is not text')
     return Answer(text_of(text), tuple(map(_call, calls)), **rest)
-
-
-def _reader(value: dict[str, Any]) -> AnswerReader | None:
-    """Reads the response of an endpoint; None for what is none."""
-    if "choices" in value:
-        talks = any("message" in fields(choice) for choice in elements(value["choices"]))
-        return READERS["chat" if talks else "completions"]()
-    if isinstance(value.get("output"), list):
-        return READERS["responses"]()
-    return READERS["messages"]() if isinstance(value.get("content"), list) else None
 
 
 def _call(value: Any) -> ToolCall:
@@ -370,16 +361,14 @@ class _Line:
 
     def _body(self, name: str, path: str) -> dict[str, Any]:
         value = self.cells[name]
-        api = path.partition("?")[0].rstrip("/")
-        talks = api.endswith(("/chat/completions", "/messages"))
+        api = api_of(path) or COMPLETIONS
+        talks = "messages" in api.prompt_members
         if name == "prompt":
             text = self._word(name)
             if not text:
                 raise self.fault(name, "is empty; write what was asked, or leave the field out")
-            if not talks:
-                return {"input" if api.endswith("/responses") else "prompt": text}
-            value = [{"role": "user", "content": text}]
-        elif name == "request":
+            return api.ask(text)
+        if name == "request":
             if not isinstance(value, dict):
                 raise self.fault(name, "is not an object; put the body of the request there")
             if not talks:

@@ -1,14 +1,10 @@
-"""What a golden asks, as text for people."""
+"""A golden's prompt as text for people."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
-_LEADS = ("system", "instructions")
-"""Members of a body that hold what is said before the conversation."""
-_TURNS = ("messages", "input", "prompt")
-"""Members of a body that hold the conversation, by API."""
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of_request
 
 
 def prompt_text(request: str | None) -> str:
@@ -23,47 +19,10 @@ def prompt_text(request: str | None) -> str:
         body = json.loads(request)
     except (ValueError, RecursionError):
         return request
-    if not isinstance(body, dict):
-        return request
-    turns = next((body[name] for name in _TURNS if body.get(name)), None)
-    said = [f"system: {_text(body[name])}" for name in _LEADS if body.get(name)]
-    if isinstance(turns, str):
-        said.append(f"user: {turns}")
-    elif isinstance(turns, list):
-        said += [_turn(turn) for turn in turns]
-    return "\n\n".join(said) or json.dumps(body, ensure_ascii=False, indent=2)
-
-
-def _turn(turn: Any) -> str:
-    if not isinstance(turn, dict):
-        return f"user: {_text(turn)}"
-    role = turn.get("role")
-    calls = turn.get("tool_calls") if isinstance(turn.get("tool_calls"), list) else []
-    parts = [_text(turn.get("content")), *(_call(call) for call in calls or ())]
-    if not isinstance(role, str):  # an item of the responses API that is no message
-        return f"[{turn.get('type', 'item')}] {json.dumps(turn, ensure_ascii=False)}"
-    return f"{role}: {chr(10).join(part for part in parts if part)}"
-
-
-def _call(call: Any) -> str:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
-        return "[tool_call]"
-    return f"[{function.get('name', 'tool_call')}] {function.get('arguments', '')}"
-
-
-def _text(content: Any) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(_part(part) for part in content)
-    return json.dumps(content, ensure_ascii=False)
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, dict):
-        text = part.get("text")
-        return text if isinstance(text, str) else f"[{part.get('type', 'part')}]"
-    return _text(part)
+    api = api_of_request(body) if isinstance(body, dict) else None
+    if api is None:
+        return json.dumps(body, ensure_ascii=False, indent=2) if isinstance(body, dict) else request
+    try:
+        return PromptView.parse(request.encode("utf-8", "surrogatepass"), api=api).text
+    except UnreadablePrompt:
+        return json.dumps(body, ensure_ascii=False, indent=2)

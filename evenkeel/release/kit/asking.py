@@ -13,6 +13,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.release.kit.cost import BudgetUsedUpError
 from evenkeel.release.kit.progress import progress
+from evenkeel.shadow.prompt import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -239,7 +240,7 @@ class Call:
     """For its price."""
     prompt_tokens: int
     """Estimated, for endpoints that report no usage."""
-    api: Api = "chat"
+    api: Api = CHAT
 
 
 @dataclass(slots=True)

@@ -1,13 +1,26 @@
 """The prompt of a request: read into messages and segments, written back byte by byte.
 
-`body` reads the request body of any API and lists the string literals that carry prompt text, `spans` finds
-where the values of a JSON text stand; `view` cuts those literals into *segments* (template or input) and
-writes variants in which only the literals of changed segments differ; `blocks` types the segments, and
-`members` says what of a request a replay may carry, `refusals` names the requests that must not be replayed.
+`apis` holds a class for each request shape, which lists the string literals that carry prompt text with the
+pieces of `body`; `spans` finds where the values of a JSON text stand. `view` cuts those literals into
+*segments* (template or input) and writes variants in which only the literals of changed segments differ.
+`blocks` types the segments, `members` lists what of a request a replay may carry, and `refusals` names the
+requests that must not be replayed.
 """
 
-from evenkeel.shadow.prompt.body import Api, UnreadablePrompt, api_of
-from evenkeel.shadow.prompt.refusals import Refusal, refusal
+from evenkeel.shadow.prompt.apis import (
+    APIS,
+    CHAT,
+    COMPLETIONS,
+    MESSAGES,
+    RESPONSES,
+    Api,
+    Refusal,
+    api_of,
+    api_of_answer,
+    api_of_request,
+)
+from evenkeel.shadow.prompt.body import UnreadablePrompt
+from evenkeel.shadow.prompt.refusals import refusal
 from evenkeel.shadow.prompt.segments import (
     Block,
     Classifier,
@@ -21,6 +34,11 @@ from evenkeel.shadow.prompt.segments import (
 from evenkeel.shadow.prompt.view import Message, PromptView
 
 __all__ = [
+    "APIS",
+    "CHAT",
+    "COMPLETIONS",
+    "MESSAGES",
+    "RESPONSES",
     "Api",
     "Block",
     "Classifier",
@@ -34,6 +52,8 @@ __all__ = [
     "SlotText",
     "UnreadablePrompt",
     "api_of",
+    "api_of_answer",
+    "api_of_request",
     "by_role",
     "refusal",
 ]

@@ -1,22 +1,19 @@
-"""Request bodies of every API: members, and messages made of string literals.
+"""Request bodies: members, and messages made of string literals.
 
-`api_of` tells which API a request speaks by its path; `read_body` knows the shape of each. A system prompt
-that stands outside the list of messages becomes message 0. Anthropic's API puts tool results into a user's
-message; here each is a message of its own, since the user did not write it.
+These are the pieces from which each API (`apis`) reads its own shape. A system prompt that stands outside the
+list of messages becomes message 0.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenkeel.core.endpoint import api_parts
 from evenkeel.shadow.prompt.spans import Member, elements_of, members_of, skip_whitespace, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from evenkeel.shadow.prompt.spans import Value
 
@@ -79,14 +76,6 @@ class Body:
         return None if found is None else found.decoded
 
 
-Reader = Callable[[str, tuple[Member, ...]], tuple[RawMessage, ...]]
-"""The text of a body and the members of its outermost object → its messages.
-
-Raises: UnreadablePrompt with any reason but "not_json" and "too_deep"; json.JSONDecodeError and
-    RecursionError as `value_at`.
-"""
-
-
 def outermost(text: str) -> tuple[Member, ...]:
     """The members of the object that a body must be.
 
@@ -129,30 +118,6 @@ def role_of(index: int, message: Value) -> str:
     if not isinstance(role, str):
         raise UnreadablePrompt("unsupported_shape", f"message {index} is not an object with a role")
     return role
-
-
-Api = Literal["chat", "completions", "responses", "messages"]
-"""OpenAI's chat completions, older completions and responses; messages as Anthropic made them."""
-
-_BY_LAST_PART: Final[dict[str, Api]] = {
-    "completions": "completions",
-    "responses": "responses",
-    "messages": "messages",
-}
-
-
-def api_of(path: str) -> Api | None:
-    """The API of a request target; None if its exchanges can't be read.
-
-    Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What stands behind the
-    API's name is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`), and posting to
-    the messages of a thread changes a conversation that the provider keeps. The path is judged as
-    `api_parts` reads it.
-    """
-    parts = api_parts(path)
-    if parts[-2:] == ["chat", "completions"]:
-        return "chat"
-    return _BY_LAST_PART.get(parts[-1]) if parts else None
 
 
 class Part(NamedTuple):
@@ -224,153 +189,3 @@ def call_note(text: str, call: Value, arguments_key: str) -> str:
         arguments.decoded if isinstance(arguments.decoded, str) else text[arguments.start : arguments.end]
     )
     return f"[calls {call.decoded.get('name')} {written}]"
-
-
-_CHAT_TEXT: Final = ("text",)
-
-
-def _chat_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """The messages of a chat-completions body, as `Reader`."""
-    return tuple(
-        _chat_message(text, index, one) for index, one in enumerate(listed(text, members, "messages"))
-    )
-
-
-def _chat_message(text: str, index: int, message: Value) -> RawMessage:
-    role = role_of(index, message)
-    content = read_content(text, last(members_of(text, message.start)[0], "content"), _CHAT_TEXT)
-    return RawMessage(role, content.slots, (*content.notes, *_calls(message.decoded.get("tool_calls"))))
-
-
-def _calls(tool_calls: Any) -> tuple[str, ...]:
-    """What an earlier assistant turn called, for showing."""
-    notes: list[str] = []
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            notes.append(f"[calls {function.get('name')} {function.get('arguments')}]")
-    return tuple(notes)
-
-
-def _completions_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """The prompts of a completions body as `Reader`: a user's message each.
-
-    Raises: UnreadablePrompt "token_prompt" if the prompt is given as numbers of tokens.
-    """
-    prompt = last(members, "prompt")
-    if prompt is not None and isinstance(prompt.decoded, str):
-        return (RawMessage("user", (Slot.whole(prompt),)),)
-    prompts = listed(text, members, "prompt")
-    if all(isinstance(one.decoded, str) for one in prompts):
-        return tuple(RawMessage("user", (Slot.whole(one),)) for one in prompts)
-    if all(isinstance(one.decoded, float | list) for one in prompts):
-        raise UnreadablePrompt("token_prompt", "the prompt is a list of token ids, not text")
-    raise UnreadablePrompt("unsupported_shape", "'prompt' is neither text nor a list of texts")
-
-
-_RESPONSES_TEXT: Final = ("input_text", "output_text", "text")
-_ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
-_KEPT_BY_THE_PROVIDER: Final = ("previous_response_id", "conversation", "prompt")
-"""With one of these the body may hold no text at all."""
-
-
-def _responses_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """Instructions and input of a responses body, as `Reader`."""
-    instructions = last(members, "instructions")
-    before: tuple[RawMessage, ...] = ()
-    if instructions is not None and isinstance(instructions.decoded, str):
-        before = (RawMessage("system", (Slot.whole(instructions),)),)
-    given = last(members, "input")
-    if given is not None and isinstance(given.decoded, str):
-        return (*before, RawMessage("user", (Slot.whole(given),)))
-    if given is None or given.decoded in (None, []):
-        elsewhere = [last(members, key) for key in _KEPT_BY_THE_PROVIDER]
-        if before or any(one is not None and one.decoded is not None for one in elsewhere):
-            return before
-    items = enumerate(listed(text, members, "input"))
-    return (*before, *(_item(text, index, item) for index, item in items))
-
-
-def _item(text: str, index: int, item: Value) -> RawMessage:
-    kind = type_of(item)
-    if kind is None or kind == "message":
-        role = role_of(index, item)
-        content = read_content(text, last(members_of(text, item.start)[0], "content"), _RESPONSES_TEXT)
-        return RawMessage(role, content.slots, content.notes)
-    if kind in _ARGUMENTS:
-        return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
-    if kind in _RESULTS:
-        output = read_content(text, last(members_of(text, item.start)[0], "output"), _RESPONSES_TEXT)
-        return RawMessage("tool", output.slots, output.notes)
-    # reasoning, calls of tools that run at the provider, references to stored items
-    return RawMessage("assistant", (), (f"[{kind}]",))
-
-
-_ANTHROPIC_TEXT: Final = ("text",)
-_RESULT: Final = "tool_result"
-_CALL: Final = "tool_use"
-
-
-def _anthropic_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """System prompt and messages of a messages body, as `Reader`."""
-    found: list[RawMessage] = []
-    system = last(members, "system")
-    if system is not None and isinstance(system.decoded, str | list):
-        content = read_content(text, system, _ANTHROPIC_TEXT)
-        found.append(RawMessage("system", content.slots, content.notes))
-    for index, message in enumerate(listed(text, members, "messages")):
-        found += _anthropic_message(text, index, message)
-    return tuple(found)
-
-
-def _anthropic_message(text: str, index: int, message: Value) -> Iterator[RawMessage]:
-    """The message, cut before and behind each result of a tool."""
-    role = role_of(index, message)
-    content = last(members_of(text, message.start)[0], "content")
-    if content is None or not isinstance(content.decoded, list) or not content.decoded:
-        yield RawMessage(role, read_content(text, content, _ANTHROPIC_TEXT).slots)
-        return
-    slots: list[Slot] = []
-    notes: list[str] = []
-    for number, part in enumerate(elements_of(text, content.start)):
-        kind = type_of(part)
-        if kind == _RESULT:
-            if slots or notes:
-                yield RawMessage(role, tuple(slots), tuple(notes))
-            slots, notes = [], []
-            result = read_content(text, last(members_of(text, part.start)[0], "content"), _ANTHROPIC_TEXT)
-            yield RawMessage("tool", result.slots, result.notes)
-        elif kind == _CALL:
-            notes.append(call_note(text, part, "input"))
-        else:
-            slot, note = read_part(text, number, part, _ANTHROPIC_TEXT)
-            if slot is None:
-                notes.append(note)
-            else:
-                slots.append(slot)
-    if slots or notes:
-        yield RawMessage(role, tuple(slots), tuple(notes))
-
-
-READERS: Final[dict[Api, Reader]] = {
-    "chat": _chat_messages,
-    "completions": _completions_messages,
-    "responses": _responses_messages,
-    "messages": _anthropic_messages,
-}
-
-
-def read_body(text: str, api: Api) -> Body:
-    """Read the text of a request body.
-
-    Raises: UnreadablePrompt "not_json", "too_deep", "no_messages", "token_prompt" or
-        "unsupported_shape".
-    """
-    try:
-        members = outermost(text)
-        return Body(members, READERS[api](text, members))
-    except json.JSONDecodeError as fault:
-        raise UnreadablePrompt("not_json", f"{fault.msg} at character {fault.pos}") from fault
-    except RecursionError as fault:
-        raise UnreadablePrompt("too_deep", "the body is nested too deeply to be read") from fault

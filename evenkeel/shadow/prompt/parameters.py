@@ -49,8 +49,8 @@ _HASHED: Final = {
     "function_call": "tool_choice",
 }
 """Members of free text or structure, and the name that stands for them."""
-_NESTED: Final = (("reasoning", "effort", "reasoning_effort"), ("text", "verbosity", "verbosity"))
-"""The responses API: member, its key, and the name that the other APIs have for it."""
+_NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
+"""Member, its key, and the usual name for it; gateways take them in any API. APIs add their own."""
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
 _HASH_BYTES: Final = 4
 
@@ -71,17 +71,14 @@ def _found(view: PromptView) -> Iterator[tuple[str, str]]:
         value = view.get(member)
         if value not in (None, [], {}):
             yield name, _hash(value)
-    for member, key, name in _NESTED:
+    for member, key, name in (*_NESTED, *view.api.parameters):
         held = view.get(member)
         if isinstance(held, dict):
-            yield name, _value(held.get(key))
+            yield name, _form(held.get(key)) if name == "response_format" else _value(held.get(key))
     thinking = view.get("thinking")
     if isinstance(thinking, dict):
         yield "thinking", _value(thinking.get("budget_tokens")) or _value(thinking.get("type"))
     yield "response_format", _form(view.get("response_format"))
-    text = view.get("text")
-    if isinstance(text, dict):
-        yield "response_format", _form(text.get("format"))
 
 
 def _form(value: Any) -> str:

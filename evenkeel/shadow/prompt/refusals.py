@@ -9,24 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.shadow.prompt.apis import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel.shadow.prompt.view import PromptView
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a request is never replayed. Counted by reason."""
-
-    reason: str
-    """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
-    "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
-    detail: str
-    """One sentence for people; holds no prompt text."""
 
 
 def refusal(view: PromptView) -> Refusal | None:
@@ -36,7 +26,7 @@ def refusal(view: PromptView) -> Refusal | None:
     never executed. Tools that the provider runs itself are: searching, computing and reaching other
     servers has effects and costs, and its results change by the minute.
     """
-    return next(_any_api(view), None) or next(_one_api(view), None)
+    return next(_any_api(view), None) or next(view.api.refusals(view.get), None)
 
 
 def _any_api(view: PromptView) -> Iterator[Refusal]:
@@ -63,13 +53,6 @@ def _stateful(view: PromptView) -> Iterator[Refusal]:
         spoken = message.get("audio") if isinstance(message, dict) else None
         if isinstance(spoken, dict) and spoken.get("id"):
             yield Refusal("stateful", "an earlier answer in speech is kept by the provider")
-
-
-def _one_api(view: PromptView) -> Iterator[Refusal]:
-    if view.api == "completions":
-        yield from _completions(view)
-    elif view.api == "responses":
-        yield from _responses(view)
 
 
 _ON_ITS_OWN: Final = re.compile(
@@ -132,8 +115,8 @@ _DEFINITIONS: Final = ("function", "custom")
 
 def _tools(view: PromptView) -> Iterator[Refusal]:
     tools = view.get("tools")
-    runs = _is_run_by_an_anthropic_client if view.api == "messages" else _is_function
-    if tools and not (isinstance(tools, list) and all(map(runs, tools))):
+    own = view.api.client_tools
+    if tools and not (isinstance(tools, list) and all(_runs_at_client(tool, own) for tool in tools)):
         yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
     choice = view.get("tool_choice")
     if isinstance(choice, dict) and choice.get("type") not in (*_CLIENT_CHOICES, *_DEFINITIONS):
@@ -156,13 +139,10 @@ def _is_function(tool: Any) -> bool:
     return named or (definitions != [tool] and names == [None])
 
 
-_ANTHROPIC_CLIENT_TOOLS: Final = ("bash_", "text_editor_", "memory_")
-"""What the client runs among the tools that Anthropic defined; each name ends in a date."""
-
-
-def _is_run_by_an_anthropic_client(tool: Any) -> bool:
+def _runs_at_client(tool: Any, client_tools: tuple[str, ...]) -> bool:
+    """Whether a tool is a function, or one that the provider defined for clients to run."""
     kind = tool.get("type") if isinstance(tool, dict) else None
-    return _is_function(tool) or (isinstance(kind, str) and kind.startswith(_ANTHROPIC_CLIENT_TOOLS))
+    return _is_function(tool) or (isinstance(kind, str) and kind.startswith(client_tools))
 
 
 _TEXTS: Final = frozenset({
@@ -208,33 +188,6 @@ def _is_remote(key: str, value: Any) -> bool:
     if not isinstance(value, str) or key in _TEXTS or not value or _INLINE.match(value):
         return False
     return plain.endswith(("url", "uri")) or _ADDRESS.match(value) is not None
-
-
-def _completions(view: PromptView) -> Iterator[Refusal]:
-    prompt = view.get("prompt")
-    if isinstance(prompt, list) and len(prompt) > 1:
-        yield Refusal(
-            "several_prompts", "the request holds several prompts; the first choice answers only one"
-        )
-    if view.get("echo"):
-        yield Refusal("echo", "the answer repeats the prompt, so it differs whenever the prompt does")
-
-
-def _responses(view: PromptView) -> Iterator[Refusal]:
-    given = view.get("input")
-    items = given if isinstance(given, list) else ()
-    if any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items):
-        yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
-    if any(_is_kept_picture(item) for item in items):
-        yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
-    if view.get("background"):
-        yield Refusal("background", "the request runs in the background; its answer comes later")
-    if view.get("prompt") is not None:
-        yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
-
-
-def _is_kept_picture(item: Any) -> bool:
-    return isinstance(item, dict) and item.get("type") == "image_generation_call" and not item.get("result")
 
 
 def _media(view: PromptView) -> Iterator[Refusal]:

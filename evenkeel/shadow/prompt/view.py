@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from evenkeel.core.text import well_formed
-from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
-from evenkeel.shadow.prompt.members import left_out, may_be_limited, replay_changes
+from evenkeel.shadow.prompt.apis import CHAT
+from evenkeel.shadow.prompt.body import UnreadablePrompt
+from evenkeel.shadow.prompt.members import may_be_limited
 from evenkeel.shadow.prompt.segments import TYPED, Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.shadow.prompt.body import Api, Body
+    from evenkeel.shadow.prompt.apis import Api
+    from evenkeel.shadow.prompt.body import Body
     from evenkeel.shadow.prompt.segments import Block, Classifier, InputSource
 
 
@@ -62,7 +64,7 @@ class PromptView:
     """Whose words the changes of a user's input are made in."""
 
     @classmethod
-    def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = "chat") -> Self:
+    def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = CHAT) -> Self:
         """Read a request body.
 
         Args:
@@ -78,7 +80,7 @@ class PromptView:
             text = body.decode()
         except UnicodeDecodeError as fault:
             raise UnreadablePrompt("not_json", f"not UTF-8 at byte {fault.start}") from fault
-        read = read_body(text, api)
+        read = api.read_body(text)
         slots = tuple(
             SlotText(message.role, slot.text, number, slot.part)
             for number, message in enumerate(read.messages)
@@ -223,7 +225,7 @@ class PromptView:
     @property
     def left_out(self) -> frozenset[str]:
         """The top-level keys that a replay does not carry."""
-        return left_out(self._body.members, self.api)
+        return self.api.left_out(self._body.members)
 
     @property
     def members_left_out(self) -> list[tuple[str, Any]]:
@@ -266,7 +268,7 @@ class PromptView:
             tier: In which it asks for its answer.
             most_tokens: What a higher limit of the answer becomes; None leaves it.
         """
-        changes = replay_changes(self._body.members, self.api, tier, most_tokens)
+        changes = self.api.replay_changes(self._body.members, tier, most_tokens)
         kept = self._members.keys() & self.left_out
         return self.with_members({key: new for key, new in changes.items() if key not in kept}).body()
 

@@ -77,7 +77,7 @@ def test_a_new_system_prompt_goes_where_the_api_has_it(path, body, system):
     for key in system:
         found = found[key]
     assert found == "Be kind."
-    assert (request.api == "messages") == (("anthropic-version", "2023-06-01") in request.target.headers)
+    assert (request.api.name == "messages") == (("anthropic-version", "2023-06-01") in request.target.headers)
 
 
 def edited(old, new, text):

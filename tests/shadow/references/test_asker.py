@@ -15,6 +15,7 @@ from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
+from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
 from evenkeel.shadow.replay import Replay, Target
@@ -60,7 +61,7 @@ class Endpoint:
 
     async def send(self, target, body, *, api, budget, quote):
         assert budget.reserve(quote.estimate)
-        assert (target.url, api) == ("http://model/v1/chat/completions", "chat")
+        assert (target.url, api) == ("http://model/v1/chat/completions", CHAT)
         said = json.loads(body)["messages"][0]["content"].removeprefix("Question ").rstrip("?")
         self.asked.append(said)
         if self.failure:

@@ -68,7 +68,7 @@ def original(number, *, text=None, model="m", version="p1", cluster=None, route=
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": said}]}).encode()
     given = Original(
         exchange=exchange(number, route=route, path="/team/v1/chat/completions", received_at=1000.0 + number),
-        view=PromptView.parse(body, api="chat"),
+        view=PromptView.parse(body),
         answer=Answer(f"Answer {number}.", model="m-1"),
         model="m-1",
         route=RoutePlan((), (0.3,), 1, None),

@@ -1,0 +1,52 @@
+"""The request shapes that can be replayed, one `Api` class each; all in which they differ is in it.
+
+A new one is a class in a file of its own, a line in `APIS` and its path in `core.endpoint.API_PATHS`, by
+which the data plane knows what to capture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.endpoint import api_path
+from evenkeel.shadow.prompt.apis.chat import CHAT
+from evenkeel.shadow.prompt.apis.completions import COMPLETIONS
+from evenkeel.shadow.prompt.apis.messages import MESSAGES
+from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
+from evenkeel.shadow.prompt.apis.responses import RESPONSES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "APIS",
+    "CHAT",
+    "COMPLETIONS",
+    "MESSAGES",
+    "RESPONSES",
+    "Api",
+    "Refusal",
+    "api_of",
+    "api_of_answer",
+    "api_of_request",
+]
+
+APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS)
+"""Where bodies are told apart without a path, the first that fits is taken: special shapes come first."""
+_BY_PATH: Final = {api.path: api for api in APIS}
+
+
+def api_of(target: str) -> Api | None:
+    """The API of a request target, by its path; None if its exchanges can't be read."""
+    path = api_path(target)
+    return None if path is None else _BY_PATH[path]
+
+
+def api_of_request(body: Mapping[str, Any]) -> Api | None:
+    """The API that a request body without a path looks like."""
+    return next((api for api in APIS if api.is_request(body)), None)
+
+
+def api_of_answer(body: Mapping[str, Any]) -> Api | None:
+    """The API that the body of a whole answer looks like."""
+    return next((api for api in APIS if api.is_answer(body)), None)

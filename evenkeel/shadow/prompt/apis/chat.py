@@ -1,0 +1,109 @@
+"""OpenAI's chat completions, with what gateways and open servers add to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.shadow.answer import ChoicesReader, count, elements, fields, text_of, written
+from evenkeel.shadow.prompt.apis.protocol import Api
+from evenkeel.shadow.prompt.body import RawMessage, last, listed, read_content, role_of
+from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
+from evenkeel.shadow.prompt.spans import members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.shadow.prompt.spans import Member, Value
+
+_OWN_MEMBERS: Final = frozenset({
+    "messages", "modalities", "functions", "function_call",
+    # how open servers render the prompt and the reasoning
+    "chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "documents",
+    "mm_processor_kwargs", "media_io_kwargs", "tool_prompt", "think", "enable_thinking", "thinking_budget",
+    "thinking_token_budget", "thinking_forced_open", "include_reasoning", "reasoning_format",
+    "reasoning_split", "separate_reasoning", "disable_reasoning", "clear_thinking", "parse_tool_calls",
+    # Mistral, Cohere, Groq, Qwen, Baidu
+    "safe_prompt", "prompt_mode", "safety_mode", "citation_options", "disable_tool_validation",
+    "translation_options", "vl_high_resolution_images", "disable_search",
+    # OpenRouter: which provider serves the model; not `models`: another could answer at another price
+    "provider", "transforms",
+    # Anthropic's, as gateways take them
+    "anthropic_version", "system", "stop_sequences", "output_config", "output_format", "effort",
+})  # fmt: skip
+
+
+class ChatApi(Api):
+    """Chat completions: `messages` with a role each."""
+
+    name = "chat"
+    path = "chat/completions"
+    prompt_members = ("messages", "system")
+    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
+    limits = ("max_tokens", "max_completion_tokens")
+    has_flex = True
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """As `Api`."""
+        elements = listed(text, members, "messages")
+        return tuple(self._message(text, index, element) for index, element in enumerate(elements))
+
+    def _message(self, text: str, index: int, message: Value) -> RawMessage:
+        role = role_of(index, message)
+        content = read_content(text, last(members_of(text, message.start)[0], "content"), self.text_parts)
+        calls = _call_notes(message.decoded.get("tool_calls"))
+        return RawMessage(role, content.slots, (*content.notes, *calls))
+
+    def answer_reader(self) -> ChatReader:
+        """As `Api`."""
+        return ChatReader()
+
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return "messages" in body
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return any("message" in fields(choice) for choice in elements(body.get("choices")))
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """As `Api`."""
+        return {"messages": [{"role": "user", "content": question}]}
+
+
+def _call_notes(tool_calls: Any) -> tuple[str, ...]:
+    """The calls of an earlier assistant turn, for showing."""
+    functions = [fields(call).get("function") for call in elements(tool_calls)]
+    return tuple(
+        f"[calls {function.get('name')} {function.get('arguments')}]"
+        for function in functions
+        if isinstance(function, dict)
+    )
+
+
+class ChatReader(ChoicesReader):
+    """Reads chat completions. A refusal counts as text."""
+
+    def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
+        """As `ChoicesReader`."""
+        # Some servers close a stream with a whole message in place of a delta.
+        given = choice.get("message") if whole else choice.get("delta") or choice.get("message")
+        message = fields(given)
+        self.draft.text.append(text_of(message.get("content")))
+        self.draft.refusal.append(text_of(message.get("refusal")))
+        tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
+        self.draft.note_logprobs(token.get("logprob") for token in tokens)
+        calls = elements(message.get("tool_calls"))
+        for number, raw in enumerate(calls):
+            call = fields(raw)
+            index = None if whole else count(call.get("index"), None)
+            self._add_call(number if index is None else index, call)
+        if not calls and isinstance(message.get("function_call"), dict):  # the older form of one call
+            self._add_call(0, message)
+
+    def _add_call(self, index: int, call: dict[str, Any]) -> None:
+        function = fields(call.get("function") or call.get("function_call") or call.get("custom"))
+        arguments = function.get("arguments", function.get("input"))
+        self.draft.add_call(index, text_of(function.get("name")), written(arguments))
+
+
+CHAT: Final = ChatApi()

@@ -1,0 +1,205 @@
+"""Messages, as Anthropic made them.
+
+Results of tools stand in a user's message there; here each is a message of its own, since the user did not
+write it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.shadow.answer import (
+    Draft,
+    UnreadableAnswer,
+    count,
+    elements,
+    error_body,
+    fields,
+    string,
+    text_of,
+    written,
+)
+from evenkeel.shadow.prompt.apis.protocol import Api
+from evenkeel.shadow.prompt.body import (
+    RawMessage,
+    Slot,
+    call_note,
+    last,
+    listed,
+    read_content,
+    read_part,
+    role_of,
+    type_of,
+)
+from evenkeel.shadow.prompt.members import ANY_API, SAMPLING
+from evenkeel.shadow.prompt.spans import elements_of, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.shadow.prompt.spans import Member, Value
+
+_OWN_MEMBERS: Final = frozenset({
+    "messages", "system", "stop_sequences", "anthropic_version", "anthropic_beta", "output_config",
+    "output_format", "effort", "chat_template_kwargs", "provider",
+})  # fmt: skip
+
+
+class MessagesApi(Api):
+    """Messages: `messages` with a role each, and `system`."""
+
+    name = "messages"
+    path = "messages"
+    prompt_members = ("messages", "system")
+    kept = ANY_API | SAMPLING | _OWN_MEMBERS
+    limits = ("max_tokens",)
+    client_tools = ("bash_", "text_editor_", "memory_")
+    headers = (("anthropic-version", "2023-06-01"),)
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """As `Api`; the system prompt comes first."""
+        found: list[RawMessage] = []
+        system = last(members, "system")
+        if system is not None and isinstance(system.decoded, str | list):
+            content = read_content(text, system, self.text_parts)
+            found.append(RawMessage("system", content.slots, content.notes))
+        for index, message in enumerate(listed(text, members, "messages")):
+            found += self._message(text, index, message)
+        return tuple(found)
+
+    def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
+        """The message, cut before and behind each result of a tool."""
+        role = role_of(index, message)
+        content = last(members_of(text, message.start)[0], "content")
+        if content is None or not isinstance(content.decoded, list) or not content.decoded:
+            yield RawMessage(role, read_content(text, content, self.text_parts).slots)
+            return
+        slots: list[Slot] = []
+        notes: list[str] = []
+        for number, part in enumerate(elements_of(text, content.start)):
+            kind = type_of(part)
+            if kind == "tool_result":
+                if slots or notes:
+                    yield RawMessage(role, tuple(slots), tuple(notes))
+                slots, notes = [], []
+                held = last(members_of(text, part.start)[0], "content")
+                result = read_content(text, held, self.text_parts)
+                yield RawMessage("tool", result.slots, result.notes)
+            elif kind == "tool_use":
+                notes.append(call_note(text, part, "input"))
+            else:
+                slot, note = read_part(text, number, part, self.text_parts)
+                if slot is None:
+                    notes.append(note)
+                else:
+                    slots.append(slot)
+        if slots or notes:
+            yield RawMessage(role, tuple(slots), tuple(notes))
+
+    def answer_reader(self) -> MessagesReader:
+        """As `Api`."""
+        return MessagesReader()
+
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return "messages" in body and ("system" in body or "anthropic_version" in body)
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return isinstance(body.get("content"), list)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """As `Api`."""
+        return {"messages": [{"role": "user", "content": question}]}
+
+
+_PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""The first leaves out what the cache was asked for; the other APIs count it in."""
+
+
+class MessagesReader:
+    """Reads messages: text blocks and calls of the client's tools; other blocks are skipped.
+
+    A stream is complete with a stop reason or `message_stop`.
+    """
+
+    def __init__(self) -> None:
+        self._draft = Draft()
+        self._begun = False
+        self._stopped = False
+
+    @property
+    def complete(self) -> bool:
+        """As `AnswerReader`."""
+        return self._stopped or bool(self._draft.finish_reason)
+
+    def whole(self, body: dict[str, Any]) -> None:
+        """As `AnswerReader`."""
+        if body.get("type") == "error" or (body.get("error") and not body.get("content")):
+            raise error_body(body.get("error"))
+        if not isinstance(body.get("content"), list):
+            raise UnreadableAnswer("no_output", "the response holds no content")
+        self._begin(body)
+
+    def event(self, data: dict[str, Any]) -> None:
+        """As `AnswerReader`."""
+        match data.get("type"):
+            case "message_start":
+                self._begin(fields(data.get("message")))
+            case "content_block_start":
+                self._add_block(_index(data), fields(data.get("content_block")))
+            case "content_block_delta":
+                self._add_piece(_index(data), fields(data.get("delta")))
+            case "message_delta":
+                self._note(fields(data.get("delta")), data.get("usage"))
+            case "message_stop":
+                self._stopped = True
+            case "error":
+                raise error_body(data.get("error"))
+            case None if data.get("error"):
+                raise error_body(data["error"])
+
+    def done(self) -> None:
+        """Says nothing: a stream of this API ends with its own event."""
+
+    def answer(self) -> Answer:
+        """As `AnswerReader`."""
+        if not self._begun:
+            raise UnreadableAnswer("no_output", "the stream holds no message")
+        for call in self._draft.calls.values():
+            call.arguments = call.arguments or "{}"  # a call without arguments sends no piece of them
+        return self._draft.answer()
+
+    def _begin(self, message: dict[str, Any]) -> None:
+        self._begun = True
+        self._draft.note_origin(message)
+        self._note(message, message.get("usage"))
+        for index, block in enumerate(map(fields, elements(message.get("content")))):
+            self._add_block(index, block)
+
+    def _note(self, message: dict[str, Any], usage: Any) -> None:
+        self._draft.note_usage(usage, _PROMPT_TOKENS, "output_tokens")
+        self._draft.finish_reason = string(message.get("stop_reason")) or self._draft.finish_reason
+
+    def _add_block(self, index: int, block: dict[str, Any]) -> None:
+        match block.get("type"):
+            case "text":
+                self._draft.text.append(text_of(block.get("text")))
+            case "tool_use":
+                # in a stream the input is empty here and follows in pieces
+                self._draft.add_call(index, text_of(block.get("name")), written(block.get("input") or None))
+
+    def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
+        match delta.get("type"):
+            case "text_delta":
+                self._draft.text.append(text_of(delta.get("text")))
+            case "input_json_delta" if index in self._draft.calls:  # else of a tool of the provider
+                self._draft.add_call(index, "", text_of(delta.get("partial_json")))
+
+
+def _index(data: dict[str, Any]) -> int:
+    return count(data.get("index"), 0) or 0
+
+
+MESSAGES: Final = MessagesApi()

@@ -1,0 +1,158 @@
+"""The `Api` class: everything in which one request shape differs from the others."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from evenkeel.llm.price import stated_limit
+from evenkeel.shadow.prompt.body import Body, UnreadablePrompt, outermost
+from evenkeel.shadow.prompt.members import CHOICES, FORCED_FALSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evenkeel.core.tiers import Tier
+    from evenkeel.shadow.answer import AnswerReader
+    from evenkeel.shadow.prompt.body import RawMessage
+    from evenkeel.shadow.prompt.spans import Member
+
+Get = Callable[[str], Any]
+"""The decoded value of a top-level member by its key, None if there is none."""
+_TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
+"""Values of `service_tier` sent again; with another one the same answer costs more than its price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is never replayed. Counted by reason."""
+
+    reason: str
+    """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
+    "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
+    detail: str
+    """One sentence for people; holds no prompt text."""
+
+
+class Api(ABC):
+    """One request shape: how its prompt is read, what a replay carries, and how its answer is read."""
+
+    name: ClassVar[str]
+    """For people, and the word that `--api` takes."""
+    path: ClassVar[str]
+    """The end of its requests' paths, one of `core.endpoint.API_PATHS`."""
+    prompt_members: ClassVar[tuple[str, ...]]
+    """The members that hold prompt text, the conversation first."""
+    text_parts: ClassVar[tuple[str, ...]] = ("text",)
+    """The `type` of content parts whose member `text` is prompt text."""
+    kept: ClassVar[frozenset[str]]
+    """Members that a replay sends as the client wrote them."""
+    added: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Members, with their JSON text, that a replay adds where the client left them out."""
+    limits: ClassVar[tuple[str, ...]]
+    """Members that limit the answer, the one that most servers know first."""
+    adds_limit: ClassVar[bool] = True
+    """Whether a replay may state a limit where the client stated none."""
+    has_flex: ClassVar[bool] = False
+    """Whether `service_tier: "flex"` asks for a cheaper answer."""
+    client_tools: ClassVar[tuple[str, ...]] = ()
+    """How the `type` of provider-defined tools begins that run at the client; each ends in a date."""
+    parameters: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """Parameters that stand inside a member: the member, the key in it, and the other APIs' name for it."""
+    headers: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Headers that the API demands, for requests that are kept without their own."""
+    operation: ClassVar[Literal["chat", "text_completion"]] = "chat"
+    """Its name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
+
+    def __repr__(self) -> str:
+        """Its name."""
+        return self.name
+
+    @abstractmethod
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """The messages of a body.
+
+        Args:
+            text: Of the body.
+            members: Of its outermost object.
+
+        Raises: UnreadablePrompt with any reason but "not_json" and "too_deep"; json.JSONDecodeError and
+            RecursionError as `value_at`.
+        """
+
+    @abstractmethod
+    def answer_reader(self) -> AnswerReader:
+        """A reader for one answer, whole or streamed."""
+
+    @abstractmethod
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """Whether a body without a path looks like a request of this API."""
+
+    @abstractmethod
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Whether a body without a path looks like a whole answer of this API."""
+
+    @abstractmethod
+    def ask(self, question: str) -> dict[str, Any]:
+        """The members of a request in which a user asks a question."""
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:  # noqa: ARG002 - for APIs with reasons of their own
+        """Reasons of this API alone why a request must not be replayed."""
+        return iter(())
+
+    def read_body(self, text: str) -> Body:
+        """Read the text of a request body.
+
+        Raises: UnreadablePrompt "not_json", "too_deep", "no_messages", "token_prompt" or
+            "unsupported_shape".
+        """
+        try:
+            members = outermost(text)
+            return Body(members, self.messages(text, members))
+        except json.JSONDecodeError as fault:
+            raise UnreadablePrompt("not_json", f"{fault.msg} at character {fault.pos}") from fault
+        except RecursionError as fault:
+            raise UnreadablePrompt("too_deep", "the body is nested too deeply to be read") from fault
+
+    def left_out(self, members: Iterable[Member]) -> frozenset[str]:
+        """The keys, of the outermost object, that a replay does not carry."""
+        sent = self.kept | {*FORCED_FALSE, *CHOICES}
+        return frozenset(member.key for member in members if member.key not in sent)
+
+    def replay_changes(
+        self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
+    ) -> dict[str, str | None]:
+        """The changes of the outermost object that make a body fit for a replay, as JSON text by key.
+
+        Keys the client did not send are not added, since many compatible servers reject keys they do not
+        know; the exceptions are `added` and, where a flex replay is asked for, `service_tier`. Repeated keys
+        are all treated. A limit of the answer that is higher than `most_tokens` becomes that. One that limits
+        nothing, such as null, is left out where the replayer adds a limit under that name.
+        """
+        changes: dict[str, str | None] = dict.fromkeys(self.left_out(members))
+        for member in members:
+            if member.key in FORCED_FALSE and member.value.decoded is not False:
+                changes[member.key] = "false"
+            elif member.key == "service_tier" and member.value.decoded not in _TIERS:
+                changes[member.key] = None
+            elif member.key in CHOICES and not _at_most_one(member.value.decoded):
+                changes[member.key] = "1"
+            elif member.key in self.limits:
+                stated = stated_limit(member.value.decoded)
+                if stated is None and self.adds_limit:
+                    changes[member.key] = None
+                elif stated is not None and most_tokens is not None and stated > most_tokens:
+                    changes[member.key] = str(most_tokens)
+        written = {member.key for member in members}
+        changes |= {key: value for key, value in self.added if key not in written}
+        if tier == "flex" and self.has_flex:
+            changes["service_tier"] = '"flex"'
+        return changes
+
+
+def _at_most_one(value: object) -> bool:
+    """Whether a number of choices is none or one. A text is not: servers take "128" for a number."""
+    return value is None or (isinstance(value, bool | float) and value <= 1)

@@ -1,0 +1,199 @@
+"""OpenAI's responses: `input`, a text or a list of items, and `instructions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.shadow.answer import (
+    Draft,
+    UnreadableAnswer,
+    elements,
+    error_body,
+    fields,
+    string,
+    text_of,
+    written,
+)
+from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
+from evenkeel.shadow.prompt.body import (
+    RawMessage,
+    Slot,
+    call_note,
+    last,
+    listed,
+    read_content,
+    role_of,
+    type_of,
+)
+from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
+from evenkeel.shadow.prompt.spans import members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.shadow.prompt.apis.protocol import Get
+    from evenkeel.shadow.prompt.spans import Member, Value
+
+_OWN_MEMBERS: Final = frozenset({
+    "input", "instructions", "include", "max_output_tokens", "max_tool_calls", "text", "modalities",
+    "chat_template_kwargs", "provider",
+})  # fmt: skip
+_ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Types of items that call a tool of the client, and the member with its arguments."""
+_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
+_STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
+"""With one of these the body may hold no text at all."""
+
+
+class ResponsesApi(Api):
+    """Responses."""
+
+    name = "responses"
+    path = "responses"
+    prompt_members = ("input", "instructions")
+    text_parts = ("input_text", "output_text", "text")
+    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
+    added = (("store", "false"),)  # it is true unless it is said to be false
+    limits = ("max_output_tokens",)
+    has_flex = True
+    parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """As `Api`; instructions come first, as a system message."""
+        instructions = last(members, "instructions")
+        system: tuple[RawMessage, ...] = ()
+        if instructions is not None and isinstance(instructions.decoded, str):
+            system = (RawMessage("system", (Slot.whole(instructions),)),)
+        asked = last(members, "input")
+        if asked is not None and isinstance(asked.decoded, str):
+            return (*system, RawMessage("user", (Slot.whole(asked),)))
+        if asked is None or asked.decoded in (None, []):
+            elsewhere = [last(members, key) for key in _STORED_CONVERSATION]
+            if system or any(value is not None and value.decoded is not None for value in elsewhere):
+                return system
+        items = enumerate(listed(text, members, "input"))
+        return (*system, *(self._item(text, index, item) for index, item in items))
+
+    def _item(self, text: str, index: int, item: Value) -> RawMessage:
+        kind = type_of(item)
+        if kind is None or kind == "message":
+            role = role_of(index, item)
+            content = read_content(text, last(members_of(text, item.start)[0], "content"), self.text_parts)
+            return RawMessage(role, content.slots, content.notes)
+        if kind in _ARGUMENTS:
+            return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
+        if kind in _RESULTS:
+            output = read_content(text, last(members_of(text, item.start)[0], "output"), self.text_parts)
+            return RawMessage("tool", output.slots, output.notes)
+        # reasoning, calls of tools that run at the provider, references to stored items
+        return RawMessage("assistant", (), (f"[{kind}]",))
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """As `Api`."""
+        items = list(map(fields, elements(get("input"))))
+        if any(item.get("type") == "item_reference" for item in items):
+            yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
+        if any(item.get("type") == "image_generation_call" and not item.get("result") for item in items):
+            yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
+        if get("background"):
+            yield Refusal("background", "the request runs in the background; its answer comes later")
+        if get("prompt") is not None:
+            yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
+
+    def answer_reader(self) -> ResponsesReader:
+        """As `Api`."""
+        return ResponsesReader()
+
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return "input" in body
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """As `Api`."""
+        return isinstance(body.get("output"), list)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """As `Api`."""
+        return {"input": question}
+
+
+class ResponsesReader:
+    """Reads responses. The finish reason is the status, or why an answer is incomplete.
+
+    In a stream the last event holds the whole response, and only that counts; of servers that leave
+    its output empty the items that were announced before are taken, or else the pieces of text.
+    """
+
+    def __init__(self) -> None:
+        self._draft = Draft()
+        self._pieces: list[str] = []
+        self._items: list[Any] = []
+        self._read = False
+
+    @property
+    def complete(self) -> bool:
+        """As `AnswerReader`."""
+        return self._read
+
+    def whole(self, body: dict[str, Any]) -> None:
+        """As `AnswerReader`."""
+        status = string(body.get("status"))
+        if body.get("error") or status == "failed":
+            raise error_body(body.get("error"))
+        if status in ("queued", "in_progress", "cancelled"):
+            raise UnreadableAnswer("unfinished", f"the response is {status}")
+        output = elements(body.get("output")) or self._items
+        if not output and not self._pieces and not isinstance(body.get("output"), list):
+            raise UnreadableAnswer("no_output", "the response holds no output")
+        self._read = True
+        self._draft.note_origin(body)
+        self._draft.note_usage(body.get("usage"), ("input_tokens",), "output_tokens")
+        why = string(fields(body.get("incomplete_details")).get("reason"))
+        self._draft.finish_reason = why if status == "incomplete" and why else status
+        for number, item in enumerate(map(fields, output)):
+            self._add_item(number, item)
+        if not output:
+            self._draft.text += self._pieces
+
+    def event(self, data: dict[str, Any]) -> None:
+        """As `AnswerReader`."""
+        if self._read:
+            return
+        match data.get("type"):
+            case "response.output_text.delta":
+                self._pieces.append(text_of(data.get("delta")))
+            case "response.output_item.done":
+                self._items.append(data.get("item"))
+            case "response.failed":
+                raise error_body(fields(data.get("response")).get("error"))
+            case "response.completed" | "response.incomplete":
+                self.whole(fields(data.get("response")))
+            case "error":
+                raise error_body(data.get("error") or {"code": data.get("code")})
+            case None if data.get("error"):
+                raise error_body(data["error"])
+
+    def done(self) -> None:
+        """Says nothing: a stream of this API ends with one of its last events."""
+
+    def answer(self) -> Answer:
+        """As `AnswerReader`."""
+        return self._draft.answer()
+
+    def _add_item(self, number: int, item: dict[str, Any]) -> None:
+        kind = string(item.get("type"))
+        if kind == "message":
+            for part in map(fields, elements(item.get("content"))):
+                if part.get("type") == "output_text":
+                    self._draft.text.append(text_of(part.get("text")))
+                    tokens = map(fields, elements(part.get("logprobs")))
+                    self._draft.note_logprobs(token.get("logprob") for token in tokens)
+                elif part.get("type") == "refusal":
+                    self._draft.refusal.append(text_of(part.get("refusal")))
+        elif kind in _ARGUMENTS:
+            arguments = written(item.get(_ARGUMENTS[kind]))
+            self._draft.add_call(number, text_of(item.get("name")), arguments)
+
+
+RESPONSES: Final = ResponsesApi()
