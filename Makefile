@@ -125,11 +125,10 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 		$(foreach one,$(AUDITED),-r $(one)) \
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
-docs: site ## Write the site; fails on broken links and on words that the house does not use
-	$(BIN)/python -m tests.voice
+docs: $(VENV)/.dev ## Fill docs/reference from the code, rules and chart; commit what it writes
+	$(BIN)/python -m docs.generate
 
-site: $(VENV)/.dev ## Make the documentation, generated reference included, as a site in site/, which needs no network
-	$(BIN)/python -m evenkeel.reference docs
+site: docs ## Make the documentation as a site in site/, which needs no network
 	$(BIN)/zensical build --clean --strict
 
 clean: ## Remove the environment and caches

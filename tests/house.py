@@ -1,9 +1,11 @@
-"""The structure of the code: imports, circles, lines. `python -m tests.house` prints the figures."""
+"""The structure of the code: imports, circles, sizes. `python -m tests.house` prints them."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
+import tomllib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -157,35 +159,39 @@ def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
     )
 
 
-def docs_lines() -> dict[str, int]:
-    """Lines of the documentation by kind; of the reference only what is committed, which is none."""
-    kinds: dict[str, int] = dict.fromkeys(("pages", "runbooks", "research", "design", "README"), 0)
+def words(*patterns: str) -> int:
+    """Words of the files that match these patterns of git."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", "README.md", "docs/*.md"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    for name in filter(None, listed.stdout.split("\0")):
-        kind = name.split("/")[1] if name.count("/") > 1 else Path(name).stem
-        text = (ROOT / name).read_text(encoding="utf-8")
-        kinds[kind if kind in kinds else "pages"] += text.count("\n")
-    return kinds
+        ["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    names = filter(None, listed.stdout.split("\0"))
+    return sum(len((ROOT / name).read_text(encoding="utf-8").split()) for name in names)
+
+
+def settings_count() -> int:
+    """Settings that a file may hold, as their reference page lists them."""
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    return len(re.findall(r"^\| `\w+` \| (?!as below|see )", page, re.MULTILINE))
 
 
 def main() -> None:
     """Print the figures."""
     all_modules = modules()
-    print(f"lines of the product: {lines('evenkeel'):,}")
-    print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")
-    print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")
-    print(f"imports against the design: {len(forbidden(all_modules))}")
-    print(f"circles: {circles(all_modules)}")
-    print(f"lines of docs: {', '.join(f'{kind} {count:,}' for kind, count in docs_lines().items())}")
-    by_room: defaultdict[str, list[Path]] = defaultdict(list)
+    rooms: defaultdict[str, list[Path]] = defaultdict(list)
     for path in all_modules.values():
-        by_room[room_of(path)].append(path)
-    for room, paths in sorted(by_room.items()):
+        rooms[room_of(path)].append(path)
+    lab = lines("evenkeel/lab", "evenkeel/cli/lab")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    reference = words("docs/reference/*.md")
+    print(f"product without lab {lines('evenkeel') - lab:,} lines; lab {lab:,}")
+    print(f"tests {lines('tests'):,} lines; benchmarks {lines('benchmarks'):,}")
+    print(f"docs {words('docs/*.md') - reference:,} words; docs/reference {reference:,}")
+    print(f"modules {len(all_modules)}; with one importer {len(single_importers(all_modules))}")
+    print(f"imports against the design {len(forbidden(all_modules))}; circles {circles(all_modules)}")
+    print(f"settings {settings_count()}; dependencies {len(project['dependencies'])}")
+    for room, paths in sorted(rooms.items()):
         length = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-        print(f"  {room}: {len(paths)} files, {length:,} lines")
+        print(f"  {room:<14} {length:>7,} lines in {len(paths)} files")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ from evenkeel.console import (
 )
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.monitor.export.snapshots import coverage
-from evenkeel.reference.settings import settings_page
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
 
 
 _RUNBOOK: Final = re.compile(r"runbooks/[A-Za-z0-9]+")
+_COMMENT: Final = re.compile(r"^<!--.*-->\n+", re.MULTILINE)
+"""Marks of what is generated, which only readers of the source need."""
 _DOCS: Final = (
     Path(__file__).resolve().parents[2] / "docs",  # in a checkout
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
@@ -78,16 +79,13 @@ _PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "reference", "jud
 def document(name: str) -> str | None:
     """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
 
-    Runbooks are installed with the code, and the reference of the settings is generated from it, so that the
-    console can show both where there is no network.
+    Both are installed with the code, so that the console can show them where there is no network.
     """
-    if name == "settings":
-        return settings_page()
-    if _RUNBOOK.fullmatch(name):
+    if name == "settings" or _RUNBOOK.fullmatch(name):
         for folder in _DOCS:
-            page = folder / f"{name}.md"
+            page = folder / (f"reference/{name}.md" if name == "settings" else f"{name}.md")
             if page.is_file():
-                return page.read_text(encoding="utf-8")
+                return _COMMENT.sub("", page.read_text(encoding="utf-8"))
     return None
 
 

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from evenkeel.reference.__main__ import pages
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GENERATED = pages(DOCS)
-"""The reference by its files, as the site has it; it is not committed."""
-PAGES = tuple(sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *GENERATED}))
+PAGES = tuple(sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md")}))
 
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<about>[^\n`]*)\n(?P<text>.*?)^ *(?P=fence) *$",
@@ -38,8 +34,8 @@ class Block:
 
 @lru_cache(maxsize=256)
 def text_of(page: Path) -> str:
-    """A page as it is written or, of the reference, as it is generated now."""
-    return GENERATED.get(page) or page.read_text(encoding="utf-8")
+    """A page as it is written."""
+    return page.read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=256)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-
-import pytest
 
 from tests.docs.documentation import DOCS, PAGES, ROOT, inline_code_of, text_of
 from tests.house import modules, room_of
@@ -21,6 +20,7 @@ _NAMES = frozenset({"evenkeel.reference.response.id"})
 """Attributes of spans that begin like a module."""
 
 
+@cache
 def _is_there(name: str) -> bool:
     module, rest = name, []
     while True:
@@ -39,16 +39,23 @@ def _is_there(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_modules_that_pages_name_exist(page):
+def test_modules_that_pages_name_exist():
     """Each dotted `evenkeel.…` in text and code is a module, or a name in one."""
-    named = {name for name in _DOTTED.findall(text_of(page)) if name not in {*_GROUPS, *_NAMES}}
-    assert not [name for name in sorted(named) if not _is_there(name)]
+    named = {(name, page.name) for page in PAGES for name in _DOTTED.findall(text_of(page))}
+    assert [
+        place for place in sorted(named) if place[0] not in {*_GROUPS, *_NAMES} and not _is_there(place[0])
+    ] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_files_of_the_repository_that_pages_name_exist(page):
+def test_files_of_the_repository_that_pages_name_exist():
     """Each path between backticks that begins with a folder of ours leads somewhere; `*` matches any name."""
     folders = (ROOT, ROOT / "evenkeel", DOCS, ROOT / "tests")
-    named = {path.rstrip("/.") for code in inline_code_of(page) for path in _PATH.findall(code)}
-    assert not [path for path in sorted(named) if not any(any(folder.glob(path)) for folder in folders)]
+    named = {
+        (path.rstrip("/."), page.name)
+        for page in PAGES
+        for code in inline_code_of(page)
+        for path in _PATH.findall(code)
+    }
+    assert [
+        place for place in sorted(named) if not any(any(folder.glob(place[0])) for folder in folders)
+    ] == []

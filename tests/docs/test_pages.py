@@ -10,43 +10,52 @@ import sys
 import pytest
 import yaml
 
-from tests.docs.documentation import DOCS, GENERATED, PAGES, ROOT, anchors_of, inline_code_of, prose_of
+from evenkeel.cli.main import COMMANDS
+from tests.docs.documentation import DOCS, PAGES, ROOT, anchors_of, inline_code_of, prose_of, text_of
 
-LINK = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 PICTURES = sorted((DOCS / "pictures").glob("*.png"))
+CONFIGURATION = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
 
-def _in_nav(entry):
-    if isinstance(entry, str):
-        yield entry
-    elif isinstance(entry, dict):
-        for below in entry.values():
-            yield from _in_nav(below)
+def names_in(navigation):
+    """Every page that a part of the navigation names."""
+    if isinstance(navigation, str):
+        yield navigation
     else:
-        for below in entry:
-            yield from _in_nav(below)
-
-
-def _configuration():
-    return yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+        for below in navigation.values() if isinstance(navigation, dict) else navigation:
+            yield from names_in(below)
 
 
 def test_every_page_is_in_the_navigation_of_the_site_once():
     """A page that nobody can reach is no documentation; add it to `nav` in mkdocs.yml."""
-    named = sorted(_in_nav(_configuration()["nav"]))
+    named = sorted(names_in(CONFIGURATION["nav"]))
     assert named == sorted(page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_to_a_heading_find_it(page):
-    """Every `page.md#heading` of ours, and every `#heading`, leads to a heading that is there."""
+def test_links_lead_to_pages_and_headings_that_are_there():
+    """Pages of the site link to pages alone: it holds `docs/` and nothing else of the repository."""
     lost = []
-    for target, anchor in LINK.findall(prose_of(page)):
-        if ":" in target or (target and not target.endswith(".md")):
-            continue
-        if anchor not in anchors_of((page.parent / target).resolve() if target else page):
-            lost.append(f"{target}#{anchor}")
-    assert not lost
+    for page in PAGES:
+        for target, anchor in LINK.findall(prose_of(page)):
+            if ":" in target:
+                continue
+            path = (page.parent / target).resolve() if target else page
+            if not path.exists():
+                lost.append(f"{page.name}: {target} is not there")
+            elif anchor and path.suffix == ".md" and anchor not in anchors_of(path):
+                lost.append(f"{page.name}: {target}#{anchor} is not there")
+            elif page.is_relative_to(DOCS) and not path.is_relative_to(DOCS):
+                lost.append(f"{page.name}: {target} is outside docs/")
+    assert lost == []
+
+
+def test_pages_that_are_named_are_there():
+    """`docs/page.md` in backticks is a page."""
+    named = {
+        code for page in PAGES for code in inline_code_of(page) if re.fullmatch(r"docs/[\w./-]+\.md", code)
+    }
+    assert [code for code in sorted(named) if not (ROOT / code).exists()] == []
 
 
 def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
@@ -54,52 +63,37 @@ def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
     asked = {
         f"{name}.png"
         for page in (DOCS / "tutorial").glob("*.md")
-        for name in re.findall(r"<!-- picture: (\S+) ", page.read_text(encoding="utf-8"))
+        for name in re.findall(r"<!-- picture: (\S+) ", text_of(page))
     }
     assert {picture.name for picture in PICTURES} == asked
     assert all(picture.stat().st_size < 120_000 for picture in PICTURES)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_pages_link_to_pages_alone(page):
-    """The site holds `docs/` and nothing else, so files of the repository are named, not linked."""
-    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", prose_of(page))
-    outside = [one for one in links if not (page.parent / one).resolve().is_relative_to(DOCS)]
-    assert not outside or page.parent == ROOT
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_pages_that_are_named_are_there(page):
-    """`docs/page.md` in backticks is a page that is written or generated."""
-    named = {ROOT / code for code in inline_code_of(page) if re.fullmatch(r"docs/[\w./-]+\.md", code)}
-    assert {one for one in named if not one.exists()} <= set(GENERATED)
+def test_the_readme_names_commands_that_exist():
+    """Each `make` target and `evenkeel` command in the README can be run."""
+    readme = text_of(ROOT / "README.md")
+    shown = "\n".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) + re.findall(r"`([^`\n]+)`", readme))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"\bmake ([a-z-]+)", shown):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for command in re.findall(r"^(?:\.venv/bin/)?evenkeel ([a-z][a-z-]+)", shown, re.MULTILINE):
+        assert command in COMMANDS, command
 
 
 @pytest.mark.timeout(120)
 def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path):
     """Zensical finds every link, heading and page; no page loads a script, font or picture from elsewhere."""
-    for path in ("mkdocs.yml", "docs"):
-        source = ROOT / path
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / path, ignore=shutil.ignore_patterns("reference"))
-        else:
-            shutil.copy(source, tmp_path / path)
-    for path, text in GENERATED.items():
-        copy = tmp_path / path.relative_to(ROOT)
-        copy.parent.mkdir(exist_ok=True)
-        copy.write_text(text, encoding="utf-8")
+    shutil.copytree(DOCS, tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    built = {page.relative_to(DOCS).with_suffix(".html") for page in PAGES if page.is_relative_to(DOCS)}
     site = tmp_path / "site"
-    assert {path.relative_to(site) for path in site.rglob("*.html")} >= {
-        path.with_name("index.html") if path.name == "README.html" else path for path in built
-    }
+    built = {path.relative_to(site) for path in site.rglob("*.html")}
+    for page in (page.relative_to(DOCS) for page in PAGES if page.is_relative_to(DOCS)):
+        assert (
+            page.with_name("index.html") if page.name == "README.md" else page.with_suffix(".html")
+        ) in built
     loaded = re.compile(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*")
     assert [found for path in site.rglob("*.html") for found in loaded.findall(path.read_text("utf-8"))] == []
-
-
-def test_the_site_fetches_no_font():
-    """It can be read without a network."""
-    assert _configuration()["theme"]["font"] is False
+    assert CONFIGURATION["theme"]["font"] is False

@@ -9,12 +9,11 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from evenkeel.reference.metrics import metrics_page
 from evenkeel.settings import Settings
-from tests.docs.documentation import PAGES, ROOT, all_blocks, inline_code_of
+from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, inline_code_of, text_of
 
 FIELDS = Settings.model_fields
-SERIES = frozenset(re.findall(r"`(evenkeel_\w+)`", metrics_page()))
+SERIES = frozenset(re.findall(r"`(evenkeel_\w+)`", text_of(DOCS / "reference" / "metrics.md")))
 DEFINED_TERMS = {"evenkeel_console", "evenkeel_runbooks", "evenkeel_gate"}
 """Names that are no series: two labels in `prometheus.yml`, and the fixture of the pytest plugin."""
 CHART = yaml.safe_load((ROOT / "deploy/helm/evenkeel/values.yaml").read_text(encoding="utf-8"))

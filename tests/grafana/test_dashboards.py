@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 import yaml
 
-from evenkeel.reference.metrics import documented
+from docs.generate.metrics import documented
 from tests.deploy.rule_files import NAMES, RECORDED
 from tests.grafana.scene import DASHBOARDS, expressions, panels
 from tests.house import ROOT

@@ -1,10 +1,10 @@
-"""The reference page of the metrics: every series that evenkeel exposes, from the code that exposes it."""
+"""Blocks of `docs/reference/metrics.md`: every exposed series, from the code that exposes it."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
@@ -12,7 +12,6 @@ from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
-from evenkeel.reference import page
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -49,7 +48,7 @@ class _Published(NamedTuple):
 
 _PUBLISHED: Final = {
     name: _Published(said["kind"], tuple(said.get("labels", ())), said.get("absent", ""))
-    for name, said in tomllib.loads(files(__package__).joinpath("series.toml").read_text("utf-8")).items()
+    for name, said in tomllib.loads(Path(__file__).with_name("series.toml").read_text("utf-8")).items()
 }
 
 _SHARED: Final = re.compile(
@@ -104,7 +103,7 @@ def documented() -> list[Series]:
     for name, meaning in HELP.items():
         if name not in _PUBLISHED:
             raise LookupError(
-                f"evenkeel.monitor.export.snapshots.HELP has {name}: add it to evenkeel/reference/series.toml"
+                f"evenkeel.monitor.export.snapshots.HELP has {name}: add it to docs/generate/series.toml"
             )
         known = _PUBLISHED[name]
         exposed = f"evenkeel_{name}{'_total' * (known.kind == 'counter')}"
@@ -137,7 +136,7 @@ def _of_monitor(metric: Metric) -> Series:
                 bool(absent),
                 name != "evenkeel_build_info",
             )
-    raise LookupError(f"{name} is exposed: say in evenkeel.reference.metrics when it is absent")
+    raise LookupError(f"{name} is exposed: say in docs/generate/metrics.py when it is absent")
 
 
 def _split(documentation: str, name: str = "") -> tuple[str, str]:
@@ -167,17 +166,15 @@ def _range(name: str, meaning: str) -> str:
     return next(values for pattern, values in _RANGES if re.fullmatch(pattern, name))
 
 
-def metrics_page() -> str:
-    """`docs/reference/metrics.md`. Each table of the template takes the series that its pattern leaves."""
+def blocks(names: Sequence[str]) -> dict[str, str]:
+    """A table for each name, a pattern: of the series that match it and no earlier pattern."""
     left = documented()
-
-    def table(pattern: str) -> str:
-        nonlocal left
+    tables: dict[str, str] = {}
+    for pattern in names:
         here = [series for series in left if re.match(pattern, series.name)]
         left = [series for series in left if series not in here]
-        return "".join(_table(here)).removesuffix("\n")
-
-    return page("metrics", table=table)
+        tables[pattern] = "".join(_table(here))
+    return tables
 
 
 _BESIDE: Final = re.compile(r"_(lower_ratio|upper_ratio|observations)$")

@@ -1,4 +1,4 @@
-"""The reference page of the Helm chart's values: what they are called, their defaults, what they mean."""
+"""Blocks of `docs/reference/chart.md`: the values of the Helm chart."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
 
-from evenkeel.reference import page
+from docs.generate import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-CHART: Final = "deploy/helm/evenkeel"
-"""Its folder in a checkout."""
+CHART: Final = ROOT / "deploy" / "helm" / "evenkeel"
 
 
 class Value(NamedTuple):
@@ -46,16 +45,14 @@ def _below(
         yield from _below(f"{name}.{key}".lstrip("."), value, inner[key], definitions)
 
 
-def chart_page(chart: Path) -> str:
-    """`docs/reference/chart.md`.
+def blocks(_names: Sequence[str], chart: Path = CHART) -> dict[str, str]:
+    """`values`: a table of every value.
 
     Args:
-        chart: its folder.
+        chart: Its folder.
     """
-    rows = (
-        f"| `{one.name}` | `{json.dumps(one.default, ensure_ascii=False)}` | {one.meaning} |\n".replace(
-            "`null`", "–"
-        )
-        for one in values_of(chart)
-    )
-    return page("chart", chart=CHART, values="".join(rows))
+    rows = ["| value | default | what it is |\n|---|---|---|\n"]
+    for value in values_of(chart):
+        default = "–" if value.default is None else f"`{json.dumps(value.default, ensure_ascii=False)}`"
+        rows.append(f"| `{value.name}` | {default} | {value.meaning} |\n")
+    return {"values": "".join(rows)}

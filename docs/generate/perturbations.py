@@ -1,21 +1,19 @@
-"""The reference page of the perturbations: what each is, an example, what was measured."""
+"""Blocks of `docs/reference/perturbations.md`: what each perturbation is, with an example."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.cli.perturb import asked_of_rewriter, changed_members, diff_lines, lines_of, try_all
 from evenkeel.core.protected_spans import RULES
-from evenkeel.reference import page
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from evenkeel.cli.perturb import Tried
     from evenkeel.core.rewordings import Category
@@ -52,13 +50,8 @@ _FIELDS: Final = {
 }
 
 
-def perturbations_page(figures: dict[str, Any] | None = None) -> str:
-    """`docs/reference/perturbations.md`.
-
-    Args:
-        figures: What `benchmarks/perturbations.py` has measured; None reads it from the docs of the checkout.
-    """
-    figures = measured(Path(__file__).resolve().parents[2] / "docs") if figures is None else figures
+def blocks(_names: Sequence[str]) -> dict[str, str]:
+    """`rules`: names of the rules that protect spans; `examples`: the prompts; `kinds`: all perturbations."""
     message = PromptView.parse(_body(_MESSAGE))
     system, user = _TEMPLATE
     application = PromptView.parse(
@@ -76,27 +69,15 @@ def perturbations_page(figures: dict[str, Any] | None = None) -> str:
             parts.append(_family(category.name, members, prompt))
         else:
             parts += [_section(kind, prompt) for kind in members]
-    return page(
-        "perturbations",
-        rules=", ".join(rule.replace("_", " ") for rule in RULES),
-        severity=_SEVERITY,
-        message=message.input_text,
-        application="\n".join(lines_of(application)),
-        kinds="".join(parts),
-        figures=figures,
-        measured="".join(_rows(figures)),
+    examples = (
+        f"Seeds are fixed, and the severity is {_SEVERITY} where there are degrees. "
+        "Most examples change this message of a user:\n\n"
+        f"```text\n{message.input_text}\n```\n\n"
+        "Those of template perturbations change a prompt of two messages whose template is known:\n\n"
+        "```text\n" + "\n".join(lines_of(application)) + "\n```\n"
     )
-
-
-def measured(folder: Path) -> dict[str, Any]:
-    """What was measured last, {} if nothing was."""
-    try:
-        found: dict[str, Any] = json.loads(
-            (folder / "research" / "perturbations-measured.json").read_text("utf-8")
-        )
-    except FileNotFoundError:
-        return {}
-    return found
+    rules = ", ".join(rule.replace("_", " ") for rule in RULES)
+    return {"rules": f"{rules}.", "examples": examples, "kinds": "".join(parts)}
 
 
 def _body(user: str, system: str = "") -> bytes:
@@ -155,31 +136,3 @@ def _asked(tried: Tried, prompt: PromptView) -> str:
     if texts == [prompt.input_text]:
         return f"{asked} The text is the whole message.\n"
     return f"{asked}\n\n```text\n" + "\n\n".join(texts) + "\n```\n"
-
-
-def _rows(figures: dict[str, Any]) -> Iterator[str]:
-    for kind in figures.get("kinds", ()):
-        corpora = kind["corpora"]
-        spoken = [one for name, one in corpora.items() if name.startswith("questions_") and name[-2:] != "ja"]
-        shares = [f"{_share(spoken)} ({_share([corpora['questions_ja']])})" if spoken else "–"] + [
-            _share([corpora[name]]) if name in corpora else "–"
-            for name in ("tickets", "chat_logs", "phrasings", "applications")
-        ]
-        variants = sum(one["variants"] for one in corpora.values())
-        kept = sum(one["kept"] for one in corpora.values())
-        large = kind["four_kb_median_ms"]
-        cells = [
-            f"`{kind['name']}`",
-            *shares,
-            f"{kept / variants:.1%}" if variants else "–",
-            f"{kind['median_us_per_kb']:.0f}",
-            "–" if large is None else f"{large:.2f} / {kind['four_kb_p95_ms']:.2f} ms",
-        ]
-        yield f"| {' | '.join(cells)} |\n"
-
-
-def _share(corpora: list[dict[str, Any]]) -> str:
-    prompts = sum(one["prompts"] for one in corpora)
-    if not prompts:
-        return "–"
-    return f"{sum(one['variants'] + one['drafts'] for one in corpora) / prompts:.0%}"

@@ -1,4 +1,4 @@
-"""The reference page of the settings."""
+"""Blocks of `docs/reference/settings.md`: every setting, by section."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from evenkeel.reference import one_line, page
+from docs.generate import one_line
 from evenkeel.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic.fields import FieldInfo
 
 
-def settings_page() -> str:
-    """`docs/reference/settings.md`; the console shows it, too."""
-    return page("settings", sections="".join(_section("", Settings)))
+def blocks(_names: Sequence[str]) -> dict[str, str]:
+    """`settings`: a heading and a table for every section."""
+    return {"settings": "".join(_section("", Settings))}
 
 
 def _section(path: str, model: type[BaseModel]) -> list[str]:

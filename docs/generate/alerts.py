@@ -1,0 +1,67 @@
+"""Blocks of `docs/reference/alerts.md`: the Prometheus rules."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from docs.generate import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+RULES: Final = ROOT / "deploy" / "prometheus" / "rules"
+
+_LABEL: Final = re.compile(r"\{\{ *\$labels\.(\w+) *\}\}")
+_BLOCK: Final = re.compile(
+    r"\{\{ *(?:if|with|range)\b(?:(?!\{\{ *(?:if|with|range|end)\b).)*\{\{ *end *\}\}", re.DOTALL
+)
+"""A condition without another in it."""
+_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+
+
+def blocks(_names: Sequence[str], rules: Path = RULES) -> dict[str, str]:
+    """`alerts`: every alert with its query.
+
+    Args:
+        rules: The folder with the rule files; all `*.yaml` in it are read, by name.
+    """
+    groups = [
+        group
+        for file in sorted(rules.glob("*.yaml"))
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+    ]
+    return {"alerts": "".join(part for group in groups for part in _group(group))}
+
+
+def _group(group: dict[str, Any]) -> Iterator[str]:
+    alerts = [rule for rule in group["rules"] if "alert" in rule]
+    if alerts:
+        yield f"\n## {group['name']}\n"
+    for rule in alerts:
+        labels, notes = rule["labels"], rule["annotations"]
+        yield (
+            f"\n### {rule['alert']} ({_plain(labels['severity'])})\n\n"
+            f"{_plain(notes['summary'])}. [Runbook](../runbooks/{_runbook(rule)})\n\n"
+            f"Concern: {labels['concern']}. Has to hold for: {rule.get('for', 'no time')}.\n\n"
+            f"```promql\n{rule['expr'].strip()}\n```\n"
+        )
+
+
+def _runbook(rule: dict[str, Any]) -> str:
+    """Of the alert itself, unless it leads to that of another."""
+    named = re.findall(r"(\w+\.md)", rule["annotations"].get("runbook_url", ""))
+    return named[0] if named else f"{rule['alert']}.md"
+
+
+def _plain(text: str) -> str:
+    """A templated sentence with its labels named; of one that is all templates, what kind it is."""
+    while (shorter := _BLOCK.sub("", text)) != text:
+        text = shorter
+    if not re.search(r"\w", _TEMPLATE.sub("", text)) and not _LABEL.search(text):
+        return "Its text is taken from the series"
+    named = _LABEL.sub(lambda label: f"*{label[1]}*", " ".join(text.split()))
+    return re.sub(r"…[… ]*…", "…", _TEMPLATE.sub("…", named)).rstrip(".")
