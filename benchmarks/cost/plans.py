@@ -198,7 +198,7 @@ class Worker:
         other = Worker(self._plan, self._answer, pay or self._pay)
         other.needs = self.needs
         # How often answers moved: only a benchmark takes a worker's memory over.
-        other._stages._seen = copy.deepcopy(self._stages._seen)  # noqa: SLF001 - as above
+        other._stages._standings = copy.deepcopy(self._stages._standings)  # noqa: SLF001 - as above
         return other
 
     def publish(self, reports: Iterable[CellReport]) -> None:
@@ -273,7 +273,6 @@ def verdict_of(
         prompt_chars=exchange.version.chars,
         prompt_language="en",
         cluster=exchange.cluster,
-        exchange_weight=trial.exchange_weight,
         path_weight=trial.path_weight,
         split_of=trial.split_of,
     )

@@ -279,12 +279,12 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
         frame = frame_of(sources.log, verdict, [evidence.prompt] if evidence else ())
-        store = None if verdict.reused else sources.labels
+        store = sources.labels
         said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(evidence, again, frame) if evidence else None),
-            gaps=[*_gaps(verdict, texts, control), *_reuse([verdict, *others])],
+            gaps=_gaps(verdict, texts, control),
             request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
@@ -328,17 +328,6 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     if texts.evidence and _REDACTED.search(texts.evidence.prompt):
         found.append("Values such as e-mail addresses were replaced before anything was stored.")
     return found
-
-
-_NOT_RESENT: Final = (
-    "No control was sent for this exchange: the endpoint had answered all of the latest resends word for "
-    "word as before. Its own answer stands for the control's; some exchanges are still resent."
-)
-
-
-def _reuse(trials: Iterable[Verdict]) -> list[str]:
-    """That the control was not sent, if it was not."""
-    return [_NOT_RESENT] if any(trial.reused for trial in trials) else []
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:

@@ -444,7 +444,6 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     ("judge", lambda verdict: verdict.judge_model),
     "rated_by",
     "prompt_version",
-    "reused",
     "replay_s",
     "tokens",
     "cost_usd",

@@ -23,8 +23,6 @@ def rating_words(rating: int | None) -> str:
 
 def outcome_words(verdict: Verdict) -> str:
     """What came of a trial: its rating in words, or why there is none."""
-    if verdict.reused:
-        return "not resent"
     if verdict.invalid:
         return f"ignores the {' and the '.join(verdict.invalid)}"
     if verdict.unsure:

@@ -263,10 +263,6 @@ class CellReport:
     suspicion: float = 0.0
     """Log of the likelihood ratio of a content delta that has just risen by ten points, in
     [0, `MOST_SUSPICION`]."""
-    same_run: int = 0
-    """Latest observations in a row whose answer was the original's, to the letter."""
-    reused: int = 0
-    """Resends that were not made, or not at once; in no other number."""
 
     @property
     def current(self) -> WindowEstimates:

@@ -242,11 +242,6 @@ class Verdict:
     """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
     whatever came of that."""
 
-    reused: bool = False
-    """Whether no resend was made and the original's answer stands for its own: the endpoint answers identical
-    requests identically, as the latest resends have shown. Such a verdict is no observation: it only tells
-    what its exchange was like."""
-
     @property
     def weight(self) -> float:
         """What the trial counts for in estimates of its cell, in (0, 1]."""
@@ -261,17 +256,9 @@ class Verdict:
         return self.rating if stage_of(self.details) in ("equality", "heuristic") else None
 
     @property
-    def tells_of_exchange(self) -> bool:
-        """Whether it tells what its exchange was like, in the order of the traffic: one verdict of each does.
-
-        It is that of the resend, also of one that is not made.
-        """
+    def is_control(self) -> bool:
+        """Whether it is about the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the answer is the original's, to the letter."""
-        return self.similarity == 1.0 and stage_of(self.details) == "equality"
 
     def repeated(self, detail: str) -> bool | None:
         """Whether a further rating of the pair, kept as this detail, is the one it repeats; None without it.

@@ -84,13 +84,10 @@ class Bookings:
         route, quote = original.exchange.route, self.quote(original, tier, most)
         replaying, scoring = quote.estimate, self._scoring(original, free)
         estimate, begins = replaying.plus(scoring), trial.perturbation.name == BASELINE
-        own = 0 if trial.reused else 1
-        size = stage - 1 + own if begins else 1
+        size = stage if begins else 1
         refused = self._costs.reserve(estimate.times(size), route, urgent=trial.urgent, paced=begins)
-        if refused is None and size > own:
-            self._costs.settle(estimate.times(size - own), route, {})
-        if trial.reused:
-            replaying = scoring = NOTHING
+        if refused is None and size > 1:
+            self._costs.settle(estimate.times(size - 1), route, {})
         return refused or Booking(self._costs, route, quote, replaying, scoring, urgent=trial.urgent)
 
     def quote(self, original: Original, tier: Tier, most_tokens: int | None = None) -> Quote:

@@ -8,7 +8,7 @@ plan begins with this one and goes on as `evenkeel.shadow.groups` says.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -65,8 +65,6 @@ class Need:
     suspicion: float = 0.0
     """Logarithm of how many times likelier its latest trials are if something has changed, in
     [0, `MOST_SUSPICION`]."""
-    same_run: int = 0
-    """Its latest trials in a row whose answer was the original's, to the letter."""
 
     @property
     def weight(self) -> float:
@@ -114,7 +112,6 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
             progress,
             up,
             min(MOST_SUSPICION, max(0.0, gathered, report.suspicion)),
-            report.same_run,
         )
         needs.setdefault((key.route, key.model), {})[key.perturbation] = need
     return needs
@@ -128,17 +125,14 @@ class Trial:
     perturbation: Perturbation
     severity: float
     seed: int
-    exchange_weight: float = 1.0
-    """As `Verdict.exchange_weight`, and so on."""
     path_weight: float = 1.0
+    """As `Verdict.path_weight`."""
     split_of: str = ""
     can_wait: bool = False
     """Whether its answer may come later, and so in a cheaper tier: not while anything is learned or
     suspected, or after a change."""
     urgent: bool = False
     """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have."""
-    reused: bool = False
-    """As `Verdict.reused`: of an identical resend that is not made."""
 
     @property
     def id(self) -> str:
@@ -151,15 +145,9 @@ def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
-def control_trial(exchange_id: str, control: Perturbation, weight: float = 1.0) -> Trial:
-    """The identical resend of an exchange.
-
-    Args:
-        exchange_id: Names the exchange.
-        control: The perturbation that changes nothing.
-        weight: Of the exchange in estimates.
-    """
-    return replace(trial_of(exchange_id, control, 0.0), exchange_weight=weight)
+def control_trial(exchange_id: str, control: Perturbation) -> Trial:
+    """The identical resend of an exchange; `control` is the perturbation that changes nothing."""
+    return trial_of(exchange_id, control, 0.0)
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.shadow.groups import (
     MOVED_WEIGHT,
-    CommonMoves,
     Looked,
     Standing,
-    Strata,
     drawn_of,
     is_learning,
     is_split,
     is_suspected,
     plan_of,
-    reuses_answer,
     roots_of,
 )
 from evenkeel.shadow.perturbations import NotApplicable
@@ -77,8 +73,7 @@ class TrialStages:
         self._trials = trials
         self._needs = needs
         self._keep_reference = keep_reference
-        self._seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
-        self._lock = threading.Lock()
+        self._standings: OrderedDict[tuple[str, str], Standing] = OrderedDict()
 
     async def make(self, original: Original) -> int | Literal["budget", "settled"]:
         """Make what is missing of an exchange's trials.
@@ -88,8 +83,7 @@ class TrialStages:
         """
         exchange, route = original.exchange, original.route
         run = await self._run(original)
-        seen = self._seen_of(original)
-        needs = seen.standing.settled(self._needs(exchange.route, original.model))
+        needs = self._standing_of(original).settled(self._needs(exchange.route, original.model))
         # Not for evidence on its way to an alert: that of drift comes far by chance where nothing changes.
         run.urgent = needs.urgent
         learning = is_learning(route.perturbations, route.trials_per_exchange, needs.cells)
@@ -97,25 +91,18 @@ class TrialStages:
             run.can_wait = not learning and not is_suspected(needs)
             await self._uniform(run, needs)
         else:
-            stratum = seen.strata.stratum(_stratum(original))
             plan = plan_of(
                 exchange.id,
                 roots_of(route.perturbations),
                 needs.cells,
                 route.settled_rate,
-                stratum=stratum,
-                common=seen.common.suspicion,
                 urgent=needs.urgent,
             )
-            run.can_wait = not is_suspected(needs, seen.common.suspicion)
+            run.can_wait = not is_suspected(needs)
             run.draw_severity()
             first = await asyncio.to_thread(self._first, run, plan)
             if not (first or plan.drawn or run.verdicts):
                 return "settled"
-            # Whatever is tried for a reason of its own is tried in every stratum.
-            weight = max((one.trial.exchange_weight for one in first), default=plan.weight)
-            reused = run.can_wait and reuses_answer(exchange.id, needs)
-            run.resend = replace(run.resend, exchange_weight=weight, reused=reused)
             await self._make(run, first)
             if run.control is not None:
                 await self._follow(run, plan.roots)
@@ -137,17 +124,14 @@ class TrialStages:
         trials: list[Trial] = []
         for looked in plan.roots:
             if looked.whole:
-                trials.append(run.trial(looked.root.perturbation, looked.weight))
-            trials += (run.part(looked.root, kind, looked.weight) for kind in looked.alone)
+                trials.append(run.trial(looked.root.perturbation))
+            trials += (run.part(looked.root, kind) for kind in looked.alone)
         return self._applicable(run, trials, len(trials))
 
     async def _follow(self, run: _Run, roots: Sequence[Looked]) -> None:
         """What follows from the answers to groups, which are rewordings by themselves."""
         groups = [looked for looked in roots if looked.whole and looked.root.is_group]
         await self._try(run, [trial for looked in groups for trial in self._singles(run, looked)])
-        rated = (run.of(looked.root.perturbation) for looked in roots)
-        moved = [bool(verdict.shifted) for verdict in rated if verdict and verdict.shifted is not None]
-        self._seen_of(run.original).note(_stratum(run.original), moved)
 
     def _singles(self, run: _Run, looked: Looked) -> Iterable[Trial]:
         """All rewordings of a group whose answer moved, if chance splits it; else the drawn one, if any."""
@@ -158,7 +142,7 @@ class TrialStages:
         for kind in root.kinds:
             if kind in looked.alone or not (split or kind is drawn):
                 continue
-            trial = run.part(root, kind, looked.weight)
+            trial = run.part(root, kind)
             because = "" if kind is drawn or group is None else group.id
             yield replace(trial, path_weight=MOVED_WEIGHT if split else 1.0, split_of=because)
 
@@ -204,8 +188,7 @@ class TrialStages:
         for verdict in await self._trials.make(original, planned, run.control, free=free):
             run.add(verdict)
         run.control = run.verdicts.get(run.resend.id)
-        resent = is_new and not run.resend.reused
-        if resent and run.control is not None and self._keep_reference is not None:
+        if is_new and run.control is not None and self._keep_reference is not None:
             answer = partial(self._answer, run.control.id)
             await asyncio.to_thread(self._keep_reference, original, run.control, answer)
 
@@ -220,28 +203,13 @@ class TrialStages:
         evidence = readable_evidence(self._verdicts, verdict_id)
         return evidence.candidate if evidence else None
 
-    def _seen_of(self, original: Original) -> _Seen:
+    def _standing_of(self, original: Original) -> Standing:
         key = original.exchange.route, original.model
-        with self._lock:
-            seen = self._seen.setdefault(key, _Seen(Strata(), CommonMoves(), Standing()))
-            self._seen.move_to_end(key)
-            if len(self._seen) > _MOST_MODELS:
-                self._seen.popitem(last=False)
-        return seen
-
-
-class _Seen(NamedTuple):
-    """What this process has seen of a model on a route."""
-
-    strata: Strata
-    common: CommonMoves
-    standing: Standing
-
-    def note(self, stratum: str, moved: Sequence[bool]) -> None:
-        """Take an exchange of a stratum."""
-        for one in moved:
-            self.strata.note(stratum, moved=one)
-        self.common.note(moved)
+        standing = self._standings.setdefault(key, Standing())
+        self._standings.move_to_end(key)
+        if len(self._standings) > _MOST_MODELS:
+            self._standings.popitem(last=False)
+        return standing
 
 
 class _Run:
@@ -271,23 +239,16 @@ class _Run:
         """A trial that says how urgent it is."""
         return replace(trial, can_wait=self.can_wait, urgent=self.urgent)
 
-    def trial(self, perturbation: Perturbation, weight: float) -> Trial:
+    def trial(self, perturbation: Perturbation) -> Trial:
         severity = self.severity if perturbation.graded else WHOLE
-        trial = trial_of(self.original.exchange.id, perturbation, severity)
-        return replace(trial, exchange_weight=weight)
+        return trial_of(self.original.exchange.id, perturbation, severity)
 
-    def part(self, root: Root, kind: Perturbation, weight: float) -> Trial:
+    def part(self, root: Root, kind: Perturbation) -> Trial:
         """A rewording by itself, with the choices that it makes in its group."""
-        trial = self.trial(kind, weight)
-        whole = self.trial(root.perturbation, weight)
+        trial = self.trial(kind)
+        whole = self.trial(root.perturbation)
         assert isinstance(root.perturbation, Together)
         return replace(trial, seed=root.perturbation.seed_of(kind, whole.seed))
 
     def of(self, perturbation: Perturbation) -> Verdict | None:
-        return self.verdicts.get(self.trial(perturbation, 1.0).id)
-
-
-def _stratum(original: Original) -> str:
-    """What the exchange is like, as far as that is known before any trial."""
-    traits = original.traits
-    return f"{original.prompt_version or ''}|{traits.language or ''}|{traits.prompt_chars.bit_length()}"
+        return self.verdicts.get(self.trial(perturbation).id)

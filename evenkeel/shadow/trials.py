@@ -242,7 +242,7 @@ class TrialMaker:
                 self.skip(trial, route, variant.reason)
                 report.skipped(variant.reason)
                 return None
-            replay = await self._outcome(original, target, trial, variant, booked)
+            replay = await self._replay(original, target, variant, booked)
             stage.resent.set()
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement, freely = None, None
@@ -262,15 +262,11 @@ class TrialMaker:
             self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
             answered = candidate.response_id if candidate else None
-            if verdict.reused:
-                report.skipped("reused")
-            else:
-                report.logged(verdict, Judged(answered, original.answer.response_id))
+            report.logged(verdict, Judged(answered, original.answer.response_id))
         finally:
             await asyncio.to_thread(booked.close)
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
-        said = "reused" if trial.reused else rated
-        self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=said)
+        self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
         return verdict
 
     def _count_spend(self, spent: Spend, route: str) -> None:
@@ -304,14 +300,6 @@ class TrialMaker:
         return (
             "flex" if wants_flex and (target.url, original.view.model) not in self._inflexible else "standard"
         )
-
-    async def _outcome(
-        self, original: Original, target: Target, trial: Trial, variant: PromptView, booked: Booking
-    ) -> Replay | Failure:
-        """What comes of a trial's replay, which is not made of a reused one."""
-        if trial.reused:
-            return Replay(original.answer, 0.0)
-        return await self._replay(original, target, variant, booked)
 
     async def _replay(
         self, original: Original, target: Target, variant: PromptView, booked: Booking
@@ -448,8 +436,6 @@ class TrialMaker:
             audit_share=judgement.audit_share if judgement else 0.0,
             label_share=self._stamp.label_share if judgement and not failure else 0.0,
             baseline_proven=control.proven if control else None,
-            exchange_weight=trial.exchange_weight,
             path_weight=trial.path_weight,
             split_of=trial.split_of,
-            reused=trial.reused,
         )

@@ -465,21 +465,6 @@ def test_the_page_of_a_failed_trial_says_what_the_upstream_said(make_scene, cons
     assert "answered 400 to the variant" in client.get("/trials?reason=rejected").text
 
 
-def test_a_control_that_was_not_sent_is_said_to_be_none(make_scene, console_client):
-    """On its own page, where nobody is asked to rate it, and on those of the exchange's other trials."""
-    scene = make_scene("quiet")
-    trial = next(one for one in scene.log.verdicts if one.perturbation != BASELINE)
-    own = {"exchange_id": "deterministic", "rating": 3, "failure": None, "similarity": 1.0}
-    scene.log.append(replace(trial, id="control", perturbation=BASELINE, reused=True, **own), None)
-    scene.log.append(replace(trial, id="reworded", **own), None)
-    client = console_client(scene)
-    for name in ("control", "reworded"):
-        assert "No control was sent for this exchange" in client.get(f"/verdicts/{name}").text
-    assert "Is this rating right?" not in client.get("/verdicts/control").text
-    assert "not resent" in client.get(f"/trials?perturbation={BASELINE}").text
-    assert "No control was sent" not in client.get(f"/verdicts/{trial.id}").text
-
-
 def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, console_client):
     """The whole of it is folded away below; a short prompt is shown as it is."""
     scene = make_scene("quiet")

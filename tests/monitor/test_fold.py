@@ -312,15 +312,3 @@ def test_only_what_changed_is_stored_again():
 
 
 SAME = {"rating": 3, "similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
-
-
-@pytest.mark.parametrize("otherwise", [{"rating": 2, "similarity": 0.6, "details": {}}, {"similarity": 0.99}])
-def test_an_answer_in_other_words_ends_the_run_of_equal_ones(otherwise):
-    """Also one that means the same, and one to a prompt like another, which is no observation."""
-    control = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, **SAME)
-    verdicts = [replace(control, exchange_id=f"e{number}") for number in range(9)]
-    assert folded(log_of(*verdicts)).reports()[0].same_run == 9
-    verdicts[5] = replace(verdicts[5], **otherwise)
-    assert folded(log_of(*verdicts)).reports()[0].same_run == 3
-    clustered = [replace(one, cluster="c") for one in verdicts]
-    assert folded(log_of(*clustered)).reports()[0].same_run == 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from math import exp, log
+from math import log
 
 import pytest
 
@@ -12,22 +11,16 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.groups import (
     ALERTING,
-    DETERMINISTIC,
     LEARNING,
     MOVED_WEIGHT,
-    RESENT,
     SUSPECTING,
     WATCHING,
-    CommonMoves,
     Standing,
-    Strata,
-    Stratum,
     drawn_of,
     is_learning,
     is_split,
     is_suspected,
     plan_of,
-    reuses_answer,
     roots_of,
 )
 from evenkeel.shadow.perturbations import BUILTIN, by_name
@@ -48,21 +41,13 @@ def known(trials=500, **changed):
     }
 
 
-def shares(needs, *, rate=0.125, **more):
+def shares(needs):
     """How often each root is tried whole, over many exchanges."""
-    plans = [plan_of(one, roots_of(KINDS), needs, rate, **more) for one in EXCHANGES]
+    plans = [plan_of(one, roots_of(KINDS), needs, 0.125) for one in EXCHANGES]
     tried = Counter(looked.root.perturbation.name for plan in plans for looked in plan.roots if looked.whole)
     return {
         root.perturbation.name: tried[root.perturbation.name] / len(EXCHANGES) for root in roots_of(KINDS)
     }
-
-
-def test_a_deterministic_endpoint_is_tried_twice_as_often():
-    """While all is settled; what is suspected is tried more often by the same factor."""
-    resends = {BASELINE: Need(500, 30, same_run=DETERMINISTIC)}
-    usual, twice = shares(known()), shares(known() | resends)
-    assert twice == pytest.approx({name: 2 * share for name, share in usual.items()}, rel=0.1)
-    assert shares(known() | {BASELINE: Need(500, 30, same_run=DETERMINISTIC - 1)}) == usual
 
 
 def test_rewordings_of_a_category_are_tried_together():
@@ -153,21 +138,6 @@ def test_a_suspected_rewording_is_tried_by_itself():
         assert shares(needs)[GROUP] == pytest.approx(0.125, abs=0.015)
 
 
-def test_what_all_roots_share_brings_more_exchanges_to_all():
-    """Most answers of an exchange move: at one in a hundred a rise by .05 has the ratio 6, less e^1.2."""
-    common = CommonMoves()
-    for _ in range(99):
-        common.note([False] * 3)
-    assert common.suspicion == 0
-    common.note([True, True, False])
-    assert exp(common.suspicion) == pytest.approx(6 / exp(1.2), rel=1e-6)
-    common.note([True, True])  # too few to say anything
-    assert exp(common.suspicion) == pytest.approx(6 / exp(1.2), rel=1e-6)
-    found = shares(known(), common=log(4))
-    assert set(found) == {GROUP, "format.json", "format.yaml"}
-    assert all(share == pytest.approx(0.5, abs=0.02) for share in found.values())
-
-
 def test_an_alert_that_has_been_up_for_long_is_settled():
     """After 300 trials, counted from when it was first seen; another one begins anew."""
     standing = Standing()
@@ -186,19 +156,18 @@ def test_an_alert_that_has_been_up_for_long_is_settled():
 
 
 @pytest.mark.parametrize(
-    ("needs", "common", "suspected"),
+    ("needs", "suspected"),
     [
-        (Needs(), 0.0, False),
-        (Needs(urgent=True), 0.0, True),
-        (Needs({"general.tone": Need(500, 30, up=True)}), 0.0, True),
-        (Needs({"general.tone": Need(500, 30, evidence=0.9, suspicion=2.0)}), 0.0, False),
-        (Needs({"general.tone": Need(500, 30, suspicion=3.0)}), 0.0, True),
-        (Needs(), 3.0, True),
+        (Needs(), False),
+        (Needs(urgent=True), True),
+        (Needs({"general.tone": Need(500, 30, up=True)}), True),
+        (Needs({"general.tone": Need(500, 30, evidence=0.9, suspicion=2.0)}), False),
+        (Needs({"general.tone": Need(500, 30, suspicion=3.0)}), True),
     ],
 )
-def test_trials_wait_unless_something_is_suspected(needs, common, suspected):
+def test_trials_wait_unless_something_is_suspected(needs, suspected):
     """A change, an alert, or a likelihood ratio of sixteen."""
-    assert is_suspected(needs, common) is suspected
+    assert is_suspected(needs) is suspected
 
 
 def test_a_change_brings_everything_at_once():
@@ -221,52 +190,6 @@ def test_drawn_rewordings_are_among_the_split(pace):
     assert pace.drawn / pace.split == MOVED_WEIGHT
 
 
-def test_strata_are_tried_by_how_much_they_vary():
-    """Deviations of 30 of 60 and 1 of 60 moved are .5 and .155, a ratio of .31: nearest to a quarter."""
-    strata = Strata()
-    chance = random.Random(1)
-    for name, moved in (("even", 30), ("odd", 1)):
-        outcomes = [True] * moved + [False] * (60 - moved)
-        chance.shuffle(outcomes)
-        for outcome in outcomes:
-            strata.note(name, moved=outcome)
-    assert strata.stratum("even") == Stratum(1.0, 0.25)
-    assert strata.stratum("odd") == Stratum(0.25, 0.25)
-    assert strata.stratum("new") == Stratum(1.0, 0.25)
-
-
-def test_weights_are_the_lowest_chance_over_ones_own():
-    """A stratum at half of the rate weighs twice one at the whole: .25/1 against .25/.5."""
-    for factor, weight in ((1.0, 0.25), (0.5, 0.5), (0.25, 1.0)):
-        stratum = Stratum(factor, 0.25)
-        plans = [plan_of(one, roots_of(KINDS), known(), 0.5, stratum=stratum) for one in EXCHANGES]
-        tried = [plan for plan in plans if plan.roots]
-        assert len(tried) / len(EXCHANGES) == pytest.approx(0.5 * factor, abs=0.025)
-        assert {plan.weight for plan in tried} == {weight}
-
-
 def test_names_of_groups_tell_their_size():
     """A perturbation by itself is one, whatever is in its name."""
     assert [together_count(kind.name) for kind in BUILTIN] == [1] * len(BUILTIN)
-
-
-def test_a_deterministic_endpoint_is_resent_one_exchange_in_eight():
-    """After 300 resends in a row word for word; before, and of a model that is new, every one."""
-    same = Needs({BASELINE: Need(500, 30, same_run=DETERMINISTIC)})
-    nearly = Needs({BASELINE: Need(500, 30, same_run=DETERMINISTIC - 1)})
-    assert not any(reuses_answer(one, needs) for one in EXCHANGES for needs in (nearly, Needs()))
-    resent = sum(not reuses_answer(one, same) for one in EXCHANGES) / len(EXCHANGES)
-    assert resent == pytest.approx(RESENT, abs=0.01)
-
-
-@pytest.mark.parametrize("noise", [0.001, 0.003, 0.007, 0.015])
-def test_what_is_taken_for_deterministic_hides_less_than_half_a_point_of_noise(noise):
-    """Whatever share of the resends would be answered otherwise: 200,000 exchanges each."""
-    chance, same_run, hidden = random.Random(noise), 0, 0
-    for _ in range(200_000):
-        otherwise = chance.random() < noise
-        if same_run >= DETERMINISTIC and chance.random() >= RESENT:
-            hidden += otherwise
-        else:
-            same_run = 0 if otherwise else same_run + 1
-    assert 0 < hidden / 200_000 < 0.005

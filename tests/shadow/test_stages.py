@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from evenkeel.core.verdict import BASELINE, Verdict
-from evenkeel.shadow.groups import DETERMINISTIC
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
@@ -53,10 +52,8 @@ class ScriptedTrials:
         verdict = Verdict(
             *(trial.id, original.exchange.id, 0.0, "default", "m", trial.perturbation.name, 1),
             *(trial.severity, trial.seed, "metrics", 1 if moved(original.exchange.id, trial) else 3, 3),
-            exchange_weight=trial.exchange_weight,
             path_weight=trial.path_weight,
             split_of=trial.split_of,
-            reused=trial.reused,
         )
         self.made.append(verdict)
         return verdict
@@ -102,8 +99,6 @@ def tried(count, trials, known=None, *, rate=0.125, kinds=KINDS):
                     route=route,
                     model="m",
                     view=object(),
-                    prompt_version=None,
-                    traits=SimpleNamespace(language="en", prompt_chars=100),
                 )
             )
             for number in range(count)
@@ -204,23 +199,3 @@ def test_the_parts_of_a_group_choose_as_they_do_alone():
         if name in NAMES:
             kind = next(kind for kind in KINDS if kind.name == name)
             assert Together(KINDS).seed_of(kind, seeds[exchange, GROUP]) == seed
-
-
-@pytest.mark.parametrize(
-    ("known", "share"),
-    [
-        (needs(), 0.0),
-        (needs(**{BASELINE: Need(500, 30, same_run=DETERMINISTIC)}), 7 / 8),
-        (needs(**{BASELINE: Need(500, 30, same_run=DETERMINISTIC)})._replace(urgent=True), 0.0),
-        (needs(**{BASELINE: Need(500, 30, same_run=DETERMINISTIC), GROUP: Need(500, 30, up=True)}), 0.0),
-    ],
-    ids=["noisy", "deterministic", "after a change", "with an alert"],
-)
-def test_answers_are_reused_while_nothing_is_suspected(known, share):
-    """Where the endpoint is deterministic; the exchange has a verdict of its control either way."""
-    trials = ScriptedTrials()
-    made = sum(one != "settled" for one in tried(800, trials, known, rate=1.0))
-    controls = [verdict for verdict in trials.made if verdict.perturbation == BASELINE]
-    assert len(controls) == made == 800
-    assert sum(verdict.reused for verdict in controls) / made == pytest.approx(share, abs=0.04)
-    assert not any(verdict.reused for verdict in trials.made if verdict.perturbation != BASELINE)

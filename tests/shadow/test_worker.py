@@ -26,7 +26,6 @@ from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
-from evenkeel.shadow.groups import DETERMINISTIC, roots_of
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
@@ -266,30 +265,6 @@ def test_what_can_wait_goes_to_the_flex_tier_and_comes_back_where_it_has_no_room
     found = {tier: plane.tally.value("replays", route="default", tier=tier) for tier in ("flex", "standard")}
     assert {tier: count for tier, count in found.items() if count} == tiers
     assert plane.tally.value("flex_refusals", route="default", reason="unavailable") == 5 * refused
-
-
-def test_a_deterministic_endpoint_is_not_asked_for_what_is_known(plane, simulation, monkeypatch):
-    """The original's answer stands for the control's: no call, no cost, and the others compare with it."""
-    kinds = {
-        kind.name: Need(500, 30, 0.1) for kind in (*KINDS, *(root.perturbation for root in roots_of(KINDS)))
-    }
-    plane.needs = Needs({BASELINE: Need(500, 30, 0.1, same_run=DETERMINISTIC), **kinds})
-    plane.budget = Budget(tokens_per_day=1_000_000)
-    plane.queue.put([plane.capture(number) for number in range(12)])
-    calls = simulation.counts(simulation.find(None)).calls
-    asyncio.run(plane.work(plan=RoutePlan(KINDS, (0.3,), 4, "case_summary", settled_rate=1.0)))
-    verdicts = plane.verdicts()
-    controls = [verdict for verdict in verdicts if verdict.perturbation == BASELINE]
-    reused = [verdict for verdict in controls if verdict.reused]
-    assert len(controls) == 12
-    assert 6 < len(reused) < 12  # chance resends the others
-    assert {(one.rating, one.similarity, one.tokens, one.cost_usd) for one in reused} == {(3, 1.0, 0, 0.0)}
-    assert {verdict.baseline_rating for verdict in verdicts if verdict.perturbation != BASELINE} == {3}
-    replayed = simulation.counts(simulation.find(None)).calls - calls
-    assert replayed == len(verdicts) - len(reused)
-    assert plane.tally.value("trials", perturbation=BASELINE, outcome="reused") == len(reused)
-    spent = SqliteCostTracker(plane.database, plane.budget, lambda: plane.now).today()
-    assert spent.tokens == sum(verdict.tokens for verdict in verdicts)  # nothing stays set aside
 
 
 def noted(plane):

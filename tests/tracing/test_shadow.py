@@ -14,15 +14,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from evenkeel.core.budget import Budget
-from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.shadow.groups import DETERMINISTIC
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import Need, Needs, RoutePlan
+from evenkeel.shadow.planner import Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import Rewriter
 from evenkeel.shadow.trials import TrialMaker
@@ -200,19 +198,6 @@ def test_each_trial_is_a_span_with_its_replay_below_it(work):
         assert trial.attributes.get("evenkeel.rating") == verdict.rating
         assert trial.attributes["evenkeel.tokens"] == verdict.tokens
         assert trial.start_time <= replay.start_time <= replay.end_time <= trial.end_time
-
-
-def test_a_control_that_is_not_sent_is_no_evaluation(work):
-    """Its verdict compares an answer with itself."""
-    names = [BASELINE, "together.2_general", *BY_RULE]
-    traced = work(known=Needs({name: Need(500, 30, same_run=DETERMINISTIC) for name in names}))
-    assert traced.verdicts[BASELINE].reused
-    (control,) = traced.named("trial baseline.identical")
-    assert control.attributes["evenkeel.outcome"] == "skipped"
-    assert control.attributes["evenkeel.reason"] == "reused"
-    assert not control.events
-    (group,) = traced.named("trial together.2_general")
-    assert group.events
 
 
 def test_a_replay_has_the_conventions_attributes(work, upstream):

@@ -117,7 +117,6 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     exchange_weight: Weight = 1.0
     path_weight: Weight = 1.0
     split_of: str = ""
-    reused: bool = False
 
 
 _DECODER: Final = msgspec.json.Decoder(Line)
@@ -420,7 +419,6 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
         exchange_weight=line.exchange_weight,
         path_weight=line.path_weight,
         split_of=line.split_of,
-        reused=line.reused,
     )
 
 

@@ -153,12 +153,10 @@ class Folder:
         self.days[int(at // _DAY_S)].add(verdict)
         model = self._model(verdict) if self._by_model else ""
         outcome = outcome_of(verdict)
-        if verdict.tells_of_exchange:
+        if verdict.is_control:
             self.resends[verdict.route] += 1
         if not verdict.split_of or together_count(verdict.perturbation) == 1:
             self._count_cell(verdict, model, outcome)
-        if verdict.reused:
-            return
         if isinstance(outcome, str):
             self.failures[verdict.route][outcome] += 1
             return

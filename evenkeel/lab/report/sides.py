@@ -158,7 +158,7 @@ class _InEffect:
     def __call__(self, logged: LoggedVerdict) -> bool:
         """Take the next verdict after the change."""
         turns = turns_of([mark for mark in self._marks if mark.offset < logged.offset])
-        if logged.verdict.tells_of_exchange:
+        if logged.verdict.is_control:
             self._stay.observe(turns, logged.verdict, logged.offset)
         return self._stay.covers(turns, logged.verdict)
 

@@ -77,7 +77,7 @@ class Tally:
     def _compare(self, verdict: Verdict, seen: Compared) -> None:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
-        if verdict.tells_of_exchange and verdict.answer_chars is not None:
+        if verdict.is_control and verdict.answer_chars is not None:
             _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[length_step(verdict.answer_chars)] += 1
         if seen.alike is not None:
             own = self.answers.setdefault(LIKENESS[resend], {})

@@ -366,16 +366,16 @@ class RouteWatch:
             observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
-        if verdict.tells_of_exchange and self._records:
+        if verdict.is_control and self._records:
             self._records[-1].since += 1
         if not evenly_drawn(verdict):
             return []
-        found = self._stated(verdict, offset) if verdict.tells_of_exchange else []
+        found = self._stated(verdict, offset) if verdict.is_control else []
         rated_by = judge_value(verdict)
         if rated_by:
             self.judge = rated_by
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
-        if verdict.tells_of_exchange and self._records:
+        if verdict.is_control and self._records:
             self._follow(verdict, offset)
         if observed:
             seen = compared(verdict)
@@ -439,7 +439,7 @@ class RouteWatch:
         if one_of is None:
             return []
         shown: list[tuple[str, str, Mapping[str, str | float]]] = []
-        if verdict.tells_of_exchange:
+        if verdict.is_control:
             shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
         if verdict.rated_by:
             shown.append((kinds.JUDGE_DRIFT, "judge", seen.said))
@@ -480,7 +480,7 @@ class RouteWatch:
             tallies.append(record.after)
         for tally in tallies:
             tally.add(verdict, outcome, seen)
-        if not verdict.tells_of_exchange:
+        if not verdict.is_control:
             return
         traits = counted_traffic(verdict)
         for tally in tallies:

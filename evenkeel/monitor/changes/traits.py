@@ -161,8 +161,8 @@ class Compared(NamedTuple):
 
 
 def compared(verdict: Verdict) -> Compared:
-    """How alike the two answers are, and what the judge said of them; nothing where only one was made."""
-    alike = None if verdict.reused else likeness(verdict)
+    """How alike the two answers are, and what the judge said of them."""
+    alike = likeness(verdict)
     return Compared(alike, judged(verdict, alike))
 
 

@@ -85,14 +85,8 @@ OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 """Every outcome by its letter. The letters are part of the monitor's checkpoint: never reassigned."""
 
 
-REUSED: Final = "reused"
-"""The outcome of a resend that was not made, or not at once."""
-
-
 def outcome_of(verdict: Verdict) -> Outcome | str:
     """What a verdict says; without a usable rating or similarity the reason why, in snake case."""
-    if verdict.reused:
-        return REUSED
     shifted, rating = verdict.shifted, verdict.rating
     if shifted is None:
         return verdict.failure.reason if verdict.failure else "unrated"
@@ -234,8 +228,6 @@ class Counts:
     lost_grades: Spread = field(default_factory=Spread)
     """Grades of trials whose resend has none."""
     failures: dict[str, int] = field(default_factory=dict)
-    reused: int = 0
-    """Resends that were not made."""
     clustered: int = 0
     """Rated trials that are no observations, because one of their cluster was one shortly before; they are
     in none of the other numbers."""
@@ -332,9 +324,6 @@ class Counts:
             verdict: It.
             weight: What it counts for in estimates, in (0, 1].
         """
-        if outcome == REUSED:
-            self.reused += 1
-            return None
         if isinstance(outcome, str):
             self._fail(outcome)
             return None

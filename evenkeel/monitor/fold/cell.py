@@ -57,7 +57,6 @@ class Cell:
         "drifted_in",
         "key",
         "revision",
-        "same_run",
         "scored_at",
         "scorer",
         "shown",
@@ -84,8 +83,6 @@ class Cell:
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
         """Observations since the last one of those strata."""
-        self.same_run = 0
-        """Latest trials in a row whose answer was the original's, to the letter."""
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -103,15 +100,12 @@ class Cell:
 
     def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
         """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
-        failed = isinstance(outcome, str) and not verdict.reused
-        return 1.0 if failed else self.clusters.weight(verdict, leads=leads)
+        return 1.0 if isinstance(outcome, str) else self.clusters.weight(verdict, leads=leads)
 
     def repeat(self, verdict: Verdict) -> None:
         """Count a rated verdict that is no observation."""
         self.touch()
         self.counts.clustered += 1
-        if not verdict.is_same:
-            self.same_run = 0
         self.scorer, self.scored_at = verdict.scorer, verdict.scored_at
 
     def add(
@@ -129,7 +123,6 @@ class Cell:
         self.touch()
         if isinstance(outcome, str):
             return None
-        self.same_run = self.same_run + 1 if verdict.is_same else 0
         self.scorer = verdict.scorer
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
         # scoring has stopped.
@@ -245,7 +238,6 @@ class Cell:
             "drift": self.drift.to_json(),
             "drifted_in": sorted(self.drifted_in),
             "strayed": self.strayed,
-            "same_run": self.same_run,
             "scorer": self.scorer,
             "scored_at": self.scored_at,
             "trend_at": self.trend_at,
@@ -268,7 +260,6 @@ class Cell:
         cell.clients = Clients.from_json(raw.get("clients", []))
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
-        cell.same_run = raw.get("same_run", 0)
         cell.changed = False
         return cell
 
@@ -385,8 +376,6 @@ def cell_report(
         windows=windows,
         drift=cell.drift_report(),
         suspicion=cell.drift.suspicion,
-        same_run=cell.same_run,
-        reused=cell.counts.reused,
         revision=cell.revision,
     )
     return cell.shown

@@ -219,9 +219,6 @@ class MonitorState:
         history = self._follow(logged, outcome, observed=weight is not None)
         events += self._explained(logged) if history.era != before else ()
         eras = Eras(history.era, self._changes)
-        if verdict.reused:
-            cell.add(verdict, outcome, 1.0, now, eras.route)
-            return Applied(events, [])
         if drawn and not isinstance(outcome, str):
             self._rollups.add(exchange, verdict, outcome, now, eras)
         increments = self._corrections.observe(verdict.route, model, verdict, weight)
@@ -314,7 +311,7 @@ class MonitorState:
     def _settle(self, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
         """Count the exchange for its model, and drop what is known of one that loses its place to it."""
         verdict = logged.verdict
-        if not verdict.tells_of_exchange:
+        if not verdict.is_control:
             return []
         route = verdict.route
         leaving = self._places(route).observe(verdict.model, now)

@@ -99,7 +99,7 @@ class QuietTraffic:
     def add(self, verdict: Verdict) -> None:
         """Take a verdict of the route; the control and trials without an outcome tell of the noise alone."""
         if verdict.perturbation == BASELINE:
-            if verdict.shifted is not None and verdict.similarity is not None and not verdict.reused:
+            if verdict.shifted is not None and verdict.similarity is not None:
                 self._control.update(trials=1, shifted=int(verdict.shifted))
                 self._similarity += verdict.similarity
             return

@@ -125,6 +125,5 @@ class NeedsReader:
 
 
 def _need(row: Sequence[float]) -> Need:
-    # During an upgrade a release before or after this one may have written it: of fewer or more values.
-    trials, floor, width, evidence, up, suspicion, same_run, *_ = (*row, 0.0, 0)
-    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion, int(same_run))
+    trials, floor, width, evidence, up, suspicion = row
+    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion)
