@@ -36,7 +36,7 @@ def changes() -> None:
 
     `evenkeel up` detects a new model, prompt or kind of traffic, a drifting judge, and silent changes at the
     provider. After a change it samples more for a while and re-asks the route's goldens. Works while `up`
-    runs; the console shows the same at /changes.
+    runs; the console shows the same at /incidents.
 
     \b
       evenkeel changes list

@@ -1,4 +1,4 @@
-"""The page with the audit log, and the same as JSON."""
+"""The audit log: what was done in words, as a file, and as JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from litestar import Response, get
 from litestar.params import QueryParameter
 
 from evenkeel.console import links
-from evenkeel.console.access import visitor_of
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
@@ -20,15 +18,11 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.stores.audit_log import Action, ActionLog, What
-
-SHOWN: Final = 200
-"""Actions on the page; the download has more."""
 
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST_READ)]
 
-_DONE: Final[dict[What, str]] = {
+DONE: Final[dict[What, str]] = {
     "golden_approved": "approved the golden",
     "golden_retired": "retired the golden",
     "golden_unretired": "reinstated the golden",
@@ -60,22 +54,12 @@ def actions_table(actions: ActionLog) -> Table:
     return Table.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
-def action_handlers(actions: ActionLog, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/actions` with its live part, and `/api/actions`."""
-
-    def page(request: AnyRequest) -> Page:
-        return Page(
-            "Audit log · evenkeel",
-            visitor=visitor_of(request),
-            actions=actions.latest(SHOWN),
-            shown=SHOWN,
-            done=_DONE,
-            href=action_href,
-        )
+def action_handler(actions: ActionLog) -> HTTPRouteHandler:
+    """`/api/actions`."""
 
     @get("/api/actions", sync_to_thread=True, needs="admin")
     def listed(limit: Limit = 100) -> Response[bytes]:
         """The newest actions, newest first."""
         return json_response({"actions": [asdict(one) for one in actions.latest(limit)]})
 
-    return [*live_handlers("/actions", "_actions.html", page, renderer, needs="admin"), listed]
+    return listed

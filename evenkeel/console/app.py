@@ -11,7 +11,7 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 
 from evenkeel.console.access import allowed, csrf_config
-from evenkeel.console.actions import action_handlers, actions_table
+from evenkeel.console.actions import action_handler, actions_table
 from evenkeel.console.alerts import alert_evidence_handlers, alerts_table
 from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
@@ -28,9 +28,9 @@ from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
 from evenkeel.console.references import reference_handlers, references_table
-from evenkeel.console.rendering import Assets, PathText, Place, Renderer, see_other
+from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers, trends_table
-from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
+from evenkeel.console.settings_view import document_handlers, settings_table
 from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers, spend_table, split_table
@@ -127,7 +127,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
     actions = sources.actions
     reports = sources.change_reports
     references = sources.references
-    settings, documents = sources.settings, sources.documents
+    documents = sources.documents
     renderer = Renderer(
         assets,
         sources.clock,
@@ -150,20 +150,18 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *api_handlers(measured),
             *alert_evidence_handlers(sources),
             *(change_handlers(sources, situation, reports, renderer) if reports else ()),
-            *(reference_handlers(sources, references, renderer) if references else ()),
+            *(reference_handlers(sources, references) if references else ()),
             *judge_handlers(sources, renderer, plots),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),
-            *(settings_handlers(settings, renderer) if settings else ()),
-            *(action_handlers(actions, renderer) if actions else ()),
-            *((setup_handlers(sources, sources.setup, renderer),) if sources.setup else ()),
+            *((action_handler(actions),) if actions else ()),
+            setup_handlers(sources, renderer),
             *(document_handlers(documents, renderer) if documents else ()),
             *download_handlers(tables(measured, situation, plots)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),
-            _alerts_moved,
             _static_handler(assets),
         ],
         guards=[allowed],
@@ -178,43 +176,22 @@ def create_app(sources: ConsoleSources) -> Litestar:
 
 
 def _places(sources: ConsoleSources) -> tuple[Place, ...]:
-    """The navigation: five places, each with the pages that there are sources for."""
-    found = (
+    """The navigation; a route's page is reached from Now."""
+    return (
         Place("Now", {"/": "Now", "/incidents": "Incidents"}),
-        Place("Routes", {"/routes": "Routes"}),
         Place("Trials", {"/trials": "Trials"}),
-        Place(
-            "Releases",
-            {
-                "/changes": "Changes" if sources.change_reports else "",
-                "/references": "Reference prompts" if sources.references else "",
-                "/goldens": "Goldens" if sources.goldens else "",
-                "/gates": "Gate runs",
-                "/baselines": "Baselines",
-            },
-        ),
+        Place("Releases", {**({"/goldens": "Goldens"} if sources.goldens else {}), "/gates": "Gate runs"}),
         Place(
             "System",
             {
                 "/judge": "Judge",
-                "/calibration": "Calibration",
+                "/calibration": "Limits",
                 "/pipeline": "Pipeline",
                 "/spend": "Cost",
-                "/settings": "Settings" if sources.settings else "",
-                "/setup": "Set up" if sources.setup else "",
-                "/actions": "Audit log" if sources.actions else "",
+                "/setup": "Set up",
             },
         ),
     )
-    return tuple(
-        place._replace(pages={at: name for at, name in place.pages.items() if name}) for place in found
-    )
-
-
-@get("/alerts", sync_to_thread=False, needs="viewer")
-def _alerts_moved() -> Response[bytes]:
-    """Alerts are parts of incidents."""
-    return see_other("/incidents")
 
 
 def _static_handler(assets: Assets) -> HTTPRouteHandler:

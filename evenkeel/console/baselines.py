@@ -32,7 +32,6 @@ OFFERED_S: Final = 900.0
 """So long what was shown can be approved."""
 _LISTED: Final = 10
 """Approvals of a route that are listed, the newest."""
-_ALL_LISTED: Final = 60
 _SKIPPED_SHOWN: Final = 5
 
 
@@ -111,12 +110,6 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
         perturbation: QueryText = None,
         approved: QueryText = None,
     ) -> Response[bytes]:
-        if not route:
-            return renderer.response(
-                "approved.html",
-                approved=sources.log.approvals()[: -_ALL_LISTED - 1 : -1],
-                routes=sorted({one.key.route for one in sources.reports()}),
-            )
         asked = {"route": route, "model": model or None, "perturbation": perturbation or None}
         page = baselines_page(sources, {**asked, "approved": approved}, offers)
         if page is None:

@@ -1,4 +1,4 @@
-"""The page about the calibration: which metric watches what, from which score on, and how sure that is."""
+"""The page about limits: those in effect, the calibration behind them, and approved baselines."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect import Limit
     from evenkeel.release.calibration.calibration import Calibration, ModeResult, Role
 
+_APPROVALS: Final = 60
+"""Approved baselines on the page, the newest."""
 _WHOLE: Final = Range(0.0, 1.0)
 _NAMES: Final = {
     "content": "shifted answers, points above noise",
@@ -56,7 +58,9 @@ def calibration_page(sources: ConsoleSources) -> Page:
     force = sources.calibration
     found = force.calibration if force else None
     return Page(
-        "Calibration · evenkeel",
+        "Limits · evenkeel",
+        approved=sources.log.approvals()[: -_APPROVALS - 1 : -1],
+        routes=sorted({one.key.route for one in sources.reports()}),
         force=force,
         thresholds=sources.thresholds,
         limits=_limits(sources),

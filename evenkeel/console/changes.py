@@ -1,4 +1,4 @@
-"""The pages about changes: the list, and the report on one of them; the same as JSON and Markdown."""
+"""The report on a change, as a page, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def change_handlers(
     reports: Callable[[], Sequence[ChangeReport]],
     renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
-    """`/changes`, `/changes/{id}`, `/api/changes/{id}` and `/api/changes/{id}/markdown`."""
+    """`/changes/{id}`, `/api/changes/{id}` and `/api/changes/{id}/markdown`."""
 
     def shown(report: ChangeReport) -> Exhibits:
         """What is still stored of answers before and after a silent change."""
@@ -85,12 +85,6 @@ def change_handlers(
             if report.is_called(change):
                 return report
         raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
-
-    @get("/changes", sync_to_thread=True, needs="viewer")
-    def listed() -> Response[bytes]:
-        return renderer.response(
-            "changes.html", changes=reports(), references_known=sources.references is not None
-        )
 
     @get("/changes/{change:str}", sync_to_thread=True, needs="viewer")
     def page(change: PathText) -> Response[bytes]:
@@ -116,7 +110,7 @@ def change_handlers(
     def text(change: PathText) -> Response[bytes]:
         return Response(markdown(found(change)).encode("utf-8", "replace"), media_type="text/markdown")
 
-    return [listed, page, one, text]
+    return [page, one, text]
 
 
 def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:

@@ -1,4 +1,4 @@
-"""The pages about incidents: the list, and one of them with all that decides what to do; the same as JSON."""
+"""Incidents and changes as a list, one incident with all that decides what to do, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -272,6 +272,7 @@ def incident_handlers(
         calmer = [one for one in board.all() if one.state != "resolved" and one not in going]
         past = [one for one in board.all() if one.state == "resolved"]
         older = older_than(past, request.query_params.get("before", ""))
+        changes = sources.change_reports() if sources.change_reports else ()
         return Page(
             "Incidents · evenkeel",
             announcement=" ".join(headline(one) for one in going),
@@ -281,6 +282,8 @@ def incident_handlers(
             more=len(older[_SHOWN:]),
             false_alarms=sum(one.ending == "false_alarm" for one in past),
             count=len(past),
+            changes=changes[:_SHOWN],
+            changes_known=sources.change_reports is not None,
         )
 
     def view(request: AnyRequest) -> Page:

@@ -53,11 +53,6 @@ def incident_link(incident: str) -> str:
     return f"/incidents/{path_part(incident)}"
 
 
-def references_link() -> str:
-    """Where it says which reference prompts are kept."""
-    return "/references"
-
-
 def route_link(route: str) -> str:
     """The page of one route."""
     return f"/routes/{path_part(route)}"

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
 
-from evenkeel.console import links
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.heatmap import heatmap, language_matrices
 from evenkeel.console.incidents import case_lines, incident_lines
 from evenkeel.console.pipeline import pipeline_line
-from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
+from evenkeel.console.rendering import KnownTag, Page, tagged
 from evenkeel.console.status import coverage, status
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ SHOWN: Final = 5
 """Open incidents with all that is said of them; of more the headline."""
 _LATELY_S: Final = 86_400.0
 """So long an incident that is over is mentioned."""
-_FILTERS: Final = ("route", "perturbation", "rating")
-"""What the list of trials was narrowed by while it was on this page."""
 
 
 def now_page(sources: ConsoleSources, situation: Situation) -> Page:
@@ -51,17 +48,15 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         pipeline=pipeline_line(view),
         view=view,
         first_hour=first_hour(sources),
+        without_trials=sorted({flow.route for flow in view.routes} - {one.key.route for one in reports}),
     )
 
 
 def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/` and `/fragments/now`. A filter of trials, which were on this page once, leads to their own."""
+    """`/` and `/fragments/now`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
-    def page(request: AnyRequest) -> Response[bytes]:
-        asked = {name: request.query_params.get(name) for name in _FILTERS}
-        if any(asked.values()):
-            return see_other(links.trials_link(**asked))
+    def page() -> Response[bytes]:
         shown = now_page(sources, situation)
         return renderer.response(
             "live.html", page=shown, fragment="_now.html", source="/fragments/now", here="/"

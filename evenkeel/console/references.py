@@ -1,4 +1,4 @@
-"""The page about reference prompts and `/api/references`: what is kept and asked, and how to forget it."""
+"""Reference prompts of a route, and `/api/references`: what is kept and asked, and how to delete it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotations
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, Form, see_other
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from litestar.types import ControllerRouterHandler
 
-    from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, ReferenceSources
     from evenkeel.monitor.fold import SilentReport
     from evenkeel.stores.references import AskedToday, ReferenceState
@@ -98,9 +97,9 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
 
 
 def reference_handlers(
-    sources: ConsoleSources, references: ReferenceSources, renderer: Renderer
+    sources: ConsoleSources, references: ReferenceSources
 ) -> list[ControllerRouterHandler]:
-    """GET and POST `/references` and `/api/references`."""
+    """POST `/references`, GET and POST `/api/references`."""
 
     def forget(request: AnyRequest, asked: Mapping[str, Any]) -> tuple[str, int]:
         """Forget the references of a route, on record. Raises: HTTPException."""
@@ -122,20 +121,10 @@ def reference_handlers(
         )
         return route, dropped
 
-    @get("/", sync_to_thread=True, needs="viewer")
-    def page(request: AnyRequest) -> Response[bytes]:
-        return renderer.response(
-            "references.html",
-            routes=route_references(references, sources.clock()),
-            setup=references.setup,
-            token=form_token(request),
-            visitor=visitor_of(request),
-        )
-
-    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
+    @post("/references", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def forgotten(request: AnyRequest, data: Form) -> Response[bytes]:
-        forget(request, {name: value for name, value in data.items() if name != "_csrf_token"})
-        return see_other(links.references_link())
+        route, _ = forget(request, {name: value for name, value in data.items() if name != "_csrf_token"})
+        return see_other(f"{links.route_link(route)}#references")
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
@@ -149,10 +138,7 @@ def reference_handlers(
         route, dropped = forget(request, json_object(body))
         return json_response({"route": route, "forgotten": dropped})
 
-    return [
-        Router("/references", route_handlers=[page, forgotten]),
-        Router("/api/references", route_handlers=[listed, forgotten_by_api]),
-    ]
+    return [forgotten, Router("/api/references", route_handlers=[listed, forgotten_by_api])]
 
 
 def _plain(one: RouteReferences) -> dict[str, Any]:

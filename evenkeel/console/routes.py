@@ -1,4 +1,4 @@
-"""The list of routes, and the page of one: cells, languages, what its last change did, what it costs."""
+"""The page of a route: cells, languages, what its last change did, what it costs, its reference prompts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
+from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.downloads import Table
 from evenkeel.console.heatmap import by_model, language_matrices
@@ -15,7 +16,7 @@ from evenkeel.console.incidents import incident_lines
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import route_meters
-from evenkeel.console.status import blind_notices, coverage
+from evenkeel.console.status import blind_notices
 from evenkeel.console.trends import POINTS_READ, trends
 from evenkeel.console.wording import doubts
 from evenkeel.core.rewordings import language_pair
@@ -28,81 +29,17 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.heatmap import LanguageMatrix
-    from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
-    from evenkeel.stores.counters import RouteFlow
 
 CHARTS: Final = 9
 _EVENTS_READ: Final = 400
 """Newest alert events looked at for the marks in the charts."""
 _INCIDENTS: Final = 5
 """Latest incidents of a route that are mentioned."""
-
-
-@dataclass(frozen=True, slots=True)
-class RouteLine:
-    """One route of the list."""
-
-    route: str
-    models: tuple[str, ...]
-    """Those that answer."""
-    worst: CellReport | None
-    """The cell furthest above noise; None while none has a figure."""
-    noise: Estimate | None
-    going: tuple[IncidentLine, ...]
-    """Its open incidents."""
-    trials: int
-    collecting: int
-    """Cells without a figure."""
-    flow: RouteFlow | None
-
-
-def routes_page(sources: ConsoleSources, situation: Situation) -> Page:
-    """A line for each route, those with an open incident first, then by the furthest above noise."""
-    reports, flows = sources.reports(), {flow.route: flow for flow in sources.pipeline().routes}
-    going = incident_lines(situation.going(), sources.writer)
-    live = [one for one in reports if not one.retired]
-    lines = [
-        _route_line(
-            route,
-            [one for one in live if one.key.route == route],
-            tuple(line for line in going if route in line.incident.routes),
-            flows.get(route),
-        )
-        for route in sorted({*flows, *(one.key.route for one in live)})
-    ]
-    lines.sort(key=lambda line: (not line.going, -_furthest(line.worst)))
-    return Page(
-        "Routes · evenkeel",
-        lines=lines,
-        coverage=coverage(reports),
-        minimum=sources.pipeline().minimum_trials,
-    )
-
-
-def _route_line(
-    route: str, own: Sequence[CellReport], going: tuple[IncidentLine, ...], flow: RouteFlow | None
-) -> RouteLine:
-    measured = [one for one in own if one.current.excess is not None]
-    return RouteLine(
-        route=route,
-        models=tuple(sorted({one.key.model for one in own})),
-        worst=max(by_themselves(measured, lambda one: one.key.perturbation), key=_furthest, default=None),
-        noise=next((one.noise_floor for one in own if one.noise_floor), None),
-        going=going,
-        trials=sum(one.trials for one in own),
-        collecting=sum(one.content_delta is None for one in own),
-        flow=flow,
-    )
-
-
-def _furthest(report: CellReport | None) -> float:
-    excess = report.current.excess if report else None
-    return excess.value if excess else -2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +90,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
         references=_references(sources, route, now),
+        reference_setup=sources.references.setup if sources.references else None,
         spend=route_meters(sources.spending() if sources.spending else None, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
@@ -177,7 +115,7 @@ def trends_table(sources: ConsoleSources, route: str | None) -> Table:
 def route_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
-    """`/routes`, `/routes/{name}` and their live parts."""
+    """`/routes/{name}` and its live part."""
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
@@ -188,13 +126,11 @@ def route_handlers(
         found = None if name is None else route_page(sources, situation, name)
         if found is None:
             raise NotFoundException(detail="There is no route of this name.")
+        found.token, found.visitor = form_token(request), visitor_of(request)
         return found
 
     # The path type also takes names that hold a slash.
-    return [
-        *live_handlers("/routes", "_routes.html", lambda _: routes_page(sources, situation), renderer),
-        *live_handlers("/routes/{route:path}", "_route.html", page, renderer),
-    ]
+    return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:

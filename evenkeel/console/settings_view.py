@@ -1,9 +1,9 @@
-"""The page about settings in effect, and the pages of documentation that the console brings along."""
+"""Settings in effect as a file, and the pages of documentation that the console brings along."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Page, PathText, live_handlers
+from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,24 +45,6 @@ def settings_table(sections: Sequence[SettingsSection]) -> Table:
         for line in section.lines
     ]
     return Table(("section", *columns), rows)
-
-
-def settings_handlers(
-    settings: Callable[[], Sequence[SettingsSection]], renderer: Renderer
-) -> list[HTTPRouteHandler]:
-    """`/settings` and its live part."""
-
-    def page(_: Any) -> Page:
-        sections = settings()
-        changed = [sum(not line.default for line in section.lines) for section in sections]
-        return Page(
-            "Settings · evenkeel",
-            # By place, each with the number of settings that are not as they would be by default.
-            sections=list(zip(range(len(sections)), sections, changed, strict=True)),
-            changed=sum(changed),
-        )
-
-    return live_handlers("/settings", "_settings.html", page, renderer, needs="admin")
 
 
 def document_handlers(documents: Callable[[str], str | None], renderer: Renderer) -> list[HTTPRouteHandler]:

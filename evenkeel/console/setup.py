@@ -1,4 +1,4 @@
-"""The set-up page: what to paste into a client, and a button for each part that can be tried."""
+"""The set-up page: what to paste into a client, tests of each part, settings in effect and the audit log."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException
 
 from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
+from evenkeel.console.actions import DONE, action_href
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.rendering import AnyRequest, Form  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.sources import SetupSources
 from evenkeel.core.text import LONGEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import Check, ConsoleSources, SetupSources
+    from evenkeel.console.sources import Check, ConsoleSources, SettingsSection
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 _LONGEST_PROMPT: Final = 4_000
+_ACTIONS: Final = 50
+"""Entries of the audit log on the page; the download has more."""
 _SENDING: Final = frozenset({"request", "notification"})
 """What somebody may wonder about later, and so is on record."""
 
@@ -115,9 +119,21 @@ def _reached(base_url: str, request: AnyRequest) -> str:
     return base_url.replace(f"[{host}]" if ":" in host else host, f"[{own}]" if ":" in own else own, 1)
 
 
-def setup_handlers(sources: ConsoleSources, setup: SetupSources, renderer: Renderer) -> Router:
+def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
+    """The settings that are not at their default, by section; None if they are not known here."""
+    if sources.settings is None:
+        return None
+    sections = [
+        replace(section, lines=tuple(line for line in section.lines if not line.default))
+        for section in sources.settings()
+    ]
+    return [section for section in sections if section.lines]
+
+
+def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
     """GET `/setup`, and POST `/setup` to try one part."""
     record = Recorder(sources.actions)
+    setup = sources.setup or SetupSources((), 0, {})
 
     def models() -> list[str]:
         """Names of the models that answered so far, the latest first."""
@@ -138,15 +154,19 @@ def setup_handlers(sources: ConsoleSources, setup: SetupSources, renderer: Rende
         return renderer.response(
             "setup.html",
             routes=routes,
-            snippets=snippets(routes[0].base_url, model or "MODEL"),
+            snippets=snippets(routes[0].base_url, model or "MODEL") if routes else (),
             model=(asked or {}).get("model", model),
-            tries=_TRIES,
+            tries=_TRIES if sources.setup else (),
             sending=_SENDING,
             tried=tried,
             result=result,
             first_hour=first_hour(sources),
             token=form_token(request),
             visitor=replace(visitor, proposed=visitor.proposed or (asked or {}).get("by", "")),
+            sections=_changed_settings(sources) if visitor.may("admin") else None,
+            actions=sources.actions.latest(_ACTIONS) if sources.actions and visitor.may("admin") else None,
+            action_words=DONE,
+            action_href=action_href,
         )
 
     @get("/", sync_to_thread=True, needs="viewer")

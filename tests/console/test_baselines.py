@@ -111,7 +111,7 @@ def test_what_was_shown_is_approved_once(client, scene, actions):
     shown = client.get(sent.headers["location"])
     assert "Approved baselines case-summaries Approved by ann" in words(shown)
     assert 'name="offer"' not in shown.text
-    assert "approved by ann" in words(client.get("/baselines"))
+    assert "approved by ann" in words(client.get("/calibration"))
     (action,) = actions.latest(5)
     assert (action.by, action.known_by, action.what, action.subject) == (
         "ann",
@@ -185,7 +185,8 @@ def test_only_the_consoles_own_page_approves(client, scene):
 def test_a_route_without_cells_has_no_baselines(client):
     """And says so."""
     assert client.get("/baselines?route=nowhere").status_code == 404
-    assert "Nothing has been approved yet" in client.get("/baselines").text
+    assert client.get("/baselines").status_code == 404
+    assert "No baseline has been approved" in client.get("/calibration").text
     nothing = client.get(f"/baselines?route={ROUTE}&perturbation=general.casing")
     assert "There is nothing to approve" in words(nothing)
     assert 'name="offer"' not in nothing.text

@@ -90,14 +90,13 @@ def sources(database, documents):
 
 
 def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
-    """With a link to each report, and one to the list on every page."""
+    """With a link to each report."""
     one = record(make_verdict, kinds.MODEL, "old-model", "new-model")
     served = client(one)
-    page = served.get("/changes").text
+    page = served.get("/incidents").text
     assert f'href="/changes/{one.id}"' in page
     assert "another model" in page
     assert "old-model → new-model" in page
-    assert 'href="/changes"' in served.get("/").text
 
 
 def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
@@ -127,7 +126,7 @@ def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client
     one = replace(record(make_verdict, kinds.PROMPT, "v1", "v2"), end=end)
     served = client(one)
     said = "Reversed at 12 Aug 2026 14:20 UTC, after 10 min and 90 sampled exchanges."
-    for path in ("/changes", f"/changes/{one.id}", f"/api/changes/{one.id}/markdown"):
+    for path in ("/incidents", f"/changes/{one.id}", f"/api/changes/{one.id}/markdown"):
         text = served.get(path).text
         assert said in text
         assert "answers were more fragile, until it was reversed" in text
@@ -159,7 +158,7 @@ def test_names_from_clients_stay_text(client, make_verdict):
     """On the pages escaped and made visible, in Markdown without meaning."""
     one = record(make_verdict, kinds.MODEL, HOSTILE, "b", route=HOSTILE)
     served = client(one)
-    for path in ("/changes", f"/changes/{one.id}"):
+    for path in ("/incidents", f"/changes/{one.id}"):
         page = served.get(path)
         assert page.status_code == 200
         assert "<script>" not in page.text
@@ -171,16 +170,15 @@ def test_names_from_clients_stay_text(client, make_verdict):
 def test_an_unknown_change_is_not_found(client):
     """As a page and as JSON; an empty list says what it is for."""
     served = client()
-    assert "None yet" in served.get("/changes").text
+    assert "None yet. A new model" in served.get("/incidents").text
     assert served.get("/changes/0123456789ab").status_code == 404
     assert served.get("/api/changes/0123456789ab").json()["error"]["status"] == 404
 
 
 def test_without_a_source_there_are_no_pages(make_scene, console_client):
-    """And no link to them."""
+    """And no list."""
     served = console_client(make_scene("quiet"))
-    assert served.get("/changes").status_code == 404
-    assert 'href="/changes"' not in served.get("/").text
+    assert "changes-title" not in served.get("/incidents").text
     assert served.get("/api/changes").json()["changes"] == []
 
 
@@ -208,7 +206,7 @@ def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, 
     assert body["examples"][0]["before"].startswith("Certainly!")
     assert body["examples"][0]["later_prompt"] is None
     assert {"text": "Certainly! Here is", "before": 1.0, "after": 0.0} in body["phrases"]
-    assert "a silent change by the provider" in served.get("/changes").text
+    assert "a silent change by the provider" in served.get("/incidents").text
 
 
 def test_what_is_not_known_of_a_silent_change_is_said(console_client, make_scene):
@@ -229,18 +227,17 @@ def test_what_is_not_known_of_a_silent_change_is_said(console_client, make_scene
         assert said in page, said
 
 
-def test_reference_prompts_are_listed_by_route_and_version(console_client, make_scene, sources):
-    """With the calls of the day; a route without any says so. No prompt and no answer is on the page."""
+def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_scene, sources):
+    """With the calls of the day, and no prompt and no answer."""
     served = console_client(make_scene("quiet"), references=sources)
-    page = served.get("/references").text
+    page = served.get("/routes/chat").text
     for said in (
         "4 reference prompts",
         "53 calls, $0.08; 22 of them",
         "version not known",
-        "None yet.",
     ):
         assert said in page, said
-    assert "printer" not in page
+    assert "printer" not in page.partition('id="references"')[2]
     assert '<a href="/changes/s-1">found</a>' in page
     assert "10<sup>0.4</sup>, alarm at 10<sup>4.8</sup>" in page
     chat = next(one for one in served.get("/api/references").json()["routes"] if one["route"] == "chat")
@@ -319,6 +316,6 @@ def test_a_viewer_sees_reference_prompts_and_deletes_none(make_scene, sources):
         await made({**scope, SCOPE_KEY: Visitor("vic", "viewer", "token")}, receive, send)
 
     with TestClient(as_viewer) as served:
-        assert "Delete the reference prompts" not in served.get("/references").text
+        assert "Delete the reference prompts" not in served.get("/routes/chat").text
         assert served.post("/api/references", json={"forget": "chat"}).status_code == 403
     assert len(sources.store.states()) == 5

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.service("chromium")
 
 _PAGES = (
     "/",
-    "/routes",
     "/spend",
     "/incidents",
     "/incidents/c-7",
@@ -32,19 +31,14 @@ _PAGES = (
     "/calibration",
     "/pipeline",
     "/pipeline/dead/0000000000000001",
-    "/settings",
-    "/changes",
     "/changes/c-7",
     "/changes/s-1",
-    "/references",
     "/goldens",
     "/trials",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
     "/docs/runbooks/EvenkeelIncident",
     "/verdicts/failed-1",
-    "/actions",
     "/baselines?route=case-summaries",
-    "/baselines",
     "/gates",
     "/setup",
     "/setup",  # narrow and wide

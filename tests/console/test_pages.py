@@ -101,19 +101,6 @@ def test_the_navigation_has_five_places(make_scene, console_client):
     assert marked == {"/judge": "true", "/pipeline": "page"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("/alerts", "/incidents"),
-        ("/?route=chat&rating=shifted", "/trials?route=chat&rating=shifted"),
-    ],
-)
-def test_old_addresses_lead_on(make_scene, console_client, old, new):
-    """Links in messages and dashboards keep working."""
-    answer = console_client(make_scene("quiet")).get(old, follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, new)
-
-
 def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
     """The base URL to set is shown, in code and as a variable."""
     scene = make_scene("empty")

@@ -151,7 +151,7 @@ class Walk:
         elif place == "first-incident":
             place = self._first_link("/incidents", "/incidents/")
         elif place == "first-change":
-            place = self._first_link("/changes", "/changes/")
+            place = self._first_link("/incidents", "/changes/")
         self._page.set_extra_http_headers(self._token())
         answer = self._page.goto(f"{self._console}{place}")
         if answer is None or not answer.ok:

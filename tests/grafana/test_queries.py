@@ -40,7 +40,7 @@ def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
                     empty[key] = chosen.interpolated(target["expr"])
         route = scene.with_defaults(DASHBOARDS["evenkeel-route"]).chosen
         assert (route["route"] in ROUTES, route["model"]) == (True, "simulated-2")
-        for path in ("/", "/incidents", "/goldens", "/changes?route=support"):
+        for path in ("/", "/incidents", "/goldens", "/routes/support"):
             running.page(path)
     assert empty == {}
     assert answered.isdisjoint(NEED_MORE)

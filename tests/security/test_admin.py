@@ -222,7 +222,7 @@ def test_what_is_stored_is_not_written_into_a_page(desk):
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
         paths = ["/goldens", "/goldens?show=all", "/trials"]
         paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
-        for path in ("/", "/fragments/now", "/routes", "/incidents"):
+        for path in ("/", "/fragments/now", "/incidents"):
             check(browser.get(path))
         for path in paths:
             response = browser.get(path)

@@ -373,7 +373,7 @@ def console(folder: Path) -> Iterator[TestClient[Any]]:
         *(
             "/api/actions",
             "/api/cells",
-            "/actions",
+            "/setup",
             "/trials.csv",
             "/trials.json",
             "/trials/%00",

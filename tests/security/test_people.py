@@ -272,7 +272,7 @@ def test_the_name_that_is_known_is_the_one_on_record(desk):
             ("ann", "token", "label_given", "v"),
             ("ann", "token", "golden_retired", "g"),
         ]
-        assert "signed in by token" in client.get("/actions").text
+        assert "signed in by token" in client.get("/setup").text
         assert (
             client.get("/downloads/actions.csv").text.splitlines()[1].startswith("1000.0,ann,token,label_w")
         )
@@ -301,7 +301,7 @@ def test_what_a_later_version_has_recorded_is_shown(desk):
     sources.actions.record(Action(999.0, "ann", "badge", "golden_moved", "g"))
     with served("token_env: T_ALL") as client:
         client.headers = header("shared-by-all-of-us")
-        shown = client.get("/actions")
+        shown = client.get("/setup")
         assert (shown.status_code, "golden_moved" in shown.text, "badge" in shown.text) == (200, True, True)
         assert client.get("/goldens/g").status_code == 200
 
@@ -338,7 +338,7 @@ def test_a_name_that_nobody_checked_is_on_record_as_typed(desk):
     with served("token_env: T_ALL") as client:
         client.headers = header("shared-by-all-of-us")
         assert client.post("/api/goldens", json={**RETIRE, "by": "ann"}).status_code == 200
-        assert "names are as typed" in client.get("/actions").text
+        assert "Names are self-reported" in client.get("/setup").text
     (action,) = sources.actions.latest(5)
     assert (action.by, action.known_by, action.what) == ("ann", "typed", "golden_retired")
     assert json.loads(action.to_json())["detail"] == "version 1, route r"
