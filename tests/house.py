@@ -98,9 +98,7 @@ def forbidden(all_modules: Mapping[str, Path]) -> list[str]:
     for found in imports(all_modules):
         here, there = room_of(all_modules[found.importer]), room_of(all_modules[found.imported])
         against_rooms = here != there and here in MAY_IMPORT and there not in MAY_IMPORT[here]
-        # The forecast leaves the product; until it has, `evenkeel.runtime` imports it.
-        in_lab = _is_lab(found.imported) and not found.imported.startswith("evenkeel.lab.forecast")
-        against_lab = in_lab and not _is_lab(found.importer)
+        against_lab = _is_lab(found.imported) and not _is_lab(found.importer)
         if against_rooms or against_lab:
             place = f"{all_modules[found.importer].relative_to(ROOT)}:{found.line}"
             lines.append(f"{place} imports {found.imported}")

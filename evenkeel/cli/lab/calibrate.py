@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import time
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
@@ -34,7 +33,6 @@ from evenkeel.lab.backtest import read_log, read_store
 from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.lab.calibrate.limits import lines_of, merged, place_all
 from evenkeel.lab.calibrate.published import METRICS as PUBLISHED_METRICS
-from evenkeel.lab.calibrate.rewriting import Rewriter
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.lab.calibrate.scoring import ScoringOptions
 from evenkeel.lab.report.period import moment
@@ -61,7 +59,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.command import Outcome
     from evenkeel.stores.goldens import Golden
 
-VECTORS: Final = "calibration-vectors.sqlite"
 _PIPED_WIDTH: Final = 160
 """Columns of the tables where the output is not a terminal."""
 
@@ -125,13 +122,6 @@ _PIPED_WIDTH: Final = 160
     type=click.IntRange(2),
     metavar="N",
     help="Ask the judge only about a sample of N goldens.",
-)
-@click.option(
-    "--degrade-with-model", metavar="NAME", help="Model that rewords and compresses, instead of rules."
-)
-@model_options("rewriter", "", default=True)
-@click.option(
-    "--stronger-model", metavar="NAME", help="Model to fall back to when those texts fail the checks."
 )
 @call_options(4, 60.0, most=None, least_s=None)
 @price_option
@@ -286,8 +276,6 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirme
         )
     except (UnknownMetricError, EmbeddingsUnavailableError) as error:
         raise InputError(str(error)) from error
-    except sqlite3.Error as error:
-        raise InputError(f"{VECTORS} cannot be used ({error}); delete it, or choose another --out") from error
     except BrokenExecutor as error:
         raise InputError(
             "a scoring process died, perhaps for lack of memory; give the same command again with "
@@ -358,9 +346,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
     if given["published"] and given["form"] not in {None, "workflow"}:
         raise InputError("--published is about workflows; leave out --form")
     judge = model_address("judge", given["judge_model"], given)
-    rewriter = model_address("rewriter", given["degrade_with_model"], given)
-    if given["stronger_model"] and rewriter is None:
-        raise InputError("--stronger-model helps another model: name that with --degrade-with-model")
     goldens, source = _goldens(file, given)
     return CalibrateOptions(
         goldens=goldens,
@@ -374,7 +359,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
             metrics=_metrics(given),
             embeddings=given["embeddings"],
             encoder=given["encoder"],
-            vectors=given["out"] / VECTORS,
             bert=_bert(given),
             processes=given["processes"] or os.cpu_count() or 1,
         ),
@@ -384,7 +368,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         judge=judge,
         judge_goldens=given["judge_goldens"],
         max_usd=given["max_usd"],
-        rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
     )
 
 

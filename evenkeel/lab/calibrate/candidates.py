@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, get_args
 
@@ -82,7 +82,6 @@ def made(
     source: Source,
     damage: Damage,
     seed: int,
-    written: Mapping[Condition, str],
     only: Collection[Condition],
 ) -> Iterator[Candidate | Row]:
     """The candidates of a golden; for those that cannot be made, a row that says why.
@@ -91,7 +90,6 @@ def made(
         source: what is degraded.
         damage: what is done to it.
         seed: with the golden's id, the degradation's name and the severity it decides every choice.
-        written: texts that a model wrote, by mode and severity: they are taken as they are.
         only: these alone.
     """
     # A variant of data or of a workflow may be laid out otherwise than the answer was; that is no damage.
@@ -105,17 +103,12 @@ def made(
                 continue
             key = Key(source.id, *condition)
             expected = degradation.expected(severity)
-            text = written.get(condition)
-            if text is not None:
-                answer = replace(source.answer, text=text)
-            else:
-                try:
-                    answer = degradation.apply(
-                        source.answer, severity, chooser(seed, source.id, degradation.name, str(severity))
-                    )
-                except NotDegradableError as error:
-                    yield Row(*key, expected, undegradable=error.reason)
-                    continue
+            rng = chooser(seed, source.id, degradation.name, str(severity))
+            try:
+                answer = degradation.apply(source.answer, severity, rng)
+            except NotDegradableError as error:
+                yield Row(*key, expected, undegradable=error.reason)
+                continue
             yield Candidate(key, expected, Pair(reference, answer, source.context, source.task))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
 from evenkeel.lab.calibrate.published import sections
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
-from evenkeel.lab.calibrate.rewriting import rewrite
 from evenkeel.lab.calibrate.rules import alert_rules
 from evenkeel.lab.calibrate.score_table import DEGRADED, score_table, table_lines
 from evenkeel.lab.calibrate.scoring import Scoring, ScoringOptions
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.lab.calibrate.rewriting import Rewriter
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.release.calibration.calibration import Calibration, FailureMode
     from evenkeel.release.calibration.columns import Field
@@ -94,8 +91,6 @@ class CalibrateOptions:
     judge_goldens: int | None = None
     """Ask the judge about a sample of so many goldens; None = all."""
     max_usd: float | None = None
-    rewriter: Rewriter | None = None
-    """Rewords and compresses; None = by rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,19 +192,12 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     damage = Damage(chosen.form, modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
-    rewriter = options.rewriter
-    run = Run(
-        chosen.digest, chosen.form, options.seed, SEVERITIES, damage.versions,
-        rewriter.name if rewriter else None,
-    )  # fmt: skip
-    with ExitStack() as stack:
-        journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
+    run = Run(chosen.digest, chosen.form, options.seed, SEVERITIES, damage.versions)
+    with Journal(options.journal or options.out / JOURNAL, run) as journal:
         costs = Costs(options.max_usd)
         candidates = CandidateSet(sources, damage, options.seed, journal)
-        if rewriter is not None:
-            rewrite(rewriter, candidates, costs, confirm, err)
-        scoring = Scoring(options.scoring, candidates, err, rewritten=rewriter is not None)
-        columns = scoring.run(stack)
+        scoring = Scoring(options.scoring, candidates, err)
+        columns = scoring.run()
         fields: list[Field] = [*columns]
         if options.judge is not None:
             fields.append(

@@ -47,8 +47,6 @@ class Run:
     severities: tuple[float, ...]
     degradations: dict[str, int]
     """Versions, by name."""
-    rewriter: str | None = None
-    """Model that rewords and compresses, if one does."""
 
 
 @dataclass(slots=True)
@@ -67,8 +65,6 @@ class Row:
     """How long each score took."""
     usd: dict[str, float] = field(default_factory=dict)
     """What each score cost."""
-    text: str | None = None
-    """The candidate's text, where a model wrote it: it would write another one next time."""
 
     @property
     def key(self) -> Key:
@@ -82,7 +78,6 @@ class Row:
         self.scores |= other.scores
         self.ms |= other.ms
         self.usd |= other.usd
-        self.text = self.text if other.text is None else other.text
 
 
 _ROW: Final = TypeAdapter(Row)
@@ -117,11 +112,6 @@ class Journal:
         self._file.add(_ROW.dump_python(row, mode="json", exclude_defaults=True))
         self._take(row)
 
-    def texts(self, golden: str, conditions: Iterable[Condition]) -> dict[Condition, str]:
-        """What a model wrote of a golden."""
-        rows = {one: self.rows.get(Key(golden, *one)) for one in conditions}
-        return {one: row.text for one, row in rows.items() if row is not None and row.text is not None}
-
     def _read(self, cells: dict[str, Any]) -> None:
         if self._begun:
             self._take(_ROW.validate_python(cells))
@@ -149,7 +139,6 @@ class Journal:
                 "degradations",
                 "was begun with or without --published, or with another version of the degradations",
             ),
-            ("rewriter", f"was begun with {head.get('rewriter') or 'no model'} as rewriter"),
         ):
             if head.get(name) != wanted[name]:
                 raise InputError(f"{self.path}: {text}; delete it or choose another --journal")

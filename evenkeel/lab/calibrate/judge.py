@@ -100,8 +100,7 @@ def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> 
     rows = candidates.journal.rows
     for source in sources:
         known = [one for one in conditions(candidates.damage) if Key(source.id, *one) in rows]
-        texts = candidates.journal.texts(source.id, known)
-        for one in made(source, candidates.damage, candidates.seed, texts, known):
+        for one in made(source, candidates.damage, candidates.seed, known):
             if isinstance(one, Candidate) and field.key not in rows[one.key].scores:
                 yield one
 

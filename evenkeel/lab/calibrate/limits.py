@@ -67,7 +67,7 @@ def losses_of(golden: Golden, *, seed: int = 0) -> dict[Measure, float]:
     worse = {Condition(one.mode, MODERATE) for one in damage.degradations if one.expected(MODERATE) < 1}
     scorer = heuristic_scorer()
     found: dict[Measure, list[float]] = {}
-    for one in made(source, damage, seed, {}, worse):
+    for one in made(source, damage, seed, worse):
         if isinstance(one, Candidate):
             judgement = asyncio.run(scorer.score(one.pair, qualities=False))
             lost = _lost(judgement)

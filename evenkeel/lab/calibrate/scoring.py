@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
-from evenkeel.lab.calibrate.encoder import KeptEncoder
+from evenkeel.lab.calibrate.encoder import BatchEncoder
 from evenkeel.lab.calibrate.journal import Row
-from evenkeel.lab.calibrate.rewriting import is_rewritten
 from evenkeel.metrics.registry import metric, telling
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
@@ -33,8 +32,6 @@ from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import ExitStack
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -59,8 +56,6 @@ class Task:
     seed: int
     missing: Mapping[Condition, frozenset[str]]
     """By candidate the keys of columns without a score."""
-    written: Mapping[Condition, str]
-    """Texts of candidates that a model wrote."""
 
 
 def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
@@ -97,7 +92,7 @@ def score_task(task: Task) -> list[Row]:
 
 
 def _candidates(task: Task) -> Iterator[Candidate | Row]:
-    return made(task.source, task.damage, task.seed, task.written, task.missing)
+    return made(task.source, task.damage, task.seed, task.missing)
 
 
 def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> Row:
@@ -135,7 +130,7 @@ _GOLDENS_AT_ONCE = 16
 
 
 def scored_with_encoder(
-    tasks: Iterable[Task], columns: Sequence[Column], kept: KeptEncoder | None
+    tasks: Iterable[Task], columns: Sequence[Column], kept: BatchEncoder | None
 ) -> Iterator[list[Row]]:
     """The rows of each task, in order.
 
@@ -148,12 +143,12 @@ def scored_with_encoder(
     while some := list(islice(waiting, _GOLDENS_AT_ONCE)):
         batch = [(task, list(_candidates(task))) for task in some]
         if kept:
-            # Without the scores: notes which texts are asked for and not kept, to encode them in one go.
-            with kept.noting():
+            # Without the scores: notes which texts have no vector, to encode them in one go.
+            with kept.collecting():
                 for task, candidates in batch:
                     for candidate in candidates:
                         _row(task, candidate, columns)
-            kept.fill()
+            kept.encode_collected()
         for task, candidates in batch:
             yield [_row(task, candidate, columns) for candidate in candidates]
 
@@ -179,8 +174,6 @@ class ScoringOptions:
     """None uses them if they are installed."""
     encoder: str | None = None
     """A sentence-transformers model; None = the packaged one."""
-    vectors: Path
-    """File in which vectors are kept."""
     bert: BertModel | None = None
     """Behind BERTScore; None = it is not measured."""
     processes: int = 1
@@ -194,14 +187,9 @@ class Scoring:
     candidates: CandidateSet
     err: Console
     """Gets progress."""
-    rewritten: bool
-    """Whether a model rewords and compresses."""
 
-    def run(self, stack: ExitStack) -> tuple[Column, ...]:
+    def run(self) -> tuple[Column, ...]:
         """Score, and keep every row in the journal.
-
-        Args:
-            stack: closes the encoder's file in the end.
 
         Returns: the columns, each with a score or the reason why there is none for every candidate.
         Raises: EmbeddingsUnavailableError.
@@ -211,7 +199,7 @@ class Scoring:
         kept = None
         if self._wants_encoder():
             with self.err.status("loading the encoder"):
-                kept, loaded = self._encoder(stack)
+                kept, loaded = self._encoder()
             from_encoder = chosen_columns(loaded, names)
         replaced = {column.name for column in from_encoder}
         free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
@@ -229,16 +217,15 @@ class Scoring:
         self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
         return found
 
-    def _encoder(self, stack: ExitStack) -> tuple[KeptEncoder, tuple[Column, ...]]:
-        kept: list[KeptEncoder] = []
+    def _encoder(self) -> tuple[BatchEncoder, tuple[Column, ...]]:
+        encoders: list[BatchEncoder] = []
 
         def keep(bare: Encoder) -> Encoder:
-            model = self.options.encoder or MINILM
-            kept.append(stack.enter_context(KeptEncoder(bare, model, self.options.vectors)))
-            return kept[0]
+            encoders.append(BatchEncoder(bare, self.options.encoder or MINILM))
+            return encoders[0]
 
         columns = load_encoder_columns(self.options.encoder, language_of, keep)
-        return kept[0], columns
+        return encoders[0], columns
 
     def _check(self, found: Sequence[Column]) -> None:
         """Whoever names a metric wants to see it."""
@@ -279,8 +266,6 @@ class Scoring:
         missing = {}
         for key in keys(source.id, self.candidates.damage):
             row = self.candidates.journal.rows.get(key)
-            if row is None and self.rewritten and is_rewritten(source, key.mode):
-                continue  # its text could not be had this time
             if row is not None and row.undegradable is not None:
                 continue
             lacking = frozenset(one.key for one in columns if row is None or one.key not in row.scores)
@@ -289,4 +274,4 @@ class Scoring:
         if not missing:
             return None
         of = self.candidates
-        return Task(source, of.damage, of.seed, missing, of.journal.texts(source.id, missing))
+        return Task(source, of.damage, of.seed, missing)

@@ -127,12 +127,15 @@ class CachedEncoder:
         self._model = model
         self._vectors = VectorCache(_VECTORS)
 
+    def lacking(self, texts: Sequence[str]) -> list[str]:
+        """The texts without a vector, each once."""
+        return [text for text in dict.fromkeys(texts) if self._vectors.get(self._model, text) is None]
+
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector per text."""
         kept = {text: self._vectors.get(self._model, text) for text in texts}
         known = {text: vector for text, vector in kept.items() if vector is not None}
-        lacking = [text for text in kept if text not in known]
-        if lacking:
+        if lacking := [text for text in kept if text not in known]:
             for text, vector in zip(lacking, self._encoder.encode(lacking), strict=True):
                 known[text] = vector
                 self._vectors.put(self._model, text, vector)

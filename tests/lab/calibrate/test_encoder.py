@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import conditions, source_of
 from evenkeel.lab.calibrate.degrade import Damage
-from evenkeel.lab.calibrate.encoder import KeptEncoder, NotKeptError
+from evenkeel.lab.calibrate.encoder import BatchEncoder, NotEncodedError
 from evenkeel.lab.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity.embeddings import Embeddings
@@ -35,35 +33,32 @@ def letters(text):
     return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
 
 
-def score(path, form, bag, vectors):
-    with KeptEncoder(bag, "bag", vectors) as kept:
-        columns = encoder_columns(Embeddings(kept, model="bag", name="bag"), kept, ANY_LANGUAGE)
-        columns = chosen_columns(columns, ["json_similarity", "workflow_chain_f1", "workflow_tau_weighted"])
-        missing = dict.fromkeys(conditions(Damage(form)), frozenset(column.key for column in columns))
-        tasks = [Task(source_of(golden, ""), Damage(form), 0, missing, {}) for golden in load_goldens(path)]
-        return [row for rows in scored_with_encoder(tasks, columns, kept) for row in rows]
+def score(path, form, bag):
+    kept = BatchEncoder(bag, "bag")
+    columns = encoder_columns(Embeddings(kept, model="bag", name="bag"), kept, ANY_LANGUAGE)
+    columns = chosen_columns(columns, ["json_similarity", "workflow_chain_f1", "workflow_tau_weighted"])
+    missing = dict.fromkeys(conditions(Damage(form)), frozenset(column.key for column in columns))
+    tasks = [Task(source_of(golden, ""), Damage(form), 0, missing) for golden in load_goldens(path)]
+    return [row for rows in scored_with_encoder(tasks, columns, kept) for row in rows]
 
 
 def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
-    """Twenty goldens are two batches; a second run over kept vectors calls nothing and scores the same."""
+    """Twenty goldens are two batches."""
     path = write_goldens(tmp_path / "goldens.jsonl", 20, workflow)
     bag = Counted(letters)
-    rows = score(path, "workflow", bag, tmp_path / "v.sqlite")
+    rows = score(path, "workflow", bag)
     assert len(bag.calls) == 2
     assert len(rows) == 20 * 18
     scores = [row.scores["workflow_chain_f1@1:bag"] for row in rows if row.undegradable is None]
     assert all(isinstance(one, float) for one in scores)
     assert len(set(scores)) > 5
-    again = score(path, "workflow", bag, tmp_path / "v.sqlite")
-    assert len(bag.calls) == 2
-    assert [row.scores for row in again] == [row.scores for row in rows]
 
 
 def test_values_of_data_are_encoded_as_they_are_compared(tmp_path):
     """What the metric asks for is encoded, without anybody knowing in advance what that is."""
     path = write_goldens(tmp_path / "goldens.jsonl", 3, data)
     bag = Counted(letters)
-    rows = score(path, "data", bag, None)
+    rows = score(path, "data", bag)
     assert len(bag.calls) == 1
     assert all(isinstance(row.scores["json_similarity@1:bag"], float) for row in rows if not row.undegradable)
 
@@ -72,47 +67,24 @@ def vectors(encoder, *texts):
     return [[float(x) for x in vector] for vector in encoder.encode(texts)]
 
 
-def test_every_text_is_encoded_once_and_outlives_the_process(tmp_path):
-    """A second encoder on the same file asks nothing; one of another model does."""
-    bare = Counted()
-    with KeptEncoder(bare, "m", tmp_path / "v.sqlite") as kept:
-        assert vectors(kept, "a", "bb", "a") == [[1, 1], [2, 1], [1, 1]]
-        assert vectors(kept, "bb", "ccc") == [[2, 1], [3, 1]]
-    assert bare.calls == [["a", "bb"], ["ccc"]]
-    with KeptEncoder(bare, "m", tmp_path / "v.sqlite") as kept:
-        assert vectors(kept, "ccc", "a") == [[3, 1], [1, 1]]
-        assert kept.encoded == 0
-    with KeptEncoder(bare, "n", tmp_path / "v.sqlite") as kept:
-        vectors(kept, "a")
-    assert bare.calls[2:] == [["a"]]
-
-
-def test_what_is_missing_is_noted_and_filled_in_one_call():
+def test_what_is_missing_is_collected_and_encoded_in_one_call():
     """Nothing is encoded within the block; afterwards everything is there."""
     bare = Counted()
-    with KeptEncoder(bare, "m") as kept:
+    kept = BatchEncoder(bare, "m")
+    vectors(kept, "known")
+    with kept.collecting():
         vectors(kept, "known")
-        with kept.noting():
-            vectors(kept, "known")
-            for texts in (("a", "known"), ("bb", "a")):
-                with pytest.raises(NotKeptError):
-                    kept.encode(texts)
-        kept.fill()
-        vectors(kept, "a", "bb", "known")
+        for texts in (("a", "known"), ("bb", "a")):
+            with pytest.raises(NotEncodedError):
+                kept.encode(texts)
+    kept.encode_collected()
+    vectors(kept, "a", "bb", "known")
     assert bare.calls == [["known"], ["a", "bb"]]
-
-
-def test_a_file_that_is_no_store_is_an_error(tmp_path):
-    """It is not written over."""
-    path = tmp_path / "v.sqlite"
-    path.write_text("This is a letter to somebody, long enough to be no header of a database at all." * 20)
-    with pytest.raises(sqlite3.DatabaseError):
-        KeptEncoder(Counted(), "m", path)
 
 
 def test_the_columns_of_an_encoder_take_the_place_of_the_cheap_ones():
     """Metrics of workflows are aligned by meaning, and every key names the encoder."""
-    kept = KeptEncoder(Counted(), "m")
+    kept = BatchEncoder(Counted(), "m")
     columns = encoder_columns(Embeddings(kept, name="m"), kept, ANY_LANGUAGE)
     assert {column.metric.name for column in columns} == {
         "embeddings", "json_similarity", "workflow_chain_f1", "workflow_graph_f1",

@@ -1,4 +1,4 @@
-"""`evenkeel calibrate` with a judge and with a model that degrades, both scripted on the loopback."""
+"""`evenkeel calibrate` with a judge, scripted on the loopback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.release.calibration.calibration import FailureMode, read_calibration
-from tests.lab.calibrate.planted_goldens import prose, workflow, write_goldens
+from tests.lab.calibrate.planted_goldens import workflow, write_goldens
 from tests.scripted_chat import ScriptedChat, rating
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,details"]
@@ -97,69 +97,12 @@ def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
 
 
 def test_a_model_that_does_not_work_is_one_line_and_what_was_scored_stays(tmp_path):
-    """A key that rewriter or judge rejects stops at once; the heuristic scores stay in the journal."""
+    """A key that the judge rejects stops at once; the heuristic scores stay in the journal."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
         chat.status = 401
-        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
-        shown = run(goldens, "--out", tmp_path / "reworded", *QUICK, *model, exit_code=1)
-        assert "scripted cannot be used (unauthorized" in shown
         shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes"), exit_code=1)
         assert "scripted cannot be used (unauthorized" in shown
         assert "give the same command again" in shown
         chat.status = 200
         assert "108 scores were in the journal" in run(goldens, "--out", tmp_path, *asking(chat, "--yes"))
-
-
-def shorter(prompt):
-    """Rewords by turning words round, and merges by keeping half of the words: passes the checks."""
-    texts = json.loads(prompt[prompt.index("{") : prompt.index("\n}") + 2])
-    order = prompt[prompt.index("\n}") + 2 :]
-    groups = [
-        [int(word) for word in re.findall(r"\d+", part)]
-        for part in re.split(r";|\. ", order)
-        if "into one" in part
-    ]
-    if groups:
-        for group in groups:
-            merged = " ".join(texts[str(number)] for number in group)
-            texts[str(group[0])] = " ".join(w for w in merged.split()[::2] if not re.search(r"\d", w)) + "."
-            for number in group[1:]:
-                del texts[str(number)]
-    else:
-        for number in re.findall(r"\d+", order.split(" in other words")[0]):
-            words = texts[number].rstrip(".").split()
-            texts[number] = "Note that " + " ".join(words) + "."
-    return json.dumps(texts)
-
-
-def test_a_model_rewords_and_compresses_once(tmp_path):
-    """Its texts are kept and scored; the next run asks nothing, and rules cannot be mixed in."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 3, prose)
-    with ScriptedChat(shorter) as chat:
-        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
-        shown = run(goldens, "--out", tmp_path, *QUICK, *model)
-        asked = chat.prompts.total()
-        assert "18 texts to be reworded or compressed by scripted" in shown
-        rows = journal_rows(tmp_path)
-        texts = [row["text"] for row in rows if "text" in row]
-        assert any("Note that" in text for text in texts)
-        assert len(texts) >= 15
-        before = (tmp_path / "calibration.yaml").read_bytes()
-        run(goldens, "--out", tmp_path, *QUICK, *model)
-        assert chat.prompts.total() == asked
-        assert (tmp_path / "calibration.yaml").read_bytes() == before
-    shown = run(goldens, "--out", tmp_path, *QUICK, exit_code=2)
-    assert "was begun with scripted (degrade_by_model" in " ".join(shown.split())
-
-
-def test_a_model_that_never_passes_the_checks_leaves_its_candidates_out(tmp_path):
-    """Chatter instead of texts: counted by reason, the other modes are calibrated."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
-    with ScriptedChat(lambda _: "I would rather talk about the weather.") as chat:
-        model = ["--degrade-with-model", "scripted", "--rewriter-url", chat.url, "--yes"]
-        shown = run(goldens, "--out", tmp_path, *QUICK, *model)
-    assert "compressed: checks_failed × 6, reworded: checks_failed × 6" in shown
-    modes = {result.mode for result in read_calibration((tmp_path / "calibration.yaml").read_text()).modes}
-    assert FailureMode.MISSING in modes
-    assert FailureMode.REWORDED not in modes

@@ -3,8 +3,7 @@
 One engine: an answer is divided into units (steps of a `workflow`, sentences or items of a `text`, values
 of `data`), and each form has a change for each failure mode: missing, compressed, reordered, duplicated,
 added, and reworded, which is none and must not cost anything. `engine` counts how many units a share is,
-`variants` finds an answer's form and its degradations, `by_model` has a model reword and compress
-under checks.
+`variants` finds an answer's form and its degradations.
 
 A new degradation is one function and one line in the tuple of its form.
 """

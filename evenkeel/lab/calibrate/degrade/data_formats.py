@@ -1,14 +1,12 @@
-"""Data within an answer: found in the text, read into a tree that keeps spelling and style, written back.
+"""Data within an answer: found in the text, read into a tree, written back in one layout for each format.
 
-JSON, YAML and XML become one tree. Numbers of JSON keep their spelling, and the layout is kept where it is
-regular. Scalars of YAML keep their spelling and style; comments and anchors are lost. Attributes of XML stay;
-comments, sections and the layout within the root are lost.
+JSON, YAML and XML become one tree. Values keep their spelling and type, and XML its attributes; layout and
+comments are lost, in the variants of an answer as in the answer that they are scored against.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -42,7 +40,7 @@ class Leaf:
     """A text's content; for everything else how it is spelled."""
     is_text: bool = True
     style: object = None
-    """What its format needs to write it as it was."""
+    """What its format needs to write it: a tag of YAML, attributes of XML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +141,6 @@ def arranged(branch: Branch, orders: Mapping[Path, Sequence[int]], path: Path = 
     return replace(branch, entries=tuple(entries if order is None else [entries[index] for index in order]))
 
 
-_INDENT: Final = re.compile(r"[\[{]\r?\n([ \t]*)\S")
-_FLAT_ARRAY: Final = re.compile(r"\[[ \t]*+[^\s\[\]{}][^\[\]{}\n]*+\]")
-_FLAT_OBJECT: Final = re.compile(r"\{[^{}\[\]\n:]*+:[^{}\[\]\n]*+\}")
 _WORDS: Final = {True: "true", False: "false", None: "null"}
 
 
@@ -157,16 +152,6 @@ class _Literal(str):
 
 class _Fields(list[tuple[str, Any]]):
     """The pairs of an object, told from an array's items."""
-
-
-class _Layout(NamedTuple):
-    indent: str | None
-    comma: str
-    colon: str
-    flat_arrays: bool
-    """Whether arrays of plain values stand on one line."""
-    flat_objects: bool
-    ascii_only: bool
 
 
 def _refuse(constant: str) -> Any:
@@ -193,23 +178,9 @@ def read_json_form(text: str) -> Branch:
     return tree
 
 
-def write_json_form(root: Branch, like: str) -> str:
-    """The tree as JSON, laid out like a text: indentation, spaces, what stands on one line, escapes."""
-    found = _INDENT.search(like)
-    layout = _Layout(
-        indent=found[1] if found else None,
-        comma="," if found or ", " not in like else ", ",
-        colon=": " if '": ' in like or '":' not in like else ":",
-        flat_arrays=_FLAT_ARRAY.search(like) is not None,
-        flat_objects=_FLAT_OBJECT.search(like) is not None,
-        ascii_only="\\u" in like and like.isascii(),
-    )
-    return _json_written(root, layout, "\n" + _outer_indent(like))
-
-
-def _outer_indent(like: str) -> str:
-    last = like.rstrip().rpartition("\n")[2]
-    return last[: len(last) - len(last.lstrip())] if "\n" in like.strip() else ""
+def write_json_form(root: Branch) -> str:
+    """The tree as JSON on one line."""
+    return _json_written(root)
 
 
 def _json_node(value: Any) -> Node:
@@ -222,31 +193,15 @@ def _json_node(value: Any) -> Node:
     return Leaf(str(value) if isinstance(value, str) else _WORDS[value], is_text=False)
 
 
-def _json_written(node: Node, layout: _Layout, line: str) -> str:
+def _json_written(node: Node) -> str:
     if isinstance(node, Leaf):
-        return _string(node.text, layout) if node.is_text else node.text
-    opening, closing = "[]" if node.is_array else "{}"
-    if not node.entries:
-        return opening + closing
-    plain = all(isinstance(entry.node, Leaf) for entry in node.entries)
-    flat = layout.indent is None or (plain and (layout.flat_arrays if node.is_array else layout.flat_objects))
-    inner = line if flat else line + (layout.indent or "")
-    parts = []
-    for entry in node.entries:
-        key = "" if entry.key is None else _string(entry.key, layout) + layout.colon
-        parts.append(key + _json_written(entry.node, layout, inner))
-    if flat:
-        return opening + (", " if layout.indent is not None else layout.comma).join(parts) + closing
-    return opening + inner + ("," + inner).join(parts) + line + closing
-
-
-def _string(text: str, layout: _Layout) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # A lone surrogate, which no file could hold.
-        return json.dumps(text)
-    return json.dumps(text, ensure_ascii=layout.ascii_only)
+        return json.dumps(node.text) if node.is_text else node.text
+    parts = (
+        ("" if entry.key is None else f"{json.dumps(entry.key)}: ") + _json_written(entry.node)
+        for entry in node.entries
+    )
+    said = ", ".join(parts)
+    return f"[{said}]" if node.is_array else f"{{{said}}}"
 
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -276,54 +231,46 @@ def read_yaml_form(text: str) -> Branch:
     return tree
 
 
-def write_yaml_form(root: Branch, like: str) -> str:
-    """The tree as YAML, in block or flow style as it was; a line of dashes at the top stays."""
+def write_yaml_form(root: Branch) -> str:
+    """The tree as YAML in block style."""
     written: str = yaml.serialize(_yaml(root), Dumper=_DUMPER, allow_unicode=True, width=_WIDTH)
-    return ("---\n" if like.startswith("---") else "") + written.rstrip("\n")
+    return written.rstrip("\n")
 
 
 def _yaml_node(given: Any) -> Node:
     if isinstance(given, yaml.MappingNode):
         fields = tuple(Entry(_yaml_node(value), *_key(key)) for key, value in given.value)
-        return Branch(fields, is_array=False, style=given.flow_style)
+        return Branch(fields, is_array=False)
     if isinstance(given, yaml.SequenceNode):
-        items = tuple(Entry(_yaml_node(value)) for value in given.value)
-        return Branch(items, is_array=True, style=given.flow_style)
-    return Leaf(given.value, is_text=given.tag == _TEXT, style=(given.tag, given.style))
-
-
-def _key(key: Any) -> tuple[str, object]:
-    """A key's text, and its tag and style; for a key that is no scalar itself."""
-    return (key.value, (key.tag, key.style)) if isinstance(key, yaml.ScalarNode) else ("", key)
-
-
-def _yaml_key(entry: Entry) -> Any:
-    if isinstance(entry.style, yaml.Node):
-        return entry.style
-    tag, style = entry.style if isinstance(entry.style, tuple) else (_TEXT, None)
-    return yaml.ScalarNode(tag, entry.key, style=style)
-
-
-def _flow(branch: Branch) -> bool | None:
-    return branch.style if isinstance(branch.style, bool) else None
+        return Branch(tuple(Entry(_yaml_node(value)) for value in given.value), is_array=True)
+    return Leaf(given.value, is_text=given.tag == _TEXT, style=given.tag)
 
 
 def _tag(leaf: Leaf) -> str:
     if leaf.is_text:
         return _TEXT
-    tag: str = _RESOLVER.resolve(yaml.ScalarNode, leaf.text, (True, False))
-    return tag
+    return str(leaf.style or _RESOLVER.resolve(yaml.ScalarNode, leaf.text, (True, False)))
 
 
 def _yaml(node: Node) -> Any:
     if isinstance(node, Leaf):
-        tag, style = node.style if isinstance(node.style, tuple) else (_tag(node), None)
-        return yaml.ScalarNode(tag, node.text, style=style)
+        return yaml.ScalarNode(_tag(node), node.text)
     if node.is_array:
         items = [_yaml(entry.node) for entry in node.entries]
-        return yaml.SequenceNode("tag:yaml.org,2002:seq", items, flow_style=_flow(node))
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", items, flow_style=False)
     fields = [(_yaml_key(entry), _yaml(entry.node)) for entry in node.entries]
-    return yaml.MappingNode("tag:yaml.org,2002:map", fields, flow_style=_flow(node))
+    return yaml.MappingNode("tag:yaml.org,2002:map", fields, flow_style=False)
+
+
+def _key(key: Any) -> tuple[str, object]:
+    """A key's text and tag; a key that is no scalar itself."""
+    return (key.value, key.tag) if isinstance(key, yaml.ScalarNode) else ("", key)
+
+
+def _yaml_key(entry: Entry) -> Any:
+    if isinstance(entry.style, yaml.Node):
+        return entry.style
+    return yaml.ScalarNode(entry.style or _TEXT, entry.key)
 
 
 class _Root(NamedTuple):
@@ -347,12 +294,10 @@ def read_xml_form(text: str) -> Branch:
     return Branch(tree.entries, tree.is_array, _Root(root.tag, root.attributes))
 
 
-def write_xml_form(root: Branch, like: str) -> str:
-    """The tree as XML, with an element a line if the text had lines; what stood before the root stays."""
+def write_xml_form(root: Branch) -> str:
+    """The tree as XML on one line."""
     assert isinstance(root.style, _Root)
-    start = like.find(f"<{root.style.tag}")
-    line = "\n" if "\n" in like[start:].strip() else ""
-    return like[:start] + "".join(_xml_written(root.style.tag, root, line, root.style.attributes))
+    return "".join(_xml_written(root.style.tag, root, root.style.attributes))
 
 
 def _xml_node(element: Element) -> Node:
@@ -367,7 +312,7 @@ def _xml_node(element: Element) -> Node:
     return Branch(entries, is_array, element.attributes)
 
 
-def _xml_written(tag: str, node: Node, line: str, attributes: object) -> Iterator[str]:
+def _xml_written(tag: str, node: Node, attributes: object) -> Iterator[str]:
     if isinstance(attributes, Element):
         yield from _kept(attributes)
         return
@@ -376,11 +321,9 @@ def _xml_written(tag: str, node: Node, line: str, attributes: object) -> Iterato
         yield f"{opening}>{escape(node.text)}</{tag}>" if node.text else f"{opening}/>"
         return
     yield f"{opening}>"
-    inner = line and line + "  "
     for entry in node.entries:
-        yield inner
-        yield from _xml_written(entry.key or tag, entry.node, inner, entry.node.style)
-    yield f"{line}</{tag}>"
+        yield from _xml_written(entry.key or tag, entry.node, entry.node.style)
+    yield f"</{tag}>"
 
 
 def _opening(tag: str, attributes: Mapping[str, str]) -> str:
@@ -400,7 +343,7 @@ class _Format(NamedTuple):
     plain: Callable[[str], Tree]
     """What the metrics read."""
     read: Callable[[str], Branch]
-    write: Callable[[Branch, str], str]
+    write: Callable[[Branch], str]
 
 
 _FORMATS: Final[dict[Structured, _Format]] = {
@@ -418,13 +361,11 @@ class Document:
     root: Branch
     before: str
     """What stands before it in the answer: a fence, a word of introduction."""
-    said: str
-    """The data as it was written."""
     behind: str
 
     def written(self, root: Branch) -> str:
         """The answer's text with other data."""
-        return self.before + _FORMATS[self.format].write(root, self.said) + self.behind
+        return self.before + _FORMATS[self.format].write(root) + self.behind
 
     def edited(self, answer: Answer, edits: Mapping[Path, Sequence[Entry]]) -> Answer:
         """The answer with other entries at some paths, see `edited`.
@@ -465,7 +406,7 @@ def read_document(text: str) -> Document:
             continue
         if same:
             before, _, behind = text.partition(said)
-            return Document(found.format, form.read(said), before, said, behind)
+            return Document(found.format, form.read(said), before, behind)
     raise NotDegradableError(
         "not_valid", f"the answer's {found.format.upper()} cannot be read without repairs"
     )

@@ -11,8 +11,8 @@ from evenkeel.lab.calibrate.degrade.data_formats import read_document
 from evenkeel.lab.calibrate.degrade.engine import NotDegradableError
 from evenkeel.lab.calibrate.degrade.text import text_degradations
 from evenkeel.lab.calibrate.degrade.workflow import PUBLISHED, WORKFLOWS
-from evenkeel.lab.calibrate.degrade.writing import write_like
 from evenkeel.lab.calibrate.score_table import DEGRADED
+from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.release.calibration.forms import Form, form_of
@@ -64,7 +64,7 @@ class Damage(NamedTuple):
 def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:
     """The answer as a variant of it is written, but with nothing degraded.
 
-    Texts are the same; data and workflows may be laid out otherwise, which a metric that reads words or
+    Texts are the same; data and workflows are laid out otherwise, which a metric that reads words or
     characters would take for damage. To score variants against this leaves the damage alone.
 
     Returns: the answer; a `Failure` if it has no form, or cannot be read or written in it.
@@ -76,7 +76,7 @@ def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:
                 document = read_document(answer.text)
                 return replace(answer, text=document.written(document.root))
             case "workflow" if not answer.tool_calls:
-                return replace(answer, text=write_like(read_answer(answer).arranged(), answer.text))
+                return replace(answer, text=write_node_edge(read_answer(answer).arranged()))
             case Failure():
                 return form
             case _:

@@ -18,9 +18,9 @@ from evenkeel.lab.calibrate.degrade.engine import (
 )
 from evenkeel.lab.calibrate.degrade.phrases import FOREIGN_STEPS
 from evenkeel.lab.calibrate.degrade.wording import drawn, reworded_step
-from evenkeel.lab.calibrate.degrade.writing import write_like
 from evenkeel.metrics.workflow.alignment import Alignment, Matched, canonical_text
 from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import (
     Edge,
@@ -227,7 +227,7 @@ ADDED: Final = _degradation("added", FailureMode.ADDED, _added)
 
 
 def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answer]:
-    """Degrades the workflow of an answer and writes it back in the form that it had (see `write_like`).
+    """Degrades the workflow of an answer and writes it as Node: and Edge:.
 
     Of an answer that calls tools, the calls are degraded: left out, moved or repeated with their arguments;
     an added call has a foreign name and no arguments. Calls cannot be compressed or reworded: "tool_calls".
@@ -238,7 +238,7 @@ def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answe
             if given.tool_calls:
                 return _with_calls(of_steps, given, severity, rng)
             found = of_steps.apply(read_answer(given), severity, rng)
-            return replace(given, text=write_like(found, given.text))
+            return replace(given, text=write_node_edge(found))
         except WorkflowError as error:
             raise NotDegradableError(error.reason, str(error)) from error
 
