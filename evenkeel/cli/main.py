@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "incidents": "List, show, acknowledge and close incidents.",
     "changes": "List the changes on each route and their effect.",
     "baseline": "Approve the level that drift is measured from.",
-    "report": "Write a report on live traffic between two dates, or around a change.",
+    "report": "Write a report on live traffic between two dates.",
     "gate": "Check whether a candidate answers your goldens worse than what you run today.",
     "bench": "Measure offline how robust models are.",
     "calibrate": "Work out what scores mean, and set thresholds and limits.",

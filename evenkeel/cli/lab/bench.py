@@ -1,11 +1,9 @@
-"""`bench` and `bench generate`."""
+"""`bench`."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -14,24 +12,19 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
-    FILE,
     NOWHERE,
     CommandFailedError,
     call_options,
     embeddings_option,
-    emit,
     experiment_settings,
     file_option,
     json_option,
     max_usd_option,
     model_options,
-    price_option,
     yes_option,
 )
-from evenkeel.core.figures import number, usd
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
 from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
 from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.lab.bench.prompts import TASKS
@@ -39,17 +32,16 @@ from evenkeel.lab.bench.report import as_json, as_lines, document
 from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
 from evenkeel.lab.bench.services import OnceRewritten, Services, without_slots
 from evenkeel.lab.bench.trials import Protocol
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
-from evenkeel.release.kit.arguments import InputError, check_writable, named_price, price, words
+from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words
 from evenkeel.release.kit.asking import AGAIN, Service, StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.cost import PayeeBudget
 from evenkeel.release.kit.renderings import html, show
-from evenkeel.release.kit.terminal import consoles, plain_console
+from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import shadow_origin
 from evenkeel.runtime.instruments import make_encoder
@@ -66,6 +58,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.items import Item
     from evenkeel.lab.bench.models import ModelUnderTest
     from evenkeel.lab.bench.run import Connect, Outcome
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.tasks import Task
     from evenkeel.release.kit.cost import Costs
     from evenkeel.settings import Settings
@@ -85,7 +78,7 @@ _key_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@click.command()
 @click.option("--model", "models", multiple=True, metavar="NAME", help="Model to measure; repeatable.")
 @click.option(
     "--models", "models_file", type=EXISTING, metavar="FILE", help="File of models and endpoints (YAML)."
@@ -141,8 +134,7 @@ _key_option = click.option(
 @file_option("--html", "Write an HTML page with heatmaps.")
 @file_option("--trials", "Write each pair of answers as JSON lines.")
 @yes_option
-@click.pass_context
-def bench(context: click.Context, /, *, as_json: bool, yes: bool, **given: Any) -> None:
+def bench(*, as_json: bool, yes: bool, **given: Any) -> None:
     """Measure offline how robust models are, on 60 built-in IT issues or on your own.
 
     Each issue goes to each model in four tasks (case summary, chat summary, question on documents, slot
@@ -155,37 +147,8 @@ def bench(context: click.Context, /, *, as_json: bool, yes: bool, **given: Any) 
       evenkeel bench --model gpt-4.1-mini --model gpt-4.1-nano --base-url https://api.openai.com/v1 \\
         --judge-model gpt-4.1 --rewriter-model gpt-4.1 --max-items 10 --runs 2 --html bench.html
       evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json > bench.json
-      evenkeel bench generate --model gpt-4.1 --base-url https://api.openai.com/v1 -n 20 --out more.jsonl
     """
-    if context.invoked_subcommand is None:
-        _run(given, json=as_json, confirmed=yes)
-
-
-@bench.command()
-@click.option("--model", required=True, metavar="NAME", help="Model that writes the issues.")
-@click.option("--base-url", required=True, metavar="URL", help="Endpoint of the model.")
-@_key_option
-@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, help="Number of issues to write.")
-@click.option("--out", "target", type=FILE, required=True, metavar="FILE", help="File to append to (JSONL).")
-@click.option("--about", metavar="TEXT", help="Subject of the issues.  [default: IT of an organization]")
-@price_option
-@max_usd_option
-@call_options(4, 180.0, most=64)
-@click.option("--seed", default=0, help="Random seed of the subjects.")
-@json_option
-@yes_option
-def generate(*, as_json: bool, yes: bool, **given: Any) -> None:
-    """Have a model write more issues for `bench --items`.
-
-    Each issue is checked (four documents, a chat of several turns, entities quoted verbatim) and dropped if
-    it resembles one that exists, in FILE or built in.
-
-    \b
-      evenkeel bench generate --model gpt-4.1 --base-url https://api.openai.com/v1 -n 20 --out more.jsonl
-
-    Exit code: 0 all written, 1 some dropped or failed, 2 invalid options.
-    """
-    sys.exit(_generate(given, json=as_json, confirmed=yes))
+    _run(given, json=as_json, confirmed=yes)
 
 
 def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
@@ -410,53 +373,3 @@ def _rewriter(
     watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
     models = f"{chosen.model}\n{stronger or ''}"
     return OnceRewritten(rewriter, database, costs, budget, watch, name=models)
-
-
-def _generate(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
-    """Write issues as the options say.
-
-    Returns: the exit code: 0 if all were written, else 1.
-    Raises: InputError for options and files that cannot be used.
-    """
-    target: Path = given["target"]
-    if not target.absolute().parent.is_dir() or target.is_dir():
-        raise InputError(f"--out {target}: is no file in a folder that exists")
-    key_env = given["api_key_env"] or _KEY_ENV
-    headers = _read_key(key_env, "authorization")
-    model = model_at(given["model"], given["base_url"], key_env=key_env, headers=headers, parameters={})
-    known = known_issues(target)
-    rng = Random(f"{given['seed']}:{len(known)}:generate")
-    wanted = Wanted(
-        model=model,
-        prices=Prices({} if given["price"] is None else {given["model"]: price(given["price"])}),
-        requests=requests(given["count"], given["about"] or ABOUT, rng),
-        known=known,
-        target=target,
-        most_usd=given["max_usd"],
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-    )
-    try:
-        confirmation(confirmed=confirmed, in_pipelines=True)(wanted.cost)
-    except NotConfirmedError as error:
-        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
-    faults, spent_usd = asyncio.run(write_issues(wanted, plain_console(stderr=True)))
-    asked = len(wanted.requests)
-    left_out = Counter(faults)
-    if json:
-        emit(
-            {
-                "file": str(target),
-                "asked": asked,
-                "written": asked - len(faults),
-                "left_out": left_out,
-                "cost_usd": spent_usd,
-            }
-        )
-        return STOPPED if faults else 0
-    click.echo(
-        f"{number(asked - len(faults))} of {number(asked)} issues written to {target}, {usd(spent_usd)}"
-    )
-    for fault in left_out:
-        click.echo(f"left out, {number(faults.count(fault))}: {fault}", err=True)
-    return STOPPED if faults else 0

@@ -41,9 +41,6 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
 )
 @click.option("--route", metavar="NAME", help="Only this route.")
 @click.option(
-    "--change", metavar="ID", help="Compare before and after this change; ids: `evenkeel changes list`."
-)
-@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
@@ -59,14 +56,13 @@ def report(
     since: str | None,
     until: str | None,
     route: str | None,
-    change: str | None,
     out: Path,
     config: Path | None,
     data_dir: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    """Write a report on live traffic between two dates, or around a change.
+    """Write a report on live traffic between two dates.
 
     The first page sums up in words and one picture how robust the answers were. Tables follow: content delta,
     quality delta and robustness by route, model, category, format and language, with intervals, noise floor
@@ -76,16 +72,16 @@ def report(
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20
       evenkeel report --since 7d --route support --out reports
-      evenkeel report --change 3f9c0b2a771e --json
+      evenkeel report --since 36h --json
 
     Exit code: 0 done, 2 no verdicts, or invalid options.
     """
     settings = settings_of_stores(config, data_dir)
-    period = None if change and since is None and until is None else period_of(since, until, time.time())
+    period = period_of(since, until, time.time())
     with opened(settings) as stores, _progress() as progress:
         found = make_report(
             stores,
-            Wish(period, route, change),
+            Wish(period, route),
             min_trials=settings.alert.min_trials,
             clock=time.time,
             progress=progress,
@@ -102,8 +98,6 @@ def report(
 
 def file_name(found: Report) -> str:
     """The name of the page."""
-    if found.change is not None:
-        return f"evenkeel-change-{found.change.report.id}.html"
     place = f"-{_UNSAFE.sub('-', found.route)}" if found.route else ""
     return f"evenkeel-report{place}-{found.period.name}.html"
 

@@ -151,8 +151,3 @@ def described(faults: Sequence[ErrorDetails]) -> str:
         place, _, message = message.partition(": ")
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return f'field "{place}": {message}{more}'
-
-
-def written(item: Item) -> str:
-    """An issue as one line of JSON, which `item_of` reads."""
-    return item.model_dump_json(by_alias=True, exclude_defaults=True)

@@ -39,8 +39,6 @@ Kind = Literal["whole", "category", "input", "answer"]
 """What a group has in common: nothing, the category, or for crosslingual trials the language of the input
 or of the answer."""
 
-LANGUAGE_KINDS: Final[tuple[Kind, ...]] = ("input", "answer")
-"""Groups of crosslingual trials."""
 _DAY_S: Final = 86_400
 _MAX_MODELS: Final = 20
 """Of a route; further ones share a name, as in the monitor."""
@@ -105,13 +103,7 @@ class Cost:
 class Folder:
     """Counts verdicts one by one. Memory grows with cells and groups, not with verdicts."""
 
-    def __init__(self, *, by_model: bool = True) -> None:
-        """Begin with nothing.
-
-        Args:
-            by_model: Whether models are counted apart; a change may be one of the model.
-        """
-        self._by_model = by_model
+    def __init__(self) -> None:
         self._models: dict[str, list[str]] = {}
         self._open = OpenExchanges[tuple[str, str, str], _Open]()
         self._clusters: defaultdict[CellKey, Clusters] = defaultdict(Clusters)
@@ -151,7 +143,7 @@ class Folder:
         self.last_at = at if self.last_at is None else max(at, self.last_at)
         self.costs[verdict.route].add(verdict)
         self.days[int(at // _DAY_S)].add(verdict)
-        model = self._model(verdict) if self._by_model else ""
+        model = self._model(verdict)
         outcome = outcome_of(verdict)
         if verdict.is_control:
             self.resends[verdict.route] += 1
@@ -186,10 +178,6 @@ class Folder:
         counts.count(outcome, verdict, weight)
         self.observed += not isinstance(outcome, str)
 
-    def pass_over(self, verdict: Verdict) -> None:
-        """Take a verdict that came before the period: it is not counted, but its cluster was observed."""
-        self._weight(verdict, outcome_of(verdict))
-
     def _weight(self, verdict: Verdict, outcome: Outcome | str) -> float | None:
         """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
         if isinstance(outcome, str):
@@ -197,7 +185,7 @@ class Folder:
         model = self._model(verdict)
         leads = not verdict.split_of and verdict.path_weight == 1
         if not leads:
-            one = self._open.get((verdict.exchange_id, verdict.route, model if self._by_model else ""))
+            one = self._open.get((verdict.exchange_id, verdict.route, model))
             leads = one is not None and one.wholes[0] not in one.repeats
         cell = CellKey(verdict.route, model, verdict.perturbation)
         return self._clusters[cell].weight(verdict, leads=leads)

@@ -8,10 +8,7 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.geometry import band
 from evenkeel.core.version import VERSION
 from evenkeel.lab.report import sentences
-from evenkeel.lab.report.sides import COMPARED
 from evenkeel.lab.report.tables import BASELINE_CATEGORY, MEASURES, ranked
-from evenkeel.monitor.changes.kinds import NAMES
-from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 from evenkeel.release.kit.document import (
     EVERYWHERE,
     Block,
@@ -27,12 +24,11 @@ from evenkeel.release.kit.document import (
 from evenkeel.release.kit.renderings import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel.core.cells import Estimate
     from evenkeel.lab.report import tables
     from evenkeel.lab.report.findings import Report
-    from evenkeel.lab.report.sides import ChangeSides, SideLine, SideTable
     from evenkeel.lab.report.tables import Line
     from evenkeel.release.kit.document import Rendering, Value
 
@@ -46,10 +42,6 @@ _MOST_ROWS: Final = 16
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
 _WITHOUT_PLACE: Final = ("models", "difficulty")
 """Tables whose lines need no heading that says where they are from."""
-_ABOUT_SIDES: Final = (
-    "In points of 100. A difference is coloured where its interval leaves out zero; the intervals of one "
-    "figure hold for all lines together with 95 % confidence."
-)
 _LEFT_OUT: Final = "Shown are the {} least robust of {}; all are in the JSON."
 
 
@@ -64,7 +56,6 @@ def document(report: Report) -> Document:
         sections=(
             _picture(report),
             _listed("meaning", sentences.GLOSSARY, on=_HTML),
-            *(_change(report.change) if report.change is not None else ()),
             *(_table(table) for table in report.tables.all),
             _alerts(report),
             _changes(report),
@@ -182,80 +173,6 @@ def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
         return lines
     kept = {id(line) for line in ranked(lines)[:MOST_LINES]}
     return tuple(line for line in lines if id(line) in kept)
-
-
-def _change(change: ChangeSides) -> Iterator[Section]:
-    found = change.report
-    marks = tuple((NAMES.get(mark.kind, mark.kind), mark.before, mark.after) for mark in found.marks)
-    yield _section(
-        "change",
-        Paragraph(
-            f"Effect: {found.said}. Coincided with: {found.coincided}. Noticed "
-            f"{figures.date_and_time(found.at)}, change {found.id}."
-        ),
-        *((Paragraph(found.silent.summary),) if found.silent is not None else ()),
-        *_listed("change", marks).blocks,
-    )
-    for key, lines in (
-        ("measured", finding_lines(found)),
-        ("coincided", candidate_lines(found)),
-        ("ruled-out", found.ruled_out),
-        ("evidence", found.evidence),
-        ("settings-that-differ", found.settings),
-    ):
-        yield _section(key, *((Bullets(tuple(lines)),) if lines else ()))
-    if found.goldens is not None:
-        rows = ((measure, before, now) for measure, now, before in found.goldens.breaches)
-        yield _listed("goldens", rows, more=found.goldens.reason or "")
-    for table in change.tables:
-        yield _side_table(table)
-
-
-def _side_table(table: SideTable) -> Section:
-    return Section(
-        table.title,
-        tuple(_sides(table.lines, pair) for pair in (COMPARED[:2], COMPARED[2:])),
-        key=table.key,
-        about=f"{table.about} {_ABOUT_SIDES}".strip(),
-    )
-
-
-def _sides(lines: Sequence[SideLine], measures: Sequence[str]) -> Table:
-    columns = (
-        Column("Rewording"),
-        *(
-            Column(name, form, 1)
-            for measure in measures
-            for name, form in (
-                (f"{sentences.HEADINGS[measure]} before", Form.POINTS),
-                ("after", Form.POINTS),
-                ("difference", Form.SIGNED_POINTS),
-            )
-        ),
-    )
-    rows = tuple(
-        (
-            sentences.line_name(line.name),
-            *(
-                value
-                for measure in measures
-                for value in (
-                    getattr(line.before, measure),
-                    getattr(line.after, measure),
-                    _moved(line, measure),
-                )
-            ),
-        )
-        for line in lines
-    )
-    return Table(columns, rows)
-
-
-def _moved(line: SideLine, measure: str) -> Cell:
-    found = line.differences[measure]
-    return Cell(
-        figures.difference(found), figures.difference_interval(found), tone=sentences.tone(measure, found)
-    )
 
 
 def _alerts(report: Report) -> Section:
@@ -381,7 +298,6 @@ def as_json(report: Report) -> str:
             "summary": sentences.summary(report),
             "overall": report.tables.whole,
             "tables": {table.key: table.lines for table in report.tables.all},
-            "change": _change_for_machines(report.change),
             "alerts": report.alerts,
             "changes": report.changes,
             "judges": report.judges,
@@ -404,9 +320,3 @@ def as_json(report: Report) -> str:
             },
         }
     )  # fmt: skip
-
-
-def _change_for_machines(change: ChangeSides | None) -> dict[str, Any] | None:
-    if change is None:
-        return None
-    return {"report": change.report, "tables": {table.key: table.lines for table in change.tables}}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from evenkeel.core.figures import listing
 from evenkeel.lab.report.counts import Folder
 from evenkeel.lab.report.period import Period, read_period, span_of
-from evenkeel.lab.report.sides import Sides, change_sides
 from evenkeel.lab.report.tables import Rules, make_tables
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Scorer
     from evenkeel.lab.report.counts import Cost
-    from evenkeel.lab.report.sides import ChangeSides
     from evenkeel.lab.report.tables import Line, Tables
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
@@ -109,8 +107,6 @@ class Report:
     """The newest first."""
     changes: tuple[ChangeReport, ...]
     """Those noticed in the period, the newest first."""
-    change: ChangeSides | None
-    """The one that the report is about."""
     gaps: Gaps
     costs: Mapping[str, Cost]
     """By route: replays and judge; not the rewriter, which is paid for by the exchange."""
@@ -173,22 +169,14 @@ def _time(alert: Alert) -> float:
 
 
 _EVENTS_READ: Final = 10_000
-_DAY_S: Final = 86_400.0
-_SKEW_S: Final = 3_600.0
-"""What a side counted may lie so far outside its first and last verdict: workers' clocks differ."""
-_AFTER_S: Final = 1.0
-"""A side's last verdict lies in the period, whose end does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What a report is to be about."""
 
-    period: Period | None
-    """None: that of the change."""
+    period: Period
     route: str | None = None
-    change: str | None = None
-    """Id of a change to hold before against after."""
 
 
 class ReportStores(Protocol):
@@ -242,24 +230,12 @@ def make_report(
     rules = Rules(monitor.alpha, monitor.min_trials)
     records, notes = _records(stores, monitor)
     book = ChangeBook(lambda: records, stores.changes, min_trials=rules.min_trials, clock=clock)
-    change = _wanted(book, wish.change)
-    record = next((one for one in records if change is not None and one.id == change.id), None)
-    now = clock()
-    period = wish.period or _around(change, record, now)
-    if change is not None and wish.route not in {None, change.route}:
-        raise InputError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
-    route = wish.route if change is None else change.route
-    sides = Sides(record, records) if record is not None else None
-    folder, seen = _folded(stores.verdicts, period, _reach(period, record), route, sides, progress)
+    now, period, route = clock(), wish.period, wish.route
+    folder, seen = _folded(stores.verdicts, period, route, progress)
     if not folder.verdicts:
         raise InputError(_nothing(stores.verdicts, period, route, seen))
     assert folder.first_at is not None
     assert folder.last_at is not None
-    if sides is not None and not sides.whole:
-        notes.append(
-            "The verdict log no longer has all of the traffic around the change, so its two sides cannot be "
-            "compared."
-        )
     tables = make_tables(folder, rules)
     snapshots = stores.counters.read()
     flows = route_flows(snapshots)
@@ -280,7 +256,6 @@ def make_report(
         changes=tuple(
             one for one in book.reports() if period.covers(one.at) and (route is None or route in one.routes)
         ),
-        change=None if change is None else change_sides(change, sides, rules),
         gaps=Gaps(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
             unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
@@ -310,62 +285,18 @@ def _records(stores: ReportStores, settings: MonitorSettings) -> tuple[list[Chan
     return latest_changes(found), notes
 
 
-def _wanted(book: ChangeBook, change: str | None) -> ChangeReport | None:
-    if change is None:
-        return None
-    found = book.find(change)
-    if found is not None:
-        return found
-    known = [report.id for report in book.reports()]
-    close = difflib.get_close_matches(change, known, n=1, cutoff=0.6)
-    there = f'did you mean "{close[0]}"? ' if close else ""
-    raise InputError(
-        f'there is no change "{change}" (any more); {there}`evenkeel changes list` shows those there are'
-    )
-
-
-def _around(change: ChangeReport | None, record: ChangeRecord | None, now: float) -> Period:
-    assert change is not None
-    if record is None:
-        return Period(change.at - _DAY_S, min(now, change.at + _DAY_S) + _AFTER_S)
-    began_at = record.before.began_at
-    ended_at = record.after.ended_at
-    return Period(
-        change.at - _DAY_S if began_at is None else began_at,
-        (change.at if ended_at is None else ended_at) + _AFTER_S,
-    )
-
-
-def _reach(period: Period, record: ChangeRecord | None) -> Period:
-    """What has to be read: the period, and both sides of the change."""
-    if record is None:
-        return period
-    times = [record.before.began_at, record.after.ended_at]
-    known = [at for at in times if at is not None]
-    return Period(
-        min([period.since, *(at - _SKEW_S for at in known)]),
-        max([period.until, *(at + _SKEW_S for at in known)]),
-    )
-
-
 def _folded(
     log: VerdictLog,
     period: Period,
-    reach: Period,
     route: str | None,
-    sides: Sides | None,
     progress: Callable[[int, int], None],
 ) -> tuple[Folder, set[str]]:
     """What was counted, and every route that has verdicts in the period."""
     folder, seen = Folder(), set()
-    for logged in read_period(log, reach, progress=progress):
-        verdict = logged.verdict
-        if period.covers(verdict.scored_at):
-            seen.add(verdict.route)
-            if route is None or verdict.route == route:
-                folder.add(logged)
-        if sides is not None:
-            sides.add(logged)
+    for logged in read_period(log, period, progress=progress):
+        seen.add(logged.verdict.route)
+        if route is None or logged.verdict.route == route:
+            folder.add(logged)
     return folder, seen
 
 

@@ -10,8 +10,6 @@ from evenkeel.core import rewordings
 from evenkeel.core.figures import (
     count,
     date_and_time,
-    difference,
-    difference_interval,
     listing,
     number,
     points,
@@ -27,17 +25,11 @@ from evenkeel.lab.report.tables import RESEND, WORDS, ranked
 from evenkeel.release.kit.renderings import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jinja2 import Template
 
-    from evenkeel.core.cells import Estimate
     from evenkeel.lab.report.findings import Report
-    from evenkeel.lab.report.sides import ChangeSides
     from evenkeel.lab.report.tables import Line
-    from evenkeel.monitor.changes.comparison import Difference
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.release.kit.document import Tone
 
 
 DAY_S: Final = 86_400
@@ -46,16 +38,6 @@ SECTIONS: Final[dict[str, dict[str, Any]]] = WORDS["sections"]
 HEADINGS: Final[dict[str, str]] = WORDS["headings"]
 GLOSSARY: Final[tuple[tuple[str, str], ...]] = tuple(WORDS["glossary"].items())
 """What the figures mean."""
-
-_RAISING: Final = frozenset(("content_delta", "quality_delta", "excess"))
-"""Measures of which more is worse."""
-
-
-def tone(measure: str, found: Difference | None) -> Tone:
-    """Where a measure has moved: "worse" or "better", else ""."""
-    if found is None or not found.moved:
-        return ""
-    return "worse" if (found.value > 0) == (measure in _RAISING) else "better"
 
 
 def line_name(name: str) -> str:
@@ -90,15 +72,11 @@ _NAMED: Final = 3
 
 def title(report: Report) -> str:
     """What the report is about."""
-    if report.change is not None:
-        return f"Before and after a change on {report.change.report.route}"
     return f"Robustness of {report.route}" if report.route else "Robustness of all routes"
 
 
 def headline(report: Report) -> str:
     """The most important thing in one sentence."""
-    if report.change is not None:
-        return change_line(report.change.report, dated=False)
     whole = report.tables.whole
     if whole is None or whole.robustness is None:
         return "Too little was measured for a figure."
@@ -107,8 +85,6 @@ def headline(report: Report) -> str:
 
 def summary(report: Report) -> list[str]:
     """The first page, a sentence or two for each matter; `summary.txt` has the words."""
-    change = report.change
-    others = [one for one in report.changes if change is None or one.id != change.report.id]
     kinds = [line for line in ranked(report.tables.kinds) if line.robustness is not None]
     tested = [line.excess for line in kinds if line.excess is not None]
     several = len({(line.route, line.model) for line in kinds}) > 1
@@ -118,10 +94,8 @@ def summary(report: Report) -> list[str]:
     page = _template().render(
         report=report,
         most=_NAMED,
-        moves=[] if change is None else list(_moves(change)),
-        fragile=[] if change is None else _fragile(change),
         models=[line for line in ranked(report.tables.models) if line.robustness is not None],
-        changes=others,
+        changes=report.changes,
         up=sum(alert.resolved_at is None for alert in report.alerts),
         routes=_split(Counter(alert.route for alert in report.alerts)),
         kinds=kinds,
@@ -142,48 +116,23 @@ def summary(report: Report) -> list[str]:
 def _template() -> Template:
     made = environment("evenkeel.lab.report", one_line)
     words = (
-        change_line, count, date_and_time, difference, difference_interval, listing, number, points,
-        points_text, reasons, share, usd, where,
+        change_line, count, listing, number, points, points_text, reasons, share, usd, where,
     )  # fmt: skip
     made.globals |= {word.__name__: word for word in words}
     return made.get_template("summary.txt")
 
 
-def change_line(change: ChangeReport, *, dated: bool = True) -> str:
+def change_line(change: ChangeReport) -> str:
     """A change in a sentence: when, what, and what it did."""
     text = f"{listing(change.routes)}: {change.said}; this coincided with {change.coincided}."
     if change.silent is not None:
         text = f"{text} {change.silent.summary}"
-    return f"{date_and_time(change.at)}: {text}" if dated else text
+    return f"{date_and_time(change.at)}: {text}"
 
 
 def where(line: Line) -> str:
     """Where a line is from, in a sentence: "support (helpdesk-1)"."""
     return f"{line.route} ({line.model})"
-
-
-def _moves(change: ChangeSides) -> Iterator[tuple[str, Estimate, Estimate, Difference]]:
-    """What is said of everything together: its name, both sides and the difference."""
-    for line in (line for table in change.tables for line in table.lines if not line.name):
-        for measure, name in (("robustness", "Robustness"), ("content_delta", "The content delta")):
-            shift = line.differences[measure]
-            if shift is not None:
-                yield name, getattr(line.before, measure), getattr(line.after, measure), shift
-
-
-def _fragile(change: ChangeSides) -> list[str]:
-    """The perturbations that answers hold less under on their own, the first few by name."""
-    if change.report.effect not in {"worse", "fragile"}:
-        return []
-    names = [
-        line_name(line.name)
-        for table in change.tables
-        if table.key == "sides-kinds"
-        for line in table.lines
-        if "worse" in {tone(measure, line.differences[measure]) for measure in ("robustness", "excess")}
-    ]
-    more = [f"{number(len(names) - _NAMED)} more"] if len(names) > _NAMED else []
-    return [*names[:_NAMED], *more]
 
 
 def _split(routes: Counter[str]) -> str:

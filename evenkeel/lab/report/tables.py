@@ -152,8 +152,6 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
 
 WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
 """What a report says whatever was found."""
-SIDE_WORDS: Final[dict[str, dict[str, str]]] = WORDS["sides"]
-"""Title and meaning of the tables of a change."""
 _LANGUAGES: Final = ("language", "languages")
 
 

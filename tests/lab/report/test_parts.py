@@ -8,21 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.lab.report.counts import Folder, GroupKey, worth_a_table
 from evenkeel.lab.report.findings import alerts_of
 from evenkeel.lab.report.period import Period, period_of, read_period, span_of
-from evenkeel.lab.report.sentences import tone
-from evenkeel.lab.report.sides import Sides as Sought
-from evenkeel.lab.report.sides import Stretch
 from evenkeel.lab.report.tables import Rules, group_line, make_tables, mean_of
-from evenkeel.monitor.changes import RouteWatch
-from evenkeel.monitor.changes.comparison import Difference, Sides
-from evenkeel.monitor.changes.record import Tally
-from evenkeel.monitor.changes.traits import compared
-from evenkeel.monitor.estimate import outcome_of
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
@@ -145,18 +136,6 @@ def test_alerts_are_those_that_were_up_in_the_period():
     assert alerts_of(events, Period(100, 200), "pruned") == found[:1]
 
 
-def test_a_difference_is_worse_where_it_leaves_out_zero():
-    """0.5 [0.4, 0.6] less 0.2 [0.1, 0.3] is 0.3 [0.1, 0.5]; of the content delta more is worse."""
-    low, high = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.5, 0.4, 0.6, 50)
-    found = Sides(low, high).difference
-    assert found is not None
-    assert (found.value, found.lower, found.upper) == pytest.approx((0.3, 0.1, 0.5))
-    assert (tone("content_delta", found), tone("robustness", found)) == ("worse", "better")
-    assert tone("content_delta", Sides(low, Estimate(0.35, 0.25, 0.45, 50)).difference) == ""
-    assert tone("content_delta", Sides(None, high).difference) == ""
-    assert figures.difference_interval(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
-
-
 def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
     """Two of 0.9 [0.8, 1] and 0.5 [0.2, 0.6] make 0.7 [0.5, 0.8]."""
     found = mean_of([Estimate(0.9, 0.8, 1.0, 40), Estimate(0.5, 0.2, 0.6, 60)])
@@ -207,25 +186,6 @@ def test_a_cluster_is_one_observation_of_a_hundred_trials():
     assert tables.whole.content_delta.value == pytest.approx(2 / 22)
 
 
-def test_a_cluster_that_was_observed_before_a_side_begins_is_no_observation_of_it():
-    """A retry before the mark, then ten more among 21 trials that stand alone: those 21 count."""
-    times = iter(range(1000))
-    rows = [
-        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=NOON + next(times), cluster=cluster))
-        for place, cluster in enumerate(["retries", *[""] * 20, *["retries"] * 10, ""], 1)
-    ]
-    tally = Tally()
-    for row in rows[1:]:
-        if not row.verdict.cluster:
-            tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
-    found = Stretch("support", tally, 1)
-    for row in rows:
-        found.add(row)
-    assert found.whole
-    (counts,) = found.folder.cells.values()
-    assert (counts.trials, counts.clustered) == (21, 10)
-
-
 def test_models_beyond_the_limit_share_a_name():
     """Clients choose names of models: the monitor and a report fold them the same way."""
     folder = fold(*(replace(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
@@ -240,56 +200,3 @@ def test_languages_have_a_table_of_their_own_where_it_says_more(languages, worth
     """Not for one language, and not for one in each pair."""
     pairs = ["crosslingual.de_to_en", "crosslingual.fr_to_en", "crosslingual.de_to_fr", "general.tone"]
     assert worth_a_table(languages, pairs) is worth
-
-
-def test_a_side_counts_what_the_changes_own_tally_counted():
-    """From its first verdict to its last rated one, of its route, in any order of time; 0 is unsure."""
-    times = [NOON, NOON + 60, NOON + 30, NOON + 90]
-    rows = [
-        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at, rating=3 if place % 2 else 2))
-        for place, at in enumerate(times, 1)
-    ]
-    tally = Tally()
-    for row in rows[1:3]:
-        tally.add(row.verdict, outcome_of(row.verdict), compared(row.verdict))
-    found = Stretch("support", tally, 1)
-    for row in rows:
-        found.add(row)
-        found.add(LoggedVerdict(row.offset, replace(row.verdict, route="triage")))
-    assert found.whole
-    (counts,) = found.folder.cells.values()
-    assert counts.rated == tally.counts("general.spelling").rated == {"0": 0, "1": 0, "2": 1, "3": 1}
-    trimmed = Stretch("support", tally, 1)
-    for row in rows[2:]:
-        trimmed.add(row)
-    assert not trimmed.whole
-
-
-def test_both_sides_of_a_change_after_one_that_was_reversed_are_found_in_the_log():
-    """m1, m2, back to m1 and then m3, each with another beside it: the log gives what the tallies counted."""
-    watch = RouteWatch("support")
-    rows = []
-    for number in range(700):
-        model = "m1" if number < 200 or 300 <= number < 500 else "m2" if number < 300 else "m3"
-        for kind in (BASELINE, "general.spelling"):
-            said = {
-                "exchange_id": str(number),
-                "scored_at": NOON + number,
-                "model": "x" if number % 5 == 0 else model,
-                "perturbation": kind,
-                "rating": 2 if kind != BASELINE and number % 3 else 3,
-            }
-            rows.append(LoggedVerdict(len(rows) + 1, replace(TEMPLATE, **said)))
-    for row in rows:
-        for mark in watch.observe(row.verdict, outcome_of(row.verdict), row.offset):
-            watch.mark(mark)
-    records = watch.records()
-    assert [record.end is None for record in records] == [False, True]
-    for record in records:
-        sought = Sought(record, records)
-        for row in rows:
-            sought.add(row)
-        assert sought.whole
-        for side, tally in ((sought.before, record.before), (sought.after, record.after)):
-            (found,) = (one for key, one in side.folder.cells.items() if key.perturbation != BASELINE)
-            assert found.rated == tally.counts("general.spelling").rated

@@ -125,14 +125,6 @@ def whole(made):
     return made(Period(T0, NOW))
 
 
-@pytest.fixture(scope="module")
-def swap(made, whole):
-    """The report around the swap of the model."""
-    (change,) = whole.changes
-    assert change.route == "support"
-    return made(None, None, change.id)
-
-
 def page(report):
     return rendered(document(report))
 
@@ -222,19 +214,6 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
     assert report["changes"] == changes["changes"]
     assert len(report["alerts"]) == sum(event["kind"] == "raised" for event in alerts["events"])
 
-    (change,) = changes["changes"]
-    made = command(*place, "--change", change["id"], "--json")
-    assert made.exit_code == 0, made.output
-    told = json.loads(made.stdout)["change"]
-    assert told["report"] == change
-    sides = {line["name"]: line for line in told["tables"]["sides-kinds"]}
-    for cell in change["comparison"]["cells"]:
-        for measure in ("content_delta", "robustness", "excess"):
-            for side in ("before", "after"):
-                assert sides[cell["perturbation"]][side][measure] == cell[measure][side]
-    together = told["tables"]["sides"][0]
-    assert together["before"]["content_delta"] == change["comparison"]["pooled"]["before"]
-
 
 def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
     """Failures by reason, what the pipeline left out, and the sum of the verdicts' costs."""
@@ -252,32 +231,13 @@ def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
     }
 
 
-def test_a_swap_shows_in_both_columns_and_its_difference(swap):
-    """Before and after are the two models; the likely cause is named; the difference leaves out zero."""
-    assert swap.change is not None
-    assert swap.change.report.cause == "model"
-    line = swap.change.tables[0].lines[0]
-    moved = line.differences["content_delta"]
-    assert moved is not None
-    assert moved.lower > 0
-    assert moved.value == line.after.content_delta.value - line.before.content_delta.value
-    assert moved.lower == line.after.content_delta.lower - line.before.content_delta.upper
-    assert {table.key for table in swap.change.tables} == {
-        "sides",
-        "sides-inputs",
-        "sides-answers",
-        "sides-kinds",
-    }
-
-
-def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
+def test_the_page_needs_nothing_and_runs_nothing(whole):
     """No address, no script; a model's name stays text; the first page has the words and the picture."""
-    for report in (whole, swap):
-        text = page(report).decode()
-        read = Page(text)
-        assert read.addresses == []
-        assert not {"script", "link", "img", "iframe", "object"} & read.tags
-        assert not re.search(r"url\(|@import|https?:", text)
+    text = page(whole).decode()
+    read = Page(text)
+    assert read.addresses == []
+    assert not {"script", "link", "img", "iframe", "object"} & read.tags
+    assert not re.search(r"url\(|@import|https?:", text)
     assert HOSTILE in Page(page(whole).decode()).text
     first = page(whole).decode().partition('<section aria-labelledby="models">')[0]
     assert "of 100 answers keep their quality" in first
@@ -286,17 +246,13 @@ def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
 
 
 def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
-    """An empty stretch names the log's own, a wrong route the others, a wrong change the nearest."""
+    """An empty stretch names the log's own, a wrong route the others."""
     dates = ("--since", "2026-10-01", "--until", "2026-10-02")
     done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
     assert done.exit_code == 2
     assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in done.output
     with pytest.raises(InputError, match='support and triage; did you mean "support"'):
         made(Period(T0, NOW), "suport")
-    with pytest.raises(InputError, match='is one of route "support"'):
-        made(None, "triage", whole.changes[0].id)
-    with pytest.raises(InputError, match="evenkeel changes list"):
-        made(None, None, "0123456789ab")
     with (
         opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,
         pytest.raises(InputError, match="there are no verdicts yet"),

@@ -270,7 +270,7 @@ def _key(key: Any) -> tuple[str, object]:
 def _yaml_key(entry: Entry) -> Any:
     if isinstance(entry.style, yaml.Node):
         return entry.style
-    return yaml.ScalarNode(entry.style or _TEXT, entry.key)
+    return yaml.ScalarNode(str(entry.style or _TEXT), entry.key)
 
 
 class _Root(NamedTuple):
