@@ -308,7 +308,7 @@ def _filled(templates: Iterable[tuple[str, str]], rows: Sequence[dict[str, str]]
 def _prompts() -> list[tuple[Task | None, list[Turn]]]:
     """Public texts in the layouts above, and public questions as they are."""
     cases = tickets()
-    rows = [{"ticket": ticket} for ticket in cases[::25]]
+    rows = [{"ticket": ticket} for ticket in cases[::50]]
     chats = [
         {"chat": "\n".join(log.splitlines()[start : start + 40])} for log in chat_logs() for start in (100,)
     ]
@@ -327,7 +327,7 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
         None: _filled(OTHER_TEMPLATES, [row | documents[0] | chats[0] for row in rows]),
     }
     plain = [asked(text) for language in LANGUAGES for text in questions(language)]
-    plain += [asked(text) for text in [*rephrased(), *cases, *(row["chat"] for row in chats)]]
+    plain += [asked(text) for text in [*rephrased()[::5], *cases[::10], *(row["chat"] for row in chats)]]
     return [(task, turns) for task, every in wrapped.items() for turns in every] + [
         (None, one) for one in plain
     ]

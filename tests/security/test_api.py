@@ -70,7 +70,7 @@ def test_no_request_breaks_the_api(api, mode):
     tried = 0
     for found in api.get_all_operations():
 
-        @settings(max_examples=4, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=2, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         @given(found.ok().as_strategy(generation_mode=mode))
         def check(case):
             nonlocal tried

@@ -109,8 +109,8 @@ class Configuration:
         assert "client" not in sent or shared or str(upstream) == first
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_no_credential_reaches_another_origin_in_a_thousand_configurations(block, monkeypatch):
+@pytest.mark.parametrize("block", range(2))
+def test_no_credential_reaches_another_origin_in_two_hundred_configurations(block, monkeypatch):
     """Traffic at every upstream, replays, reference prompts and goldens, in a hundred settings a block."""
     head = parse_request(POST)
     for seed in range(block * 100, block * 100 + 100):

@@ -370,4 +370,4 @@ def test_what_only_looks_like_a_number_is_read(text: str) -> None:
 )
 def test_a_hostile_text_is_read(piece: str) -> None:
     """Repetition of one mark neither overflows nor takes longer than its length."""
-    assert canonical(piece * 20_000, "en")
+    assert canonical(piece * 5_000, "en")
