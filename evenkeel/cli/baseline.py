@@ -132,7 +132,7 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
         for state in stored_states(stores.monitors(), settings):
             for report in state.reports():
                 known = found.get(report.key.parts)
-                if known is None or known.trials < report.trials:
+                if known is None or known.counts.trials < report.counts.trials:
                     found[report.key.parts] = report
     except CheckpointError as error:
         raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error

@@ -7,17 +7,19 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from litestar import MediaType, Response, get
 from litestar.exceptions import HTTPException
 from litestar.params import QueryParameter
 
 from evenkeel.console.rendering import QueryText  # noqa: TC001 - litestar reads the annotations
+from evenkeel.core.cells import CellReport
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport, RollupReport
+    from evenkeel.core.cells import RollupReport
 
 MAX_VERDICTS = 500
 
@@ -51,8 +53,12 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     def alerts(limit: Limit = 100) -> Response[bytes]:
         now = sources.clock()
         reports = sources.reports()
-        raised = [_reported(report, now) for report in reports if report.alert]
-        drifting = [_reported(one, now) for one in reports if one.drift and one.drift.state != "level"]
+        raised = [_reported(report, now) for report in reports if report.detection.alert]
+        drifting = [
+            _reported(one, now)
+            for one in reports
+            if one.detection.drift and one.detection.drift.state != "level"
+        ]
         events = [asdict(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "drifting": drifting, "events": events})
 
@@ -95,7 +101,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
     """A report, its key beside its estimates, with the age of its latest rating in seconds."""
-    flat = asdict(report)
+    flat = msgspec.to_builtins(report.flat() if isinstance(report, CellReport) else report)
     flat.pop("revision", None)
     last = report.last_scored_at
     return {**flat.pop("key"), **flat, "stale_s": None if last is None else max(0.0, now - last)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.console.chart import bar
 from evenkeel.console.downloads import Table, estimate_columns
@@ -51,7 +52,7 @@ def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | N
     """What lays out the excess of a cell, or the noise itself, on a scale that these cells share."""
     shown = [one.current.excess for one in reports]
     ends = [end for one in shown if one for end in (one.lower, one.upper)]
-    limits = [1.2 * one.threshold for one in reports]
+    limits = [1.2 * one.detection.threshold for one in reports]
     values = Range.holding((*ends, 0.2, *limits), step=0.1, least=0.1, within=(-1.0, 1.0))
 
     def drawn(report: CellReport) -> Bar | None:
@@ -59,19 +60,24 @@ def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | N
         shown = report.current.content_delta if control else report.current.excess
         if shown is None:
             return None
-        lines = () if control else (report.threshold,)
-        return bar(Interval(shown.value, shown.lower, shown.upper), values, lines=lines, loud=report.alert)
+        lines = () if control else (report.detection.threshold,)
+        return bar(
+            Interval(shown.value, shown.lower, shown.upper), values, lines=lines, loud=report.detection.alert
+        )
 
     return drawn
 
 
 def quality_changed(report: CellReport) -> str:
     """Of the shifted answers, how many changed in quality, and which way."""
-    if report.quality_delta is None:
+    if report.estimates.quality_delta is None:
         return figures.MISSING
-    text = f"{figures.percent(report.quality_delta.value)} of {report.quality_delta.n}"
-    if report.quality_worse and report.quality_better:
-        worse, better = (figures.percent(one.value) for one in (report.quality_worse, report.quality_better))
+    text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
+    if report.estimates.quality_worse and report.estimates.quality_better:
+        worse, better = (
+            figures.percent(one.value)
+            for one in (report.estimates.quality_worse, report.estimates.quality_better)
+        )
         text += f": {worse} worse, {better} better"
     return text
 
@@ -98,12 +104,16 @@ def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Tabl
         ("drift", lambda one: one.drift.state if one.drift else None),
         *(column for window in WINDOWS for column in _window_columns(window)),
     ]
-    shown = [one for one in reports if route in {None, one.key.route}]
-    return Table.of(sorted(shown, key=lambda report: report.key.parts), *columns)
+    shown = sorted(
+        (report for report in reports if route in {None, report.key.route}),
+        key=lambda report: report.key.parts,
+    )
+    rows = (SimpleNamespace(**report.flat(), is_blind=report.is_blind) for report in shown)
+    return Table.of(rows, *columns)
 
 
 def _window_columns(window: Window) -> list[Column]:
-    def value(name: str) -> Callable[[CellReport], Value]:
+    def value(name: str) -> Callable[[Any], Value]:
         return lambda one: getattr(getattr(one.windows.get(window), name, None), "value", None)
 
     return [

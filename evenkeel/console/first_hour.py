@@ -79,7 +79,7 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
     if sources.setup is None:
         return None
     reports = sources.reports()
-    if any(report.excess is not None for report in reports):
+    if any(report.estimates.excess is not None for report in reports):
         return None
     view, now = sources.pipeline(), sources.clock()
     rules = sources.thresholds or MonitorSettings()
@@ -187,10 +187,13 @@ def _rounded(number: int) -> int:
 def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
     """Exchanges of a route that were replayed, and those whose control was rated."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
-    rated = sum(one.trials for one in controls)
+    rated = sum(one.counts.trials for one in controls)
     # A trial that lacks only quality scores has a rating.
     failed = (
-        count for one in controls for name, count in one.failures.items() if not name.startswith("quality_")
+        count
+        for one in controls
+        for name, count in one.counts.failures.items()
+        if not name.startswith("quality_")
     )
     return rated + sum(failed), rated
 
@@ -214,9 +217,9 @@ def _goals(
     named_at: int,
 ) -> tuple[Goal, ...]:
     setup = supply.setup
-    floor = max((one.effective for one in reports if one.key.perturbation == BASELINE), default=0)
+    floor = max((one.counts.effective for one in reports if one.key.perturbation == BASELINE), default=0)
     reworded = max(
-        (sum(one.pairs.values()) for one in reports if one.key.perturbation != BASELINE), default=0
+        (sum(one.counts.pairs.values()) for one in reports if one.key.perturbation != BASELINE), default=0
     )
     share = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
     named = any(one.prompt_version for one in controls)
@@ -307,8 +310,8 @@ def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> H
 def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
     """Why replays give no observations."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
-    trials = sum(one.trials for one in controls)
-    failures = {name: count for one in controls for name, count in one.failures.items()}
+    trials = sum(one.counts.trials for one in controls)
+    failures = {name: count for one in controls for name, count in one.counts.failures.items()}
     if failures and not trials:
         step = "Pipeline and Trials show what came back."
         if "unauthorized" in failures:
@@ -317,7 +320,7 @@ def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
                 "shadow.api_key_env names, EVENKEEL_SHADOW_API_KEY unless it was changed."
             )
         return HoldUp(f"{setup.route}: no replay could be rated: {figures.reasons(failures)}.", step)
-    effective = sum(one.effective for one in controls)
+    effective = sum(one.counts.effective for one in controls)
     if trials >= 2 * _ENOUGH and effective < _NEARLY_EQUAL * trials:
         return HoldUp(
             f"{setup.route}: its prompts are nearly equal, so {trials} rated trials count as {effective}.",

@@ -135,12 +135,14 @@ def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
     # Rounded, so that the simulation is done once for a while.
     noise = round(noise, 2)
     said = sentence(Scenario(noise), goldens)
-    limited = (report for report in reports if report.threshold > 0 and route in {None, report.key.route})
+    limited = (
+        report for report in reports if report.detection.threshold > 0 and route in {None, report.key.route}
+    )
     cell = next(limited, None)
     if cell is None:
         return said
-    level = round(10**cell.alarm_log10)
-    return f"{said} {cell_sentence(noise, limit=cell.threshold, level=level)}"
+    level = round(10**cell.detection.alarm_log10)
+    return f"{said} {cell_sentence(noise, limit=cell.detection.threshold, level=level)}"
 
 
 def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:

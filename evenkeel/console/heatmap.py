@@ -68,7 +68,7 @@ class HeatCell:
     @property
     def alert(self) -> bool:
         """Whether it belongs to an open incident, or any of its pairs."""
-        return any(one.alert for one in self.pairs or (self.report,))
+        return any(one.detection.alert for one in self.pairs or (self.report,))
 
     @property
     def control(self) -> bool:
@@ -124,7 +124,7 @@ def heatmap(reports: Sequence[CellReport]) -> Heatmap:
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
     groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
     rows: list[HeatRow] = []
-    alerting = {report.key.route for report in live if report.alert}
+    alerting = {report.key.route for report in live if report.detection.alert}
     for route in sorted({report.key.route for report in live}, key=lambda name: (name not in alerting, name)):
         rows += _rows_of_route([report for report in live if report.key.route == route], columns)
     shown = accumulate(sum(cell is not None for cell in row.cells) for row in rows)
@@ -202,13 +202,13 @@ def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | No
 def _rank(report: CellReport) -> tuple[bool, float, str]:
     """Those of an incident first, then the furthest above noise; what has no figure comes last."""
     excess = report.current.excess
-    return not report.alert, -excess.value if excess else 2.0, report.key.perturbation
+    return not report.detection.alert, -excess.value if excess else 2.0, report.key.perturbation
 
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
     key = report.key
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
-    if report.alert:
+    if report.detection.alert:
         lines.append("part of an open incident")
     if report.is_blind:
         lines.append("BLIND: the same prompt changes its answer as often")
@@ -218,16 +218,16 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         lines.append(f"content changed in {figures.estimate_text(current.content_delta)}")
     if doubts(report):
         lines.append(doubts(report))
-    if report.quality_delta:
-        quality = report.quality_delta
+    if report.estimates.quality_delta:
+        quality = report.estimates.quality_delta
         lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} changed answers")
-    if key.perturbation != BASELINE and report.alarm_log10 > 0:
+    if key.perturbation != BASELINE and report.detection.alarm_log10 > 0:
         lines.append(
-            f"evidence 10^{figures.number(report.evidence_log10, 1)}, "
-            f"alert at 10^{figures.number(report.alarm_log10, 1)}"
+            f"evidence 10^{figures.number(report.detection.evidence_log10, 1)}, "
+            f"alert at 10^{figures.number(report.detection.alarm_log10, 1)}"
         )
-    if report.failures:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(report.failures.items()))
+    if report.counts.failures:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(report.counts.failures.items()))
         lines.append(f"not rated: {reasons}")
     lines.append(scorer_words(report.scorer))
     return lines
@@ -237,14 +237,14 @@ def _headline(report: CellReport, minimum: int) -> list[str]:
     """Points above noise and the noise floor, or how far it is from having them."""
     current = report.current
     if current.content_delta is None:
-        return [f"collecting: {report.effective} of {minimum} trials"]
+        return [f"collecting: {report.counts.effective} of {minimum} trials"]
     if report.key.perturbation == BASELINE:
         return ["noise floor: the same prompt sent again"]
     if current.excess is None:
         return []
     said = (
         f"{figures.points_text(current.excess, 0)} points above noise in {current.excess.n:,} trials, "
-        f"limit {figures.number(report.threshold * 100)}"
+        f"limit {figures.number(report.detection.threshold * 100)}"
     )
     floor = report.noise_floor
     return [said, f"noise floor {figures.estimate_text(floor)}"] if floor else [said]
@@ -278,7 +278,7 @@ def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ..
             groups.setdefault((report.key.route, report.key.model), {})[pair] = report
 
     def place(group: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
-        return group in retired, not any(one.alert for one in groups[group].values()), group
+        return group in retired, not any(one.detection.alert for one in groups[group].values()), group
 
     wide = [group for group in sorted(groups, key=place) if len(groups[group]) > PAIRS_IN_COLUMNS]
     return tuple(
@@ -307,7 +307,7 @@ def _matrix(
         retired=retired,
         languages=tuple(targets),
         rows=tuple((source, tuple(cell(source, target) for target in targets)) for source in sources),
-        alerts=sum(report.alert for report in pairs.values()),
+        alerts=sum(report.detection.alert for report in pairs.values()),
     )
 
 

@@ -149,8 +149,8 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
     if problem:
         return Check("Judge", f"{sources.judge.model} does not answer: {problem}", good=False)
     again = (
-        f"; another rating in {figures.estimate_of(cell.judge_noise)} trials judged twice"
-        if cell and cell.judge_noise
+        f"; another rating in {figures.estimate_of(cell.judge.noise)} trials judged twice"
+        if cell and cell.judge.noise
         else ""
     )
     return Check("Judge", f"{sources.judge.model} answers{again}")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.console.chart import Chart, Sample, chart
 from evenkeel.console.downloads import Table, estimate_columns
@@ -153,7 +154,7 @@ def judge_page(
     rows = judged(reports)
     decided = Counter[str]()
     for report in rows:
-        decided.update(report.decided)
+        decided.update(report.judge.decided)
     spending = sources.spending() if sources.spending else None
     return Page(
         "Judge · evenkeel",
@@ -174,7 +175,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     found: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
         place = (report.key.route, report.key.model)
-        if place not in found and (report.decided or report.judge_noise or report.cascade_agreement):
+        if place not in found and (report.judge.decided or report.judge.noise or report.judge.agreement):
             found[place] = report
     return list(found.values())
 
@@ -182,11 +183,11 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
 def judge_table(reports: Sequence[CellReport]) -> Table:
     """The judge by route and model, for a file."""
 
-    def decided(stage: Stage) -> Callable[[CellReport], int]:
+    def decided(stage: Stage) -> Callable[[Any], int]:
         return lambda report: report.decided.get(stage, 0)
 
     return Table.of(
-        judged(reports),
+        [SimpleNamespace(**report.flat()) for report in judged(reports)],
         ("route", lambda report: report.key.route),
         ("model", lambda report: report.key.model),
         *estimate_columns("judge_noise"),

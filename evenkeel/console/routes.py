@@ -72,7 +72,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     incidents = [one for one in situation.board.all() if route in one.routes]
     going = [one for one in situation.going() if route in one.routes]
     reworded = [one for one in own if one.key.perturbation != BASELINE]
-    limits = {one.threshold for one in by_themselves(reworded, lambda one: one.key.perturbation)}
+    limits = {one.detection.threshold for one in by_themselves(reworded, lambda one: one.key.perturbation)}
     return Page(
         f"{route} · evenkeel",
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),

@@ -42,7 +42,10 @@ class Situation:
             for one in self.going()
             for part in one.up
         }
-        return [
-            one if one.alert == (one.key.parts in up) else replace(one, alert=not one.alert)
-            for one in self._reports()
-        ]
+        return [_with_alert(report, up=report.key.parts in up) for report in self._reports()]
+
+
+def _with_alert(report: CellReport, *, up: bool) -> CellReport:
+    if report.detection.alert == up:
+        return report
+    return replace(report, detection=replace(report.detection, alert=up))

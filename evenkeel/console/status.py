@@ -71,13 +71,13 @@ def status(
     """
     blind = blind_notices(reports)
     notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind)
-    watched = [report for report in _live(reports) if report.excess is not None]
+    watched = [report for report in _live(reports) if report.estimates.excess is not None]
     state: State
     if going:
         state, summary = "incident", ""
     elif watched:
         state, summary = "blind" if blind else "steady", _steady_summary(watched, now)
-    elif any(report.trials or report.failures for report in reports):
+    elif any(report.counts.trials or report.counts.failures for report in reports):
         state, summary = "collecting", _collecting_summary(reports, pipeline)
     else:
         state, summary = "empty", ""
@@ -106,21 +106,21 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
 def coverage(reports: Sequence[CellReport]) -> str:
     """How many cells have a figure, how many have none and why, in one sentence; "" without cells."""
     live = _live(reports)
-    failing = [one for one in live if sum(one.failures.values()) > one.trials]
+    failing = [one for one in live if sum(one.counts.failures.values()) > one.counts.trials]
     blind = sum(one.is_blind for one in live)
-    collecting = sum(one.content_delta is None and one not in failing for one in live)
+    collecting = sum(one.estimates.content_delta is None and one not in failing for one in live)
     if not live:
         return ""
     reasons: Counter[str] = Counter()
     for one in failing:
-        reasons.update(one.failures)
+        reasons.update(one.counts.failures)
     parts = [
         f"{collecting} still collecting trials" if collecting else "",
         f"{blind} blind: their noise hides any change" if blind else "",
         f"{len(failing)} failing: most trials have no rating ({figures.reasons(reasons)})" if failing else "",
     ]
     routes = len({one.key.route for one in live})
-    measured = sum(one.content_delta is not None for one in live)
+    measured = sum(one.estimates.content_delta is not None for one in live)
     said = f"{figures.count(len(live), 'cell')} on {figures.count(routes, 'route')}, {measured} with a figure"
     return "; ".join([said, *filter(None, parts)]) + "."
 
@@ -131,9 +131,9 @@ def _live(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
-    if any(report.effective for report in reports):
+    if any(report.counts.effective for report in reports):
         # The control has the most trials, and no figure of its own.
-        ahead = max((one.effective for one in reports if one.key.perturbation != BASELINE), default=0)
+        ahead = max((one.counts.effective for one in reports if one.key.perturbation != BASELINE), default=0)
         return (
             f"A rewording's first figure needs {pipeline.minimum_trials} trials with a rated control; "
             f"the one with the most trials has {ahead}."
@@ -141,7 +141,7 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
         )
     reasons: Counter[str] = Counter()
     for report in reports:
-        reasons.update(report.failures)
+        reasons.update(report.counts.failures)
     text = f"No trial could be rated yet: {figures.reasons(reasons)}."
     if "unauthorized" in reasons and not pipeline.notices:  # a judge without a key has a notice of its own
         text += (
@@ -164,6 +164,6 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     text = (
         f"Largest: {figures.points_text(excess, 0)} points above noise in {excess.n:,} trials "
         f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
-        f"(limit {figures.number(worst.threshold * 100)})."
+        f"(limit {figures.number(worst.detection.threshold * 100)})."
     )
     return f"{text} Last trial {figures.moment(last, now)} UTC." if last else text

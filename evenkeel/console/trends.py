@@ -62,7 +62,7 @@ def trends(
     """Up to `limit` charts worth looking at: cells of an incident first, then those furthest above noise."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
-        if report.excess is None or report.key.perturbation == BASELINE:
+        if report.estimates.excess is None or report.key.perturbation == BASELINE:
             continue
         place = (report.key.route, report.key.perturbation)
         if place in chosen or len(chosen) < limit:
@@ -75,7 +75,7 @@ def trends(
     # One scale for all charts: a small wobble must not look like the alert beside it.
     values = value_range(
         [samples for _, series in drawn for samples in series],
-        max((members[-1].threshold for members, _ in drawn), default=0.0),
+        max((members[-1].detection.threshold for members, _ in drawn), default=0.0),
     )
     return tuple(
         _trend(f"trend-{place}", members, series, _marks(members, events, now), values, now)
@@ -97,13 +97,15 @@ def incident_trend(
 
     Returns: None while there is nothing to draw.
     """
-    here = [one for one in reports if one.key.route == incident.routes[0] and one.excess is not None]
+    here = [
+        one for one in reports if one.key.route == incident.routes[0] and one.estimates.excess is not None
+    ]
     if worst is not None:
         named = worst.raised.route, worst.raised.perturbation
         here = [
             one
             for one in reports
-            if (one.key.route, one.key.perturbation) == named and one.excess is not None
+            if (one.key.route, one.key.perturbation) == named and one.estimates.excess is not None
         ]
     if not here:
         return None
@@ -119,7 +121,7 @@ def incident_trend(
         marks.append(
             Mark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
         )
-    values = value_range(series, members[-1].threshold)
+    values = value_range(series, members[-1].detection.threshold)
     return _trend("trend", members, series, marks, values, now)
 
 
@@ -137,8 +139,8 @@ def _trend(
         id=element,
         report=current,
         earlier=tuple(_earlier(report) for report in members[:-1]),
-        alert=any(report.alert for report in members),
-        chart=chart(series, marks, threshold=current.threshold, values=values, now=now),
+        alert=any(report.detection.alert for report in members),
+        chart=chart(series, marks, threshold=current.detection.threshold, values=values, now=now),
         description=_description(current, marks),
     )
 
@@ -148,7 +150,7 @@ def _earlier(report: CellReport) -> str:
 
 
 def _urgency(report: CellReport) -> tuple[bool, float]:
-    return not report.alert, -(report.excess.value if report.excess else -1.0)
+    return not report.detection.alert, -(report.estimates.excess.value if report.estimates.excess else -1.0)
 
 
 def _samples(report: CellReport, store: MonitorStore) -> list[Sample]:
@@ -174,11 +176,11 @@ _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 
 
 def _description(current: CellReport, marks: Sequence[Mark]) -> str:
-    assert current.excess is not None
+    assert current.estimates.excess is not None
     text = (
         f"Points above noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
-        f"{current.key.model}: now {figures.points_text(current.excess, 0)}, "
-        f"allowed {figures.number(current.threshold * 100)}."
+        f"{current.key.model}: now {figures.points_text(current.estimates.excess, 0)}, "
+        f"allowed {figures.number(current.detection.threshold * 100)}."
     )
     moments = "; ".join(mark.label for mark in sorted(marks))
     return f"{text} {moments} UTC." if moments else text

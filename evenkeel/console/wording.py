@@ -75,15 +75,15 @@ def score_words(metric: str) -> str:
 def doubts(report: CellReport) -> str:
     """Unsure and invalid answers and the similarity, to show next to a share of shifts; "" if nothing."""
     parts = []
-    if report.unsure and report.unsure.value:
-        parts.append(f"{figures.percent(report.unsure.value)} unsure")
-    if report.invalid and report.invalid.value:
-        parts.append(f"{figures.percent(report.invalid.value)} invalid")
-    if report.free_delta:
-        share = figures.percent(report.free_delta.value)
-        parts.append(f"{share} of {report.free_delta.n} shifted against the free answer")
-    if report.similarity is not None:
-        control = report.control_similarity
+    if report.estimates.unsure and report.estimates.unsure.value:
+        parts.append(f"{figures.percent(report.estimates.unsure.value)} unsure")
+    if report.estimates.invalid and report.estimates.invalid.value:
+        parts.append(f"{figures.percent(report.estimates.invalid.value)} invalid")
+    if report.estimates.free_delta:
+        share = figures.percent(report.estimates.free_delta.value)
+        parts.append(f"{share} of {report.estimates.free_delta.n} shifted against the free answer")
+    if report.estimates.similarity is not None:
+        control = report.estimates.control_similarity
         beside = "" if control is None else f", control {control.value:.2f}"
-        parts.append(f"similarity {report.similarity.value:.2f}{beside}")
+        parts.append(f"similarity {report.estimates.similarity.value:.2f}{beside}")
     return "; ".join(parts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
@@ -171,28 +171,30 @@ class DriftReport:
 
 
 @dataclass(frozen=True, slots=True)
-class CellReport:
-    """One cell's estimates. An estimate is None below the minimum number of observations."""
+class CellCounts:
+    """How much of what was seen of a cell."""
 
-    key: CellKey
-    scorer: Scorer
-    """Who decided the latest rating."""
     trials: int
     """Trials with a rating."""
     effective: int = 0
-    """Those of them that are observations: near-equal prompts that come together count once. All counts and
-    estimates are of observations."""
+    """Those of them that are observations: near-equal prompts that come together count once. All other counts
+    and all estimates are of observations."""
     failures: dict[str, int] = field(default_factory=dict)
-    """Trials without one, by reason."""
+    """Trials without a rating, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
     """How often each rating (1, 2, 3) was given; 0 = unsure."""
     qualities: dict[str, int] = field(default_factory=dict)
     """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
     pairs: dict[int, int] = field(default_factory=dict)
     """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
-    last_scored_at: float | None = None
-    retired: bool = False
-    """Whether its model does not answer on the route any more."""
+    invalids: dict[str, int] = field(default_factory=dict)
+    """Answers that ignore what was asked of their form, by what they ignore: format, language."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellEstimates:
+    """The estimates of a cell from all its observations; each is None below the minimum number of them."""
+
     content_delta: Estimate | None = None
     """P(rating < 3)."""
     quality_delta: Estimate | None = None
@@ -203,12 +205,12 @@ class CellReport:
     """P(quality changed for the better only | rating < 3)."""
     robustness: Estimate | None = None
     """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
+    excess: Estimate | None = None
+    """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
     unsure: Estimate | None = None
     """P(nothing is proven, and no judge was asked)."""
     invalid: Estimate | None = None
     """P(the answer ignores the format or language asked for)."""
-    invalids: dict[str, int] = field(default_factory=dict)
-    """Such answers by what they ignore: format, language."""
     free_delta: Estimate | None = None
     """P(content shifted against the free answer of the same exchange); n counts trials compared with one."""
     similarity: Estimate | None = None
@@ -217,52 +219,89 @@ class CellReport:
     """Mean similarity of the resends of the same exchanges."""
     loss: Estimate | None = None
     """Mean graded loss (`Verdict.graded_loss`) over the pairs that have one, in [−1, 1]."""
-    noise_floor: Estimate | None = None
-    """Content delta of the identical resend on the same route and model."""
-    excess: Estimate | None = None
-    """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
-    corrected_by: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What labels say about the ratings of a cell."""
+
+    labels: int = 0
     """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
     said_shifted: float | None = None
     """Share of all perturbed trials of this route and model that were rated as shifted; None without
     `truly_shifted`."""
     truly_shifted: Estimate | None = None
     """The share that people would call shifted, from labels of trials that chance drew; n counts labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEstimates:
+    """The judge of one route and model; an estimate is None below the minimum number of observations."""
+
+    noise: Estimate | None = None
+    """P(another rating when the same pair is judged again)."""
+    swap_consistency: Estimate | None = None
+    """P(the same rating with the sides swapped); the noise is in it."""
+    agreement: Estimate | None = None
+    """P(the judge says what the heuristics said), over audited pairs."""
+    group_agreement: Estimate | None = None
+    """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
+    decided: dict[str, int] = field(default_factory=dict)
+    """Ratings by the stage that decided them; empty if no judge was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The state of a cell's detectors."""
+
+    alert: bool = False
+    """Whether an excess, a loss or a worse quality is over its limit."""
+    over: tuple[str, ...] = ()
+    """Measures that are over their limits, by the evidence; empty unless the alert is up."""
     evidence_log10: float = 0.0
     """log10 of the detector's e-value against "excess ≤ threshold"."""
     alarm_log10: float = 0.0
     """Evidence at which the alert is raised: log10 of the mean trials between false alarms."""
     threshold: float = 0.0
     """Largest excess that is tolerated."""
-    alert: bool = False
-    over: tuple[str, ...] = ()
-    """Measures that are over their limits, by the evidence; empty unless the alert is up."""
     limits: dict[str, Limit] = field(default_factory=dict)
     """By measure ("content", "similarity", "quality", "invalid"), and that of "drift" on either side."""
-    clients: dict[str, float] = field(default_factory=dict)
-    """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
     held_by: str = ""
     """The client whose trials alone are evidence for an alert, which is held; "" if there is none."""
     blind: tuple[str, ...] = ()
     """Measures that could not even see a model that moved every variant as far as it can, because the resends
     move as well."""
-    judge_noise: Estimate | None = None
-    """P(another rating when the same pair is judged again), of the judge on this route and model."""
-    swap_consistency: Estimate | None = None
-    """P(the same rating with the sides swapped), likewise."""
-    cascade_agreement: Estimate | None = None
-    """P(the judge says what the heuristics said), over audited pairs of this route and model."""
-    group_agreement: Estimate | None = None
-    """P(the same rating for a pair by itself as in one call with others), likewise."""
-    decided: dict[str, int] = field(default_factory=dict)
-    """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
-    windows: dict[Window, WindowEstimates] = field(default_factory=dict)
-    """What the sliding windows say."""
     drift: DriftReport | None = None
     """None while there is no baseline."""
     suspicion: float = 0.0
     """Log of the likelihood ratio of a content delta that has just risen by ten points, in
     [0, `MOST_SUSPICION`]."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellReport:
+    """Everything known about one cell."""
+
+    key: CellKey
+    scorer: Scorer
+    """Who decided the latest rating."""
+    counts: CellCounts
+    last_scored_at: float | None = None
+    retired: bool = False
+    """Whether its model does not answer on the route any more."""
+    estimates: CellEstimates = CellEstimates()
+    windows: dict[Window, WindowEstimates] = field(default_factory=dict)
+    """What the sliding windows say."""
+    noise_floor: Estimate | None = None
+    """Content delta of the identical resend on the same route and model."""
+    correction: Correction = Correction()
+    judge: JudgeEstimates = JudgeEstimates()
+    detection: Detection = Detection()
+    clients: dict[str, float] = field(default_factory=dict)
+    """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
+    revision: int | None = None
+    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
+    are always rendered anew."""
 
     @property
     def current(self) -> WindowEstimates:
@@ -270,21 +309,28 @@ class CellReport:
 
         So are those that labels correct, which windows are not.
         """
-        since = self.windows.get("since_change")
-        observed = None if self.corrected_by else since
+        since, whole = self.windows.get("since_change"), self.estimates
+        observed = None if self.correction.labels else since
         return WindowEstimates(
-            trials=since.trials if since else self.effective,
-            content_delta=(observed and observed.content_delta) or self.content_delta,
-            robustness=(since and since.robustness) or self.robustness,
-            excess=(observed and observed.excess) or self.excess,
+            trials=since.trials if since else self.counts.effective,
+            content_delta=(observed and observed.content_delta) or whole.content_delta,
+            robustness=(since and since.robustness) or whole.robustness,
+            excess=(observed and observed.excess) or whole.excess,
         )
+
+    def flat(self) -> dict[str, Any]:
+        """Every figure by its name in the API, whatever part of the report holds it."""
+        figures = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name in ("counts", "estimates", "correction", "judge", "detection"):
+            part = figures.pop(name)
+            figures |= {_API_NAMES.get(one.name, one.name): getattr(part, one.name) for one in fields(part)}
+        return figures
 
     @property
     def is_blind(self) -> bool:
         """Whether no change of the answers' content could raise the alert any more."""
-        seeing = "similarity" if self.control_similarity is not None else "content"
-        return "content" in self.blind and seeing in self.blind
+        seeing = "similarity" if self.estimates.control_similarity is not None else "content"
+        return "content" in self.detection.blind and seeing in self.detection.blind
 
-    revision: int | None = None
-    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
-    are always rendered anew."""
+
+_API_NAMES: Final = {"noise": "judge_noise", "agreement": "cascade_agreement", "labels": "corrected_by"}

@@ -31,6 +31,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from evenkeel.core.cells import JudgeEstimates
 from evenkeel.core.verdict import (
     HEURISTIC_RATING,
     JUDGED_AGAIN,
@@ -55,22 +56,6 @@ _REPEATED: Final = (
     (JUDGED_ALONE, "same_alone", "other_alone"),
 )
 """Details that repeat a rating, and which counts say whether it was the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeEstimates:
-    """The judge of one route and model; an estimate is None below the minimum number of observations."""
-
-    noise: Estimate | None
-    """P(another rating when the same pair is judged again)."""
-    swap_consistency: Estimate | None
-    """P(the same rating with the sides swapped); the noise is in it."""
-    agreement: Estimate | None
-    """P(the judge says what the heuristics said), over audited pairs."""
-    group_agreement: Estimate | None
-    """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
-    decided: dict[str, int] = field(default_factory=dict)
-    """Ratings by the stage that decided them; empty if no judge was there."""
 
 
 @dataclass(slots=True)
@@ -151,7 +136,7 @@ class _Judge:
         self.estimates: JudgeEstimates | None = None
 
 
-_UNKNOWN = JudgeEstimates(None, None, None, None)
+_UNKNOWN = JudgeEstimates()
 
 
 class Judges:

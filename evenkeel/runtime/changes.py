@@ -334,7 +334,7 @@ class ChangeResponse:
         """The noise floor of each route, the largest of its models', by the upper end of its interval."""
         found: dict[str, float] = {}
         for report in self._monitor.reports():
-            if report.key.perturbation == BASELINE and report.content_delta is not None:
+            if report.key.perturbation == BASELINE and report.estimates.content_delta is not None:
                 known = found.get(report.key.route, 0.0)
-                found[report.key.route] = max(known, report.content_delta.upper)
+                found[report.key.route] = max(known, report.estimates.content_delta.upper)
         return found

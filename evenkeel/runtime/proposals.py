@@ -131,4 +131,6 @@ class LimitProposals:
 
 
 def _is_up(report: CellReport) -> bool:
-    return report.alert or (report.drift is not None and report.drift.state in {"risen", "fallen"})
+    return report.detection.alert or (
+        report.detection.drift is not None and report.detection.drift.state in {"risen", "fallen"}
+    )

@@ -96,22 +96,22 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
     """
     needs: dict[tuple[str, str], dict[str, Need]] = {}
     for report in reports:
-        excess = report.excess
+        excess = report.estimates.excess
         width = 1.0 if excess is None else excess.upper - excess.lower
-        key, drift = report.key, report.drift
-        alarm = report.alarm_log10
-        evidence = max(report.evidence_log10, drift.evidence_log10 if drift else 0.0)
+        key, drift = report.key, report.detection.drift
+        alarm = report.detection.alarm_log10
+        evidence = max(report.detection.evidence_log10, drift.evidence_log10 if drift else 0.0)
         progress = min(1.0, max(0.0, evidence / alarm)) if alarm > 0 else 0.0
         # Evidence grows with the trials even if all is well: at any time it is n times k at most once in k.
-        gathered = alarm and log(10) * report.evidence_log10 - log(max(1, report.effective))
-        up = report.alert or (drift is not None and drift.state in {"risen", "fallen"})
+        gathered = alarm and log(10) * report.detection.evidence_log10 - log(max(1, report.counts.effective))
+        up = report.detection.alert or (drift is not None and drift.state in {"risen", "fallen"})
         need = Need(
-            report.trials,
+            report.counts.trials,
             floor,
             width,
             progress,
             up,
-            min(MOST_SUSPICION, max(0.0, gathered, report.suspicion)),
+            min(MOST_SUSPICION, max(0.0, gathered, report.detection.suspicion)),
         )
         needs.setdefault((key.route, key.model), {})[key.perturbation] = need
     return needs

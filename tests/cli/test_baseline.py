@@ -52,7 +52,7 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     assert f"approved as {entry.approval.id}" in done.output
     monitor = Monitor(SqliteVerdictLog(database), SqliteMonitorStore(database))
     assert monitor.step() == 1
-    drift = {report.key.perturbation: report.drift for report in monitor.reports()}
+    drift = {report.key.perturbation: report.detection.drift for report in monitor.reports()}
     assert drift["a.b"] is None
     assert (drift[VERDICT.perturbation].baseline, drift[VERDICT.perturbation].provisional) == (0.25, False)
     (action,) = ActionLog(SqliteDocuments(database)).latest(5)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, QualityScore, Verdict
 from evenkeel.stores.monitor_state import TrendPoint
+from tests.kit.cells import cell_report, with_figures
 
 if TYPE_CHECKING:
     import random
@@ -75,7 +75,7 @@ def cell(
     """A report that is consistent in itself; below 30 trials without any estimate."""
     key = CellKey(route, model, perturbation)
     shifted = round(trials * moved)
-    report = CellReport(
+    report = cell_report(
         key=key,
         scorer="metrics",
         trials=trials,
@@ -89,7 +89,7 @@ def cell(
     )
     if trials < 30:
         return report
-    return replace(
+    return with_figures(
         report,
         content_delta=estimate(moved, trials),
         quality_delta=estimate(quality, shifted) if shifted >= 5 else None,

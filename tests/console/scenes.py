@@ -81,7 +81,7 @@ def _pipeline(*, behind: bool = False) -> PipelineView:
 
 def _fill_trends(scene: Scene, rng: random.Random) -> None:
     for report in scene.reports:
-        if report.excess is None:
+        if report.estimates.excess is None:
             continue
         key = report.key
         gone = report.last_scored_at is not None and report.last_scored_at < NOW - 60
@@ -89,7 +89,9 @@ def _fill_trends(scene: Scene, rng: random.Random) -> None:
         if key.model == STEADY and not gone:
             end = NOW - 5
         levels = (
-            (0.0, report.excess.value) if key.model == FRAGILE else (report.excess.value, report.excess.value)
+            (0.0, report.estimates.excess.value)
+            if key.model == FRAGILE
+            else (report.estimates.excess.value, report.estimates.excess.value)
         )
         scene.store.points[key.route, key.model, key.perturbation] = trend_points(
             rng, start, end, 120, levels

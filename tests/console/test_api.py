@@ -62,7 +62,7 @@ def test_a_senseless_limit_is_refused(make_scene, console_client, limit):
 def test_json_is_strict_whatever_is_in_the_stores(make_scene, console_client):
     """Infinite and undefined numbers become null; half a surrogate pair survives as an escape."""
     scene = make_scene("hostile")
-    scene.reports = [replace(scene.reports[0], evidence_log10=float("-inf"), alarm_log10=float("nan"))]
+    scene.reports = [with_figures(scene.reports[0], evidence_log10=float("-inf"), alarm_log10=float("nan"))]
     client = console_client(scene)
 
     def refuse(constant):

@@ -21,6 +21,7 @@ from evenkeel.core.cells import (
 )
 from evenkeel.stores.audit_log import ActionLog
 from tests.console.reading import words
+from tests.kit.cells import with_figures
 from tests.kit.chromium import served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"
@@ -38,7 +39,7 @@ def scene(make_scene):
     made = make_scene("alert")
     drift = DriftReport("risen", 0.05, 500, provisional=True, lower=0.0, upper=0.1, evidence_log10=4.0)
     made.reports = [
-        since_change(replace(one, drift=drift), 240) if one.key.parts == (ROUTE, MODEL, KIND) else one
+        since_change(with_figures(one, drift=drift), 240) if one.key.parts == (ROUTE, MODEL, KIND) else one
         for one in made.reports
     ]
     made.store.history = [

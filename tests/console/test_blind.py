@@ -8,9 +8,10 @@ import pytest
 
 from evenkeel.console.status import blind_notices
 from evenkeel.core import figures
-from evenkeel.core.cells import CellKey, CellReport, Estimate, WindowEstimates
+from evenkeel.core.cells import CellKey, Estimate, WindowEstimates
+from tests.kit.cells import cell_report, with_figures
 
-SEEING = CellReport(
+SEEING = cell_report(
     CellKey("chat", "m", "general.spelling"),
     "judge",
     trials=200,
@@ -19,7 +20,7 @@ SEEING = CellReport(
     excess=Estimate(0.0, -0.1, 0.1, 200),
     content_delta=Estimate(0.84, 0.8, 0.88, 200),
 )
-BLIND = replace(SEEING, blind=("content",))
+BLIND = with_figures(SEEING, blind=("content",))
 
 
 def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
@@ -43,7 +44,7 @@ def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
 )
 def test_a_cell_is_blind_if_neither_content_nor_similarity_sees(blind, similarity, expected):
     """Similarity counts only where it is measured."""
-    assert replace(SEEING, blind=blind, control_similarity=similarity).is_blind is expected
+    assert with_figures(SEEING, blind=blind, control_similarity=similarity).is_blind is expected
 
 
 def test_figures_are_those_since_the_last_change_where_there_are_enough():
@@ -51,4 +52,4 @@ def test_figures_are_those_since_the_last_change_where_there_are_enough():
     lately = Estimate(0.3, 0.2, 0.4, 50)
     windows = {"since_change": WindowEstimates(50, lately, None, None)}
     current = replace(SEEING, windows=windows).current
-    assert (current.trials, current.content_delta, current.excess) == (50, lately, SEEING.excess)
+    assert (current.trials, current.content_delta, current.excess) == (50, lately, SEEING.estimates.excess)

@@ -116,6 +116,6 @@ def test_cells_have_every_estimate_with_its_interval(make_cell):
     rows = {row["perturbation"]: row for row in as_records(table)}
     full = rows["general.spelling"]
     assert full["robustness_lower"] < full["robustness"] < full["robustness_upper"]
-    assert math.isclose(full["excess"], known.excess.value)
+    assert math.isclose(full["excess"], known.estimates.excess.value)
     assert rows["general.casing"]["robustness"] is None
     assert rows["general.casing"]["trials"] == 3

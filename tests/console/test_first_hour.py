@@ -8,12 +8,13 @@ import pytest
 
 from evenkeel.console import PipelineView, RouteSetup, SetupSources
 from evenkeel.console.first_hour import first_hour
-from evenkeel.core.cells import CellKey, CellReport
+from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.runtime.first_hour import FirstHourLog
 from evenkeel.stores.counters import RouteFlow, Untried, route_flows
 from tests.console.planted_trials import NOW, cell
 from tests.console.scenes import Scene
+from tests.kit.cells import cell_report
 
 URL = "http://127.0.0.1:8100/v1"
 SHOP = RouteSetup("shop", URL, "https://a.example/v1", 0.1, trials_per_exchange=2, rewordings=4)
@@ -34,7 +35,7 @@ def outlooks(found):
 
 
 def control(trials, effective=None, **more):
-    return CellReport(CellKey("shop", "m", BASELINE), "metrics", trials, effective or trials, **more)
+    return cell_report(CellKey("shop", "m", BASELINE), "metrics", trials, effective or trials, **more)
 
 
 def test_before_any_traffic_the_settings_say_how_much_is_needed():
@@ -77,7 +78,7 @@ def controls(make_verdict, count, every_s):
 
 def test_with_traffic_yield_and_pace_are_those_that_were_seen(make_verdict):
     """Ten exchanges in a minute gave five trials of a rewording: 25 more take 50 exchanges, so 5 minutes."""
-    reports = [control(10), CellReport(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={0: 4, 1: 1})]
+    reports = [control(10), cell_report(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={0: 4, 1: 1})]
     found = read(
         reports,
         verdicts=controls(make_verdict, 10, 6.0),

@@ -204,7 +204,7 @@ def test_the_matrix_has_prompts_down_and_answers_across(make_cell):
     assert english[0] is None
     assert english[2].label == "en → fr-CA"
     assert english[2].measure.value > german[2].measure.value
-    assert (french[1].band, french[1].report.trials) == (None, 4)
+    assert (french[1].band, french[1].report.counts.trials) == (None, 4)
 
 
 def test_matrices_with_alerts_come_first(make_cell):

@@ -27,6 +27,7 @@ from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
 from tests.console.whole_scene import SECRET, whole
+from tests.kit.cells import with_figures
 
 
 @pytest.fixture
@@ -237,7 +238,8 @@ def test_the_bias_of_the_judge_is_shown_before_and_after_the_correction(shown, c
     """21 % of the trials were rated as shifted, people would say so of 9 %; cells say by how many labels."""
     people = Estimate(0.09, 0.05, 0.14, 64)
     shown.scene.reports = [
-        replace(one, said_shifted=0.21, truly_shifted=people, corrected_by=64) for one in shown.scene.reports
+        with_figures(one, said_shifted=0.21, truly_shifted=people, corrected_by=64)
+        for one in shown.scene.reports
     ]
     text = words(client.get("/judge"))
     assert "21 % rated; people: 9 % [5, 14] % of 64 labels" in text

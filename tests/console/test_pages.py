@@ -9,6 +9,7 @@ from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence
 from tests.console.reading import Page
+from tests.kit.cells import with_figures
 
 _PATHS = (
     "/",
@@ -236,9 +237,9 @@ def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cel
     scene = make_scene("quiet")
     route, model = scene.reports[1].key.parts[:2]
     scene.reports = [
-        replace(one, threshold=0.1 * (one.key.perturbation != BASELINE)) for one in scene.reports
+        with_figures(one, threshold=0.1 * (one.key.perturbation != BASELINE)) for one in scene.reports
     ]
-    group = replace(make_cell(route, model, "together.4_general"), threshold=0.3439)
+    group = with_figures(make_cell(route, model, "together.4_general"), threshold=0.3439)
     client = console_client(scene)
     assert "Several rewordings in one replay" not in client.get(f"/routes/{route}").text
     scene.reports.append(group)

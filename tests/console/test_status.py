@@ -11,6 +11,7 @@ from evenkeel.console.status import coverage, status
 from evenkeel.core.cells import ChangeMark, Estimate
 from evenkeel.monitor.notify import Contact, Writer
 from tests.console.memory_stores import MemoryMonitorStore
+from tests.kit.cells import with_figures
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
 NOW = 1_786_544_400.0
@@ -58,13 +59,13 @@ def test_while_no_trial_is_rated_the_reasons_stand_there(make_cell):
     """Nobody is told to wait for numbers that cannot come; refused replays name the variable of their key."""
     cell = make_cell("r", "m", "general.casing", trials=0)
     reports = [
-        replace(cell, failures={"unauthorized": 2, "timeout": 9}),
-        replace(cell, failures={"unauthorized": 1}),
+        with_figures(cell, failures={"unauthorized": 2, "timeout": 9}),
+        with_figures(cell, failures={"unauthorized": 1}),
     ]
     found = status(reports, VIEW, NOW).summary
     assert found.startswith("No trial could be rated yet: timeout 9, unauthorized 3.")
     assert "EVENKEEL_SHADOW_API_KEY" in found
-    assert "EVENKEEL_SHADOW" not in status([replace(cell, failures={"timeout": 9})], VIEW, NOW).summary
+    assert "EVENKEEL_SHADOW" not in status([with_figures(cell, failures={"timeout": 9})], VIEW, NOW).summary
     judge = replace(VIEW, notices=("The judge has no key.",))
     assert "EVENKEEL_SHADOW" not in status(reports, judge, NOW).summary
 
@@ -97,7 +98,7 @@ def test_how_much_is_watched_is_counted(make_cell):
         "4 cells on 2 routes, 2 with a figure; 1 still collecting trials; 1 blind: their noise "
         "hides any change; 1 failing: most trials have no rating (timeout 9)."
     )
-    behind = replace(cells[0], failures={"model_changed": 900})
+    behind = with_figures(cells[0], failures={"model_changed": 900})
     assert coverage([behind]) == (
         "1 cell on 1 route, 1 with a figure; 1 failing: most trials have no rating (model changed 900)."
     )
@@ -121,7 +122,7 @@ def test_after_a_rollback_nothing_is_open(make_cell):
     )
     now = make_cell("support", "helpdesk-1", "general.spelling")
     seen = situation(SPELLING, over(SPELLING), reports=[gone, now])
-    assert (seen.count(), [cell.alert for cell in seen.cells()]) == (0, [False, False])
+    assert (seen.count(), [cell.detection.alert for cell in seen.cells()]) == (0, [False, False])
     found = status(seen.cells(), VIEW, NOW, (), incident_lines(seen.board.all(), Writer()))
     assert found.state == "steady"
     assert "the change was reversed (helpdesk-1 → helpdesk-2)" in found.lately[0].said
@@ -141,9 +142,9 @@ def test_a_model_that_was_rolled_back_is_not_the_largest(make_cell):
 def test_what_a_person_has_resolved_alerts_no_more(make_cell, ending):
     """Though the detector's alert is still up."""
     cell = make_cell("support", "helpdesk-2", "general.spelling", alert=True)
-    assert [one.alert for one in situation(SPELLING, reports=[cell]).cells()] == [True]
+    assert [one.detection.alert for one in situation(SPELLING, reports=[cell]).cells()] == [True]
     closed = situation(SPELLING, decided("closed", reason=ending), reports=[cell])
-    assert (closed.count(), [one.alert for one in closed.cells()]) == (0, [False])
+    assert (closed.count(), [one.detection.alert for one in closed.cells()]) == (0, [False])
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
+from tests.kit.cells import with_figures
 from tests.stores.examples import exchange
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     scene.log.verdicts = [_rated(rng, verdict) for verdict in scene.log.verdicts]
     now = scene.now
     for report in scene.reports:
-        if report.excess and report.key.parts not in scene.store.points:
-            scene.store.points[report.key.parts] = _points(rng, now, report.excess.value)
+        if report.estimates.excess and report.key.parts not in scene.store.points:
+            scene.store.points[report.key.parts] = _points(rng, now, report.estimates.excess.value)
     scene.store.history[:0] = [
         _event("raised", now - 30000, scene.reports[4].key, "excess", ""),
         _event("resolved", now - 22000, scene.reports[4].key, "excess", ""),
@@ -330,11 +331,13 @@ def _estimate(value: float, n: int) -> Estimate:
 
 
 def _judged(report: Any) -> Any:
-    lately = WindowEstimates(80, report.content_delta, report.robustness, report.excess)
+    lately = WindowEstimates(
+        80, report.estimates.content_delta, report.estimates.robustness, report.estimates.excess
+    )
     drift = None
     if report.key.perturbation == "format.yaml":
         drift = DriftReport("risen", 0.04, 500, True, 0.0, 0.09, 3.2)
-    return replace(
+    return with_figures(
         report,
         scorer="judge",
         judge_noise=_estimate(0.06, 80),

@@ -30,10 +30,11 @@ from evenkeel.monitor.export import CellCollector, CellText, MonitorReading, Sna
 from evenkeel.monitor.export.snapshots import HELP, coverage
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.cells import cell_report, with_figures
 from tests.monitor.planted_verdicts import VERDICT
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
-FULL = CellReport(
+FULL = cell_report(
     key=CellKey(**CELL),
     scorer="judge",
     trials=100,
@@ -83,7 +84,7 @@ CHANGES = [
     RouteChanges("chat", {"model": 2}, (ChangeMark("model", "a", "m", 77.0, 5),)),
     RouteChanges("still", {}, ()),
 ]
-RESEND = CellReport(
+RESEND = cell_report(
     key=CellKey("chat", "m", BASELINE),
     scorer="metrics",
     trials=200,
@@ -91,7 +92,7 @@ RESEND = CellReport(
     content_delta=Estimate(0.02, 0.0, 0.1, 200),
     noise_floor=Estimate(0.02, 0.0, 0.1, 200),
 )
-YOUNG = CellReport(key=CellKey("chat", "m", "general.casing"), scorer="metrics", trials=3, ratings={3: 3})
+YOUNG = cell_report(key=CellKey("chat", "m", "general.casing"), scorer="metrics", trials=3, ratings={3: 3})
 
 SNAPSHOTS = [
     {
@@ -172,7 +173,7 @@ def test_a_route_and_model_has_its_estimates_with_interval_and_number():
 
 def test_ratings_are_counted_over_all_rewordings_and_apart_for_controls():
     """10 + 0 ratings of 1 under two rewordings, 196 of 3 of the control; every rating from the start."""
-    young = replace(YOUNG, key=CellKey("chat", CELL["model"], "general.tone"), ratings={3: 3})
+    young = with_figures(YOUNG, key=CellKey("chat", CELL["model"], "general.tone"), ratings={3: 3})
     control = replace(RESEND, key=CellKey("chat", CELL["model"], BASELINE))
     registry = registry_of(FULL, young, control)
     place = {"route": "chat", "model": CELL["model"]}
@@ -202,7 +203,7 @@ def test_a_model_that_was_last_rated_a_day_before_its_route_is_left_out():
     """A retired model is in no gauge; one that was never rated still counts its failures."""
     old = replace(RESEND, key=CellKey("chat", "old", BASELINE), last_scored_at=1.0)
     new = replace(RESEND, key=CellKey("chat", "new", BASELINE), last_scored_at=86_402.0)
-    failing = CellReport(
+    failing = cell_report(
         key=CellKey("chat", "failing", "x.y"), scorer="judge", trials=0, failures={"timeout": 9}
     )
     other = replace(RESEND, key=CellKey("quiet", "old", BASELINE), last_scored_at=1.0)
@@ -222,12 +223,12 @@ def test_with_detail_a_cell_exports_its_estimates_with_interval_and_number():
     registry = registry_of(FULL, RESEND, detail=True)
     labels = {**CELL, "window": "all", "scorer": "judge"}
     estimates = {
-        "robustness": FULL.robustness,
-        "content_delta": FULL.content_delta,
-        "quality_delta": FULL.quality_delta,
-        "quality_worse": FULL.quality_worse,
-        "quality_better": FULL.quality_better,
-        "above_noise": FULL.excess,
+        "robustness": FULL.estimates.robustness,
+        "content_delta": FULL.estimates.content_delta,
+        "quality_delta": FULL.estimates.quality_delta,
+        "quality_worse": FULL.estimates.quality_worse,
+        "quality_better": FULL.estimates.quality_better,
+        "above_noise": FULL.estimates.excess,
     }
     for name, estimate in estimates.items():
         for suffix, value in {
@@ -263,7 +264,7 @@ def test_limits_are_exported_by_the_first_word_of_their_source():
     place = {"route": CELL["route"], "model": CELL["model"]}
     limit = {**place, "measure": "similarity", "source": "calibrated"}
     assert registry.get_sample_value("evenkeel_limit_ratio", limit) == 0.04
-    limited = replace(FULL, limits={"content": Limit(0.2, "settings")})
+    limited = with_figures(FULL, limits={"content": Limit(0.2, "settings")})
     found = registry_of(limited).get_sample_value("evenkeel_above_noise_limit_ratio", place)
     assert found == 0.2
 
@@ -377,12 +378,12 @@ def test_the_text_is_what_a_registry_makes_of_the_same_reports(detail):
     registry.register(CellCollector(reading, version="1.2.3", detail=detail))
     text = CellText(reading, version="1.2.3", detail=detail)
     assert text.render() == generate_latest(registry)
-    cells[1] = replace(
+    cells[1] = with_figures(
         RESEND, trials=12_345_678, last_scored_at=1.7e9, content_delta=Estimate(1e-9, 0.0, 1.0, 7)
     )
     rollups[0] = replace(ROLLUPS[0], trials=161)
     assert text.render() == generate_latest(registry)
-    cells.insert(1, replace(YOUNG, key=CellKey("a\nb", "\\", "x.y"), evidence_log10=float("-inf")))
+    cells.insert(1, with_figures(YOUNG, key=CellKey("a\nb", "\\", "x.y"), evidence_log10=float("-inf")))
     changes.pop(0)
     text.refresh()
     assert text.render() == generate_latest(registry)

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate
+from evenkeel.core.cells import CellKey, ChangeMark, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.export.incidents import SLOTS, IncidentCollector, change_of, slots
 from evenkeel.monitor.notify import Contact
 from evenkeel.stores.monitor_state import AlertEvent
+from tests.kit.cells import cell_report
 from tests.monitor.notify.scene import incidents_of
 
 SWAP = (
@@ -63,7 +64,7 @@ def opened(found):
 
 def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
     """The furthest cell that is up gives the points, with interval and pairs."""
-    cell = CellReport(CellKey("support", "helpdesk-2", "general.tone"), "judge", 90, threshold=0.1)
+    cell = cell_report(CellKey("support", "helpdesk-2", "general.tone"), "judge", 90, threshold=0.1)
     reports = [
         replace(cell, excess=Estimate(0.42, 0.29, 0.57, 121)),
         replace(
@@ -107,7 +108,7 @@ def test_groups_are_not_counted_as_rewordings():
     names = ("together.4_general", "general.tone", "general.casing")
     cells = [
         replace(
-            CellReport(CellKey("support", "helpdesk-2", name), "judge", 90, threshold=0.1),
+            cell_report(CellKey("support", "helpdesk-2", name), "judge", 90, threshold=0.1),
             excess=Estimate(value, value - 0.1, value + 0.1, 100),
         )
         for name, value in zip(names, (0.7, 0.4, 0.0), strict=True)

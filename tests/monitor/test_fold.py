@@ -99,12 +99,12 @@ def test_a_cell_reports_its_windows():
     )
     (report,) = state.reports()
     hour, day = report.windows["1h"], report.windows["24h"]
-    assert (hour.trials, day.trials, report.trials) == (10, 20, 20)
+    assert (hour.trials, day.trials, report.counts.trials) == (10, 20, 20)
     assert hour.content_delta == proportion(10, 10, alpha=SETTINGS.alpha)
-    assert day.content_delta == report.content_delta == proportion(10, 20, alpha=SETTINGS.alpha)
+    assert day.content_delta == report.estimates.content_delta == proportion(10, 20, alpha=SETTINGS.alpha)
     assert hour.excess.value == 1.0
     assert hour.robustness.value == 0.0
-    assert day.robustness == report.robustness
+    assert day.robustness == report.estimates.robustness
 
 
 def test_a_window_with_too_few_trials_says_nothing():
@@ -112,7 +112,7 @@ def test_a_window_with_too_few_trials_says_nothing():
     state = folded(log_of(*[VERDICT] * 20, *[replace(VERDICT, scored_at=1e6)] * 4, *[VERDICT] * 20))
     (report,) = state.reports()
     (early,) = folded(log_of(*[VERDICT] * 4)).reports()
-    assert report.content_delta is not None
+    assert report.estimates.content_delta is not None
     assert early.windows["500"].trials == 4
     assert early.windows["500"].content_delta is None
     assert early.windows["500"].robustness is None

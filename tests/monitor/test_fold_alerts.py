@@ -59,10 +59,10 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
     assert "55% over the last 11 trials" in events[0].summary
     assert "5% in its first 201 trials" in events[0].summary
     (report,) = state.reports()
-    assert report.drift.state == "level"
-    assert report.drift.baseline == pytest.approx(0.05, abs=0.01)
-    assert report.drift.provisional
-    assert report.alert is False
+    assert report.detection.drift.state == "level"
+    assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
+    assert report.detection.drift.provisional
+    assert report.detection.alert is False
 
 
 def test_a_fall_is_a_drift_as_well():
@@ -74,9 +74,9 @@ def test_a_fall_is_a_drift_as_well():
 def test_there_is_no_baseline_before_its_trials_are_there():
     """With one trial less than it takes, nothing is said; with all of them the lines are known."""
     state, _ = fold(log_of(*trials(199, 20)))
-    assert state.reports()[0].drift is None
+    assert state.reports()[0].detection.drift is None
     state.apply(LoggedVerdict(1000, replace(VERDICT, id="last")))
-    drift = state.reports()[0].drift
+    drift = state.reports()[0].detection.drift
     assert drift.lower == 0.0
     assert drift.upper == drift.baseline + SETTINGS.drift_tolerance
 
@@ -89,7 +89,7 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
     assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
     assert "m has not answered any of the last 200 sampled exchanges" in events[1].summary
-    drift = {report.key: report.drift for report in state.reports()}
+    drift = {report.key: report.detection.drift for report in state.reports()}
     assert drift[CellKey("chat", "m", "general.spelling")].state == "level"
     assert drift[CellKey("chat", "m", "general.spelling")].baseline == pytest.approx(0.05, abs=0.001)
 
@@ -100,7 +100,7 @@ def test_another_prompt_version_has_a_baseline_of_its_own():
     second = [replace(one, prompt_version="v2") for one in trials(300, 2)]
     state, events = fold(log_of(*first, *second, *first))
     assert events == []
-    assert state.reports()[0].drift.baseline == 0.05
+    assert state.reports()[0].detection.drift.baseline == 0.05
 
 
 def test_a_drift_is_closed_when_its_prompts_come_no_more():
@@ -120,7 +120,7 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
     assert (record.route, record.kinds) == ("chat", {"ratings"})
     assert record.marks[0].before == "general.spelling: shifted in 5%"
     (report,) = state.reports()
-    assert report.drift.state == "risen"
+    assert report.detection.drift.state == "risen"
 
 
 def excess_log() -> list[LoggedVerdict]:
@@ -168,12 +168,12 @@ def test_drift_is_exported():
     text = CellText(MonitorReading(state.reports), version="1", detail=True).render().decode()
     cell = 'model="m",perturbation="general.spelling",route="chat"'
     (report,) = state.reports()
-    assert report.drift.baseline == pytest.approx(0.05, abs=0.01)
+    assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
     for line in (
         f'evenkeel_cell_drift{{direction="risen",{cell}}} 1.0',
         f'evenkeel_cell_drift{{direction="fallen",{cell}}} 0.0',
-        f'evenkeel_cell_drift_baseline_ratio{{approved="no",{cell}}} {report.drift.baseline}',
-        f"evenkeel_cell_drift_baseline_trials{{{cell}}} {report.drift.trials}.0",
+        f'evenkeel_cell_drift_baseline_ratio{{approved="no",{cell}}} {report.detection.drift.baseline}',
+        f"evenkeel_cell_drift_baseline_trials{{{cell}}} {report.detection.drift.trials}.0",
     ):
         assert f"\n{line}\n" in text
     before, _ = fold(log_of(*trials(10, 20)))
@@ -190,8 +190,8 @@ def approval(*cells, at=77.0, route=VERDICT.route, by="ann"):
 
 def drift_of(state):
     (report,) = state.reports()
-    assert report.drift is not None
-    return report.drift
+    assert report.detection.drift is not None
+    return report.detection.drift
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_an_approval_ends_a_drift_alert_once():
 def test_an_approval_holds_for_a_cell_whose_verdicts_are_gone():
     """A log that was trimmed still has the approval, which comes first then."""
     state, _ = fold(log_of(approval(), *trials(10, 20)))
-    assert (drift_of(state).baseline, state.reports()[0].trials) == (0.5, 10)
+    assert (drift_of(state).baseline, state.reports()[0].counts.trials) == (0.5, 10)
 
 
 def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():

@@ -93,7 +93,7 @@ def test_a_client_whose_answers_are_fragile_by_design_raises_no_alert(count, bur
         kinds = {(one.kind, one.what) for one in log.events}
         assert (("raised", "excess") in kinds) is raised
         assert ("raised", "drift") not in kinds or not settings.other_clients
-        assert log.report.held_by == ("" if raised else "hostile")
+        assert log.report.detection.held_by == ("" if raised else "hostile")
 
 
 def test_who_does_it_is_shown_while_the_alert_is_held():
@@ -102,9 +102,9 @@ def test_who_does_it_is_shown_while_the_alert_is_held():
     log.mix({"ours": 300})
     log.mix({"hostile": 100}, effects=HOSTILE)
     report = log.report
-    assert report.held_by == "hostile"
-    assert not report.alert
-    assert report.evidence_log10 < report.alarm_log10
+    assert report.detection.held_by == "hostile"
+    assert not report.detection.alert
+    assert report.detection.evidence_log10 < report.detection.alarm_log10
     # 300 trials of weight 0.999^100 to 0.999^399, and 100 of 0.999^0 to 0.999^99: Σ = (1 − 0.999^n)/0.001.
     assert report.clients == pytest.approx({"ours": 0.711, "hostile": 0.289}, abs=0.001)
 
@@ -151,7 +151,7 @@ def test_with_a_single_client_nothing_differs():
         for number in range(400):
             log.add(name, effect=0.3 if 150 < number < 300 else 0.0)
     assert [replace(one, clients={}) for one in named.events] == unknown.events
-    assert named.report.evidence_log10 == unknown.report.evidence_log10
+    assert named.report.detection.evidence_log10 == unknown.report.detection.evidence_log10
     assert named.events[0].clients == {"ours": named.events[0].run_trials}
 
 
@@ -161,7 +161,7 @@ def test_a_new_key_is_the_route_again_after_a_day():
     log.mix({"old": 300})
     for _ in range(60):
         log.add("new", effect=0.8, pause_s=60.0)
-    assert log.report.held_by == "new"
+    assert log.report.detection.held_by == "new"
     assert not log.events
     log.add("new", effect=0.8, pause_s=25 * HOUR)
     for _ in range(60):
@@ -179,7 +179,7 @@ def test_leaving_for_a_day_does_not_make_evidence_that_of_others():
         log.add("ours")
     log.mix({"hostile": 12}, effects=HOSTILE)
     assert not log.events
-    assert log.report.held_by == ""
+    assert log.report.detection.held_by == ""
 
 
 def test_an_alert_says_whose_trials_are_behind_it():
@@ -209,10 +209,10 @@ def test_a_checkpoint_keeps_clients_and_goes_on_equally():
     log.mix({"hostile": 50}, effects=HOSTILE)
     again = MonitorState.from_bytes(log.state.to_bytes(), SETTINGS)
     assert again.to_bytes() == log.state.to_bytes()
-    assert again.reports()[0].held_by == "hostile"
+    assert again.reports()[0].detection.held_by == "hostile"
     raw = log.state.to_bytes().decode()
     older = MonitorState.from_bytes(raw.replace('"held_by":"hostile"', '"x":0').encode(), SETTINGS)
-    assert older.reports()[0].held_by == ""
+    assert older.reports()[0].detection.held_by == ""
 
 
 def test_verdicts_of_an_older_release_are_read():

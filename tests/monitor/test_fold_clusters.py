@@ -58,10 +58,10 @@ def test_a_burst_is_many_trials_and_one_observation():
     log += [one for number in range(10, 40) for one in exchange(number, "burst", rating=1)]
     state = folded(log)
     trial = next(report for report in state.reports() if report.key.perturbation != BASELINE)
-    assert (trial.trials, trial.effective) == (40, 11)
-    assert (trial.content_delta.value, trial.content_delta.n) == (1 / 11, 11)
+    assert (trial.counts.trials, trial.counts.effective) == (40, 11)
+    assert (trial.estimates.content_delta.value, trial.estimates.content_delta.n) == (1 / 11, 11)
     assert trial.windows["500"].trials == 11
-    assert trial.pairs == {1: 1, -1: 0, 0: 10}
+    assert trial.counts.pairs == {1: 1, -1: 0, 0: 10}
     for rollup in state.rollups():
         assert (rollup.trials, rollup.windows["all"].exchanges) == (40, 11)
         assert rollup.windows["all"].content_delta.value == 1 / 11
@@ -98,7 +98,7 @@ def missed(clustered, cells=20, rate=0.1):
                 trials += 1
                 state.apply(LoggedVerdict(trials, one))
             if length > 1 or trials % 100 == 0:
-                delta = state.reports()[0].content_delta
+                delta = state.reports()[0].estimates.content_delta
                 found |= set() if delta.lower <= rate <= delta.upper else {cell}
     return len(found)
 
@@ -114,7 +114,7 @@ def test_one_off_names_leave_room_for_a_model_with_traffic():
     log = [one for number in range(200) for one in exchange(number, model=f"once-{number}")]
     log += [one for number in range(200, 260) for one in exchange(number, model="real")]
     state = folded(log)
-    trials = {report.key.model: report.trials for report in state.reports() if report.pairs}
+    trials = {report.key.model: report.counts.trials for report in state.reports() if report.counts.pairs}
     assert trials == {"once-1": 1, "other": 198 + 7, "real": 53}
     models = {rollup.key.model for rollup in state.rollups() if rollup.key.level == "model"}
     assert models == {"once-1", "other", "real"}

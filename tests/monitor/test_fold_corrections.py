@@ -102,23 +102,23 @@ def test_audits_correct_the_points_above_noise():
     """A fifth of the variants shift, as would a fifth of the resends: nothing is left, and 0 is held."""
     before = report(fold(exchanges(800, error=0.2))[0])
     after = report(fold(exchanges(800, error=0.2, audit=0.3))[0])
-    assert before.excess.lower > 0.1
-    assert abs(after.excess.value) < 0.05
-    assert after.excess.lower < 0 < after.excess.upper
-    assert after.corrected_by == 0, "no person has said anything"
+    assert before.estimates.excess.lower > 0.1
+    assert abs(after.estimates.excess.value) < 0.05
+    assert after.estimates.excess.lower < 0 < after.estimates.excess.upper
+    assert after.correction.labels == 0, "no person has said anything"
 
 
 def test_labels_correct_levels_and_differences():
     """People call everything the same that the judge calls shifted: the level falls to nearly nothing."""
     state, _ = fold(exchanges(800, error=0.2, label=0.3), say=3)
     found = report(state)
-    assert found.corrected_by > 200
-    assert found.content_delta.value < 0.04
-    assert found.content_delta.lower == 0
-    assert found.excess.value < 0.04
-    assert found.said_shifted == pytest.approx(0.2, abs=0.03)
-    assert found.truly_shifted.lower <= 0.001
-    assert found.truly_shifted.upper < 0.1
+    assert found.correction.labels > 200
+    assert found.estimates.content_delta.value < 0.04
+    assert found.estimates.content_delta.lower == 0
+    assert found.estimates.excess.value < 0.04
+    assert found.correction.said_shifted == pytest.approx(0.2, abs=0.03)
+    assert found.correction.truly_shifted.lower <= 0.001
+    assert found.correction.truly_shifted.upper < 0.1
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,9 @@ def test_labels_that_chance_did_not_draw_correct_nothing(said):
     for one in list(exchanges(200, error=0.2, label=1.0))[1::2]:
         label = label_of(one, Said("ann", rating=3, quality="equal", drawn=True), at=1.0)
         state.apply(LoggedLabel(state.offset + 1, replace(label, **said)))
-    assert [one.excess for one in state.reports()] == [one.excess for one in plain.reports()]
+    assert [one.estimates.excess for one in state.reports()] == [
+        one.estimates.excess for one in plain.reports()
+    ]
 
 
 def test_what_a_person_takes_back_or_says_anew_replaces_what_they_said():

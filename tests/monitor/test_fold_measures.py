@@ -114,15 +114,15 @@ def reports_of(trials, *, floor, control=0.9, **settings):
 def test_a_cell_whose_resends_nearly_all_move_is_blind_in_content():
     """At a floor of 95 % only five points are left, below the limit of ten; similarity still sees."""
     report = reports_of(200, floor=0.95)
-    assert report.blind == ("content",)
+    assert report.detection.blind == ("content",)
     assert not report.is_blind
-    assert reports_of(200, floor=0.1).blind == ()
+    assert reports_of(200, floor=0.1).detection.blind == ()
 
 
 def test_a_cell_is_blind_if_similarity_sees_nothing_either():
     """Resends that share a hundredth of the words cannot be less alike by the limit of five."""
     report = reports_of(200, floor=0.95, control=0.01)
-    assert report.blind == ("content", "similarity")
+    assert report.detection.blind == ("content", "similarity")
     assert report.is_blind
 
 
@@ -131,7 +131,7 @@ def test_limits_are_those_of_the_route():
     calibrated = Limit(0.2, "calibrated on 120 goldens, 2026-11-20")
     limits = {"chat": {Measure.SIMILARITY: calibrated}, "billing": {Measure.CONTENT: Limit(0.3)}}
     report = reports_of(20, floor=0, limits=limits, threshold=0.15)
-    assert report.limits == {
+    assert report.detection.limits == {
         "content": Limit(0.15, "settings"),
         "similarity": calibrated,
         "quality": Limit(0.1),

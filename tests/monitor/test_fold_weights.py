@@ -56,10 +56,10 @@ def test_a_cell_weighs_its_trials_in_every_figure_and_window():
     histogram = {(0.0, 1.0): 2, (1.0, 0.125): 4, (0.0, 0.125): 4}
     expected = weighted_mean(histogram, alpha=SETTINGS.alpha)
     assert expected.value == pytest.approx(1 / 6)
-    assert found.content_delta == found.windows["500"].content_delta == expected
-    assert found.excess.value == pytest.approx(1 / 6)
-    assert (found.trials, found.effective, found.content_delta.n) == (10, 10, 10)
-    assert found.ratings == {0: 0, 1: 4, 2: 0, 3: 6}, "counts are of trials, whatever they weigh"
+    assert found.estimates.content_delta == found.windows["500"].content_delta == expected
+    assert found.estimates.excess.value == pytest.approx(1 / 6)
+    assert (found.counts.trials, found.counts.effective, found.estimates.content_delta.n) == (10, 10, 10)
+    assert found.counts.ratings == {0: 0, 1: 4, 2: 0, 3: 6}, "counts are of trials, whatever they weigh"
     again = MonitorState.from_bytes(state.to_bytes(), SETTINGS)
     assert report(again) == found
     assert again.to_bytes() == state.to_bytes()
@@ -71,7 +71,7 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
     for number in range(1, 5):
         log += exchange(number, {}, exchange_weight=0.25)
     state = folded(log)
-    assert report(state).content_delta.value == 0.5
+    assert report(state).estimates.content_delta.value == 0.5
     (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
     content = whole.windows["all"].content_delta
     assert content == whole.windows["500"].content_delta
@@ -85,8 +85,12 @@ def test_detectors_and_roll_ups_look_at_drawn_trials_only():
     log = [one for number in range(8) for one in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
     state, none = folded(log), folded(exchange(0, {}))
     found = report(state)
-    assert (found.evidence_log10, found.clients, found.alert) == (report(none).evidence_log10, {}, False)
-    assert found.drift is None
+    assert (found.detection.evidence_log10, found.clients, found.detection.alert) == (
+        report(none).detection.evidence_log10,
+        {},
+        False,
+    )
+    assert found.detection.drift is None
     (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
     assert (whole.trials, whole.windows["all"].content_delta) == (0, None)
     assert not evenly_drawn(log[1])
@@ -97,7 +101,7 @@ def test_an_alert_bets_by_the_weight_of_the_exchange():
 
     def evidence(**members):
         log = [one for number in range(10) for one in exchange(number, {**MOVED, **members})]
-        return report(folded(log)).evidence_log10
+        return report(folded(log)).detection.evidence_log10
 
     assert 0 < evidence(exchange_weight=0.5) < evidence() == evidence(path_weight=0.125)
 
@@ -129,7 +133,7 @@ def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
     assert (found[Measure.CONTENT].value, found[Measure.QUALITY].value) == (0.999, -0.5)
     state = folded(exchange(0, {"perturbation": GROUP}))
     cell = report(state, CellKey("chat", "m", GROUP))
-    assert cell.threshold == cell.limits["content"].value == pytest.approx(0.40951)
+    assert cell.detection.threshold == cell.detection.limits["content"].value == pytest.approx(0.40951)
 
 
 def test_of_a_cluster_only_the_first_exchange_is_looked_into():
@@ -160,7 +164,7 @@ def test_changes_look_at_an_even_draw():
 def test_names_of_groups_from_a_hostile_log_stop_nothing(name):
     """What names no count is one rewording."""
     cell = report(folded(exchange(0, {"perturbation": name, **MOVED})), CellKey("chat", "m", name))
-    assert (cell.trials, cell.threshold) == (1, 0.1)
+    assert (cell.counts.trials, cell.detection.threshold) == (1, 0.1)
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, 2.0, float("nan"), float("inf"), 1e-300])
@@ -169,6 +173,8 @@ def test_weights_from_a_hostile_log_stop_nothing(weight):
     log = [one for number in range(40) for one in exchange(number, {**MOVED, "path_weight": weight})]
     odd = [one for number in range(40) for one in exchange(number, MOVED, exchange_weight=weight)]
     state = folded(log + odd)
-    assert 0 <= report(state).content_delta.lower <= report(state).content_delta.value == 1
-    assert isfinite(report(state).evidence_log10)
+    assert (
+        0 <= report(state).estimates.content_delta.lower <= report(state).estimates.content_delta.value == 1
+    )
+    assert isfinite(report(state).detection.evidence_log10)
     assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).reports() == state.reports()

@@ -149,31 +149,37 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     reports = reports_of(verdicts)
     perturbed = reports[CellKey("chat", "m", "general.spelling")]
     baseline = reports[CellKey("chat", "m", BASELINE)]
-    assert (perturbed.trials, perturbed.failures, perturbed.ratings) == (
+    assert (perturbed.counts.trials, perturbed.counts.failures, perturbed.counts.ratings) == (
         10,
         {"timeout": 1},
         {0: 0, 1: 4, 2: 0, 3: 6},
     )
     assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)
-    assert perturbed.content_delta == proportion(4, 10, alpha=1 - 0.95)
-    assert perturbed.quality_delta is None, "four shifted trials are below the minimum of five"
-    assert perturbed.excess == paired_excess(4, 0, 6, alpha=1 - 0.95)
-    assert perturbed.noise_floor == baseline.content_delta == proportion(1, 10, alpha=1 - 0.95)
-    assert perturbed.threshold == 0.1
-    assert perturbed.alarm_log10 == pytest.approx(1.69897, abs=1e-5)
-    assert baseline.excess is None
-    assert baseline.noise_floor == baseline.content_delta
-    assert (baseline.alert, baseline.threshold, baseline.evidence_log10) == (False, 0.0, 0.0)
+    assert perturbed.estimates.content_delta == proportion(4, 10, alpha=1 - 0.95)
+    assert perturbed.estimates.quality_delta is None, "four shifted trials are below the minimum of five"
+    assert perturbed.estimates.excess == paired_excess(4, 0, 6, alpha=1 - 0.95)
+    assert perturbed.noise_floor == baseline.estimates.content_delta == proportion(1, 10, alpha=1 - 0.95)
+    assert perturbed.detection.threshold == 0.1
+    assert perturbed.detection.alarm_log10 == pytest.approx(1.69897, abs=1e-5)
+    assert baseline.estimates.excess is None
+    assert baseline.noise_floor == baseline.estimates.content_delta
+    assert (baseline.detection.alert, baseline.detection.threshold, baseline.detection.evidence_log10) == (
+        False,
+        0.0,
+        0.0,
+    )
 
 
 def test_trials_without_a_baseline_feed_the_deltas_only():
     """Without the resend of its exchange a trial is taken as if the resend had moved: no alert."""
     alone = replace(VERDICT, rating=1, baseline_rating=None)
     report = reports_of(log_of(*[alone] * 40))[CellKey("chat", "m", "general.spelling")]
-    assert report.trials == 40
-    assert report.excess is None
-    assert report.alert is False
-    assert report.evidence_log10 < report.alarm_log10, "each trial enters its own stake, and none wins"
+    assert report.counts.trials == 40
+    assert report.estimates.excess is None
+    assert report.detection.alert is False
+    assert report.detection.evidence_log10 < report.detection.alarm_log10, (
+        "each trial enters its own stake, and none wins"
+    )
 
 
 def test_an_alert_event_tells_when_where_and_how_much():
@@ -223,7 +229,7 @@ def test_models_beyond_the_limit_are_counted_together():
     state = MonitorState(SETTINGS)
     for logged in verdicts:
         state.apply(logged)
-    trials = {(report.key.route, report.key.model): report.trials for report in state.reports()}
+    trials = {(report.key.route, report.key.model): report.counts.trials for report in state.reports()}
     assert trials == {("chat", "a"): 2, ("chat", "b"): 1, ("chat", OTHER_MODEL): 100, ("x", "z"): 1}
     assert state.folded_models == {"chat": 100}
 
@@ -351,9 +357,9 @@ def test_new_settings_keep_the_counts_and_restart_the_evidence():
     for logged in log_of(*[replace(VERDICT, rating=1)] * 3):
         state.apply(logged)
     (before,) = state.reports()
-    assert before.evidence_log10 > 0
+    assert before.detection.evidence_log10 > 0
     (after,) = MonitorState.from_bytes(state.to_bytes(), replace(SETTINGS, threshold=0.3)).reports()
-    assert (after.trials, after.threshold, after.evidence_log10) == (3, 0.3, 0.0)
+    assert (after.counts.trials, after.detection.threshold, after.detection.evidence_log10) == (3, 0.3, 0.0)
 
 
 def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):

@@ -141,14 +141,14 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
     cheap = replace(VERDICT, route="cheap", scorer="metrics")
     reports = {report.key: report for report in state_of(*STREAM, resend, other, cheap).reports()}
     spelling, baseline = (reports[CellKey("chat", "m", name)] for name in ("general.spelling", BASELINE))
-    assert spelling.judge_noise == baseline.judge_noise == proportion(2, 3, alpha=1 - 0.95)
-    assert spelling.swap_consistency == proportion(3, 4, alpha=1 - 0.95)
-    assert spelling.cascade_agreement == proportion(1, 2, alpha=1 - 0.95)
-    assert spelling.decided == {"equality": 1, "heuristic": 1, "judge": 6}
-    assert reports[CellKey("chat", "n", "general.spelling")].judge_noise == proportion(0, 1, alpha=1 - 0.95)
+    assert spelling.judge.noise == baseline.judge.noise == proportion(2, 3, alpha=1 - 0.95)
+    assert spelling.judge.swap_consistency == proportion(3, 4, alpha=1 - 0.95)
+    assert spelling.judge.agreement == proportion(1, 2, alpha=1 - 0.95)
+    assert spelling.judge.decided == {"equality": 1, "heuristic": 1, "judge": 6}
+    assert reports[CellKey("chat", "n", "general.spelling")].judge.noise == proportion(0, 1, alpha=1 - 0.95)
     alone = reports[CellKey("cheap", "m", "general.spelling")]
-    assert (alone.judge_noise, alone.swap_consistency, alone.cascade_agreement) == (None, None, None)
-    assert alone.decided == {}
+    assert (alone.judge.noise, alone.judge.swap_consistency, alone.judge.agreement) == (None, None, None)
+    assert alone.judge.decided == {}
 
 
 def test_the_judge_is_exported_once_for_each_route_and_model():

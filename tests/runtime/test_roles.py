@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from evenkeel.core.cells import CellKey, CellReport
+from evenkeel.core.cells import CellKey
 from evenkeel.runtime.changes import respond
 from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.monitor import NotifyingStore
@@ -21,6 +21,7 @@ from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.templates import TemplateStore
+from tests.kit.cells import cell_report
 from tests.redis_server import a_store
 from tests.stores.examples import event
 
@@ -37,7 +38,7 @@ def store(redis_server):
 def test_workers_hear_which_cells_need_trials(store):
     """Of their route and model; what is not known yet is empty; they ask again after five seconds."""
     now = [0.0]
-    reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
+    reports = [cell_report(CellKey("shop", "m", "general.casing"), "metrics", 12)]
     documents = RedisDocuments(store)
     publisher, heard = NeedsPublisher(documents, lambda: reports, 30), NeedsReader(documents, lambda: now[0])
     assert heard("shop", "m").cells == {}
@@ -65,7 +66,7 @@ def test_needs_that_another_release_published_are_read(store, caplog, row):
 def test_needs_go_on_as_they_were_while_redis_is_gone(store):
     """A plan without them is a good plan; nothing is raised."""
     now = [0.0]
-    reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
+    reports = [cell_report(CellKey("shop", "m", "general.casing"), "metrics", 12)]
     documents = RedisDocuments(store)
     NeedsPublisher(documents, lambda: reports, 30).publish()
     heard = NeedsReader(documents, lambda: now[0])

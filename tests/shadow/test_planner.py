@@ -11,6 +11,7 @@ from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import Need, RoutePlan, candidates, needs_of, trial_id
+from tests.kit.cells import cell_report
 
 KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
 ROUTE = RoutePlan(KINDS, (0.1, 0.3, 0.5), 2)
@@ -79,7 +80,7 @@ def test_needs_are_read_from_reports() -> None:
     """
 
     def report(name: str, excess: Estimate | None, evidence: float, suspicion: float = 0) -> CellReport:
-        return CellReport(
+        return cell_report(
             CellKey("default", "m", name),
             "judge",
             40,

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import CellReport, Estimate
@@ -93,11 +92,12 @@ def _change(change: RouteChange) -> dict[str, Any]:
 
 def _figures(report: CellReport) -> dict[str, Any]:
     """Trials and every estimate of a cell, by its name."""
-    values = {each.name: getattr(report, each.name) for each in fields(CellReport)}
     return {
-        "trials": report.trials,
-        "effective": report.effective,
-        "estimates": {name: plain(value) for name, value in values.items() if isinstance(value, Estimate)},
+        "trials": report.counts.trials,
+        "effective": report.counts.effective,
+        "estimates": {
+            name: plain(value) for name, value in report.flat().items() if isinstance(value, Estimate)
+        },
     }
 
 
@@ -105,24 +105,24 @@ def _cell(report: CellReport) -> dict[str, Any]:
     return {
         **_place(report.key),
         **_figures(report),
-        "failures": report.failures,
+        "failures": report.counts.failures,
         "state": _state(report),
-        "alert": report.alert,
-        "over": list(report.over),
-        "limits": plain(report.limits),
-        "blind": list(report.blind),
-        "evidence_log10": report.evidence_log10,
-        "drift": plain(report.drift),
+        "alert": report.detection.alert,
+        "over": list(report.detection.over),
+        "limits": plain(report.detection.limits),
+        "blind": list(report.detection.blind),
+        "evidence_log10": report.detection.evidence_log10,
+        "drift": plain(report.detection.drift),
     }
 
 
 def _state(report: CellReport) -> str:
     """In a word or two how a cell stands."""
-    drift = report.drift.state if report.drift else "no baseline"
+    drift = report.detection.drift.state if report.detection.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
-    words = ("alert" if report.alert else "", moved, "blind" if report.is_blind else "")
+    words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")
     said = [word for word in words if word]
-    return ", ".join(said) or ("quiet" if report.drift else drift)
+    return ", ".join(said) or ("quiet" if report.detection.drift else drift)
 
 
 def document(found: Sequence[Backtest], source: str) -> Document:
@@ -267,11 +267,16 @@ def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
     shown = _notable(found)[:_SHOWN_CELLS]
     rows: list[tuple[Value, ...]] = [
         (
-            _name(one.key, found), one.trials, one.effective, one.content_delta, one.excess, one.robustness,
-            _state(one),
+            _name(cell.key, found),
+            cell.counts.trials,
+            cell.counts.effective,
+            cell.estimates.content_delta,
+            cell.estimates.excess,
+            cell.estimates.robustness,
+            _state(cell),
         )
-        for one in shown
-    ]  # fmt: skip
+        for cell in shown
+    ]
     columns = (
         Column("cell"),
         Column("trials", Form.NUMBER),
@@ -291,7 +296,9 @@ def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
 def _notable(found: Backtest) -> list[CellReport]:
     """Cells with alerts first, then those with the most trials."""
     alerting = _alerting(found)
-    return sorted(found.cells, key=lambda one: (one.key.parts not in alerting, -one.trials, one.key.parts))
+    return sorted(
+        found.cells, key=lambda one: (one.key.parts not in alerting, -one.counts.trials, one.key.parts)
+    )
 
 
 def _name(key: CellKey, found: Backtest) -> str:
@@ -322,7 +329,7 @@ def _picture(cell: CellReport, found: Backtest) -> Picture | None:
         (snapshot.trial, report)
         for snapshot in found.snapshots
         for report in snapshot.cells
-        if report.key == cell.key and report.content_delta is not None
+        if report.key == cell.key and report.estimates.content_delta is not None
     ]
     if len(places) <= 1:
         return None
@@ -334,10 +341,10 @@ def _picture(cell: CellReport, found: Backtest) -> Picture | None:
 
 
 def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backtest) -> Plot:
-    deltas = [(trial, one.content_delta) for trial, one in places if one.content_delta]
+    deltas = [(trial, one.estimates.content_delta) for trial, one in places if one.estimates.content_delta]
     lower = [(float(trial), one.lower) for trial, one in deltas]
     upper = [(float(trial), one.upper) for trial, one in deltas]
-    floor = [(trial, one.noise_floor) for trial, one in places if one.noise_floor and one.excess]
+    floor = [(trial, one.noise_floor) for trial, one in places if one.noise_floor and one.estimates.excess]
     first, last = places[0][0], places[-1][0]
     marks = [
         *(("limit", alert.offset) for alert in found.raised if _of(alert, cell.key)),

@@ -20,12 +20,12 @@ from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from evenkeel.core.cells import JudgeEstimates
     from evenkeel.core.verdict import Scorer
     from evenkeel.lab.report.counts import Cost
     from evenkeel.lab.report.tables import Line, Tables
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.noise import JudgeEstimates
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore

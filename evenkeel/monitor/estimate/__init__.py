@@ -10,7 +10,6 @@ function of counts, so an estimate can be recomputed from the verdict log by any
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
 from evenkeel.monitor.estimate.counts import (
     OUTCOMES,
-    CellEstimates,
     Counts,
     Outcome,
     outcome_of,
@@ -22,7 +21,6 @@ from evenkeel.monitor.estimate.windows import Occurrences, Windows
 
 __all__ = [
     "OUTCOMES",
-    "CellEstimates",
     "Counts",
     "ExchangeTally",
     "Occurrences",

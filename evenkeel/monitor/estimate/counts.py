@@ -14,7 +14,7 @@ from itertools import product
 from math import isfinite, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from evenkeel.core.cells import Estimate
+from evenkeel.core.cells import CellEstimates, Estimate
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 if TYPE_CHECKING:
@@ -183,24 +183,6 @@ class Spread:
     def from_json(cls, raw: list[Any]) -> Spread:
         """Read what `to_json` wrote."""
         return cls(raw[0], {int(step): count for step, count in raw[1].items()})
-
-
-@dataclass(frozen=True, slots=True)
-class CellEstimates:
-    """What the counts of a cell say; each is None below the minimum number of its observations."""
-
-    content_delta: Estimate | None
-    quality_delta: Estimate | None
-    quality_worse: Estimate | None
-    quality_better: Estimate | None
-    robustness: Estimate | None
-    excess: Estimate | None
-    unsure: Estimate | None
-    invalid: Estimate | None
-    free_delta: Estimate | None
-    similarity: Estimate | None
-    control_similarity: Estimate | None
-    loss: Estimate | None
 
 
 @dataclass(slots=True)

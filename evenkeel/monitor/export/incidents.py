@@ -156,7 +156,7 @@ def _measure(
             strict=True,
         ):
             metric.add_metric(key, figure)
-        limit.add_metric(key, furthest.threshold)
+        limit.add_metric(key, furthest.detection.threshold)
     if moved and together_count(moved[0].key.perturbation) == 1:
         places = {one.key.parts[:2] for one in moved}
         tried = sum(

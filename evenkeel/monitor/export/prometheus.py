@@ -162,7 +162,7 @@ def _cell(report: CellReport) -> Samples:
     now = report.current.excess
     if now is not None:
         above.append(Sample(cell, now.value))
-    evidence.append(Sample(cell, _share(report.evidence_log10, report.alarm_log10)))
+    evidence.append(Sample(cell, _share(report.detection.evidence_log10, report.detection.alarm_log10)))
     return samples
 
 
@@ -178,7 +178,7 @@ def _same_cell(old: CellReport, new: CellReport) -> bool:
         old.revision is not None
         and old.revision == new.revision
         and old.windows is new.windows
-        and old.blind == new.blind
+        and old.detection.blind == new.detection.blind
     )
 
 
@@ -197,7 +197,7 @@ def _detail(report: CellReport) -> Samples:
     samples: Samples = [[] for _ in _DETAIL_FAMILIES]
     place = 0
     for rate in CELL_RATES:
-        add(samples, place, (*cell, "all", report.scorer), getattr(report, rate.field))
+        add(samples, place, (*cell, "all", report.scorer), getattr(report.estimates, rate.field))
         if rate in WINDOWED:
             for window, estimates in report.windows.items():
                 add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
@@ -205,22 +205,22 @@ def _detail(report: CellReport) -> Samples:
     verdicts, quality, invalid, pairs, failures, rated, effective, scored_at, alert, limit, blind, *drift = (
         samples[place:]
     )
-    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.ratings
+    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.counts.ratings
     verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
-    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
-    invalid += [Sample((*cell, what), count) for what, count in sorted(report.invalids.items())]
-    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
-    rated.append(Sample(cell, report.trials))
-    effective.append(Sample(cell, report.effective))
+    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.counts.qualities.items())]
+    invalid += [Sample((*cell, what), count) for what, count in sorted(report.counts.invalids.items())]
+    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.counts.failures.items())]
+    rated.append(Sample(cell, report.counts.trials))
+    effective.append(Sample(cell, report.counts.effective))
     if report.last_scored_at is not None:
         scored_at.append(Sample(cell, report.last_scored_at))
     if report.key.perturbation != BASELINE:
-        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.pairs.items())]
-        alert.append(Sample(cell, int(report.alert)))
-        limit.append(Sample(cell, report.threshold))
+        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.counts.pairs.items())]
+        alert.append(Sample(cell, int(report.detection.alert)))
+        limit.append(Sample(cell, report.detection.threshold))
         blind.append(Sample(cell, int(report.is_blind)))
-    if report.drift is not None:
-        _add_drift(drift, cell, report.drift, report.alarm_log10)
+    if report.detection.drift is not None:
+        _add_drift(drift, cell, report.detection.drift, report.detection.alarm_log10)
     return samples
 
 
@@ -266,10 +266,10 @@ def _counts(reports: tuple[CellReport, ...]) -> Samples:
         trial = "control" if report.key.perturbation == BASELINE else "perturbed"
         for rating in (0, 1, 2, 3):
             said = (trial, str(rating or "unsure"))
-            rated[said] = rated.get(said, 0) + report.ratings.get(rating, 0)
-        for quality, count in report.qualities.items() if trial == "perturbed" else ():
+            rated[said] = rated.get(said, 0) + report.counts.ratings.get(rating, 0)
+        for quality, count in report.counts.qualities.items() if trial == "perturbed" else ():
             shifted[quality] = shifted.get(quality, 0) + count
-        for reason, count in report.failures.items():
+        for reason, count in report.counts.failures.items():
             failed[reason] = failed.get(reason, 0) + count
     return [
         [Sample((*place, *said), count) for said, count in sorted(rated.items())],
@@ -295,17 +295,16 @@ _JUDGE_FAMILIES = (
 def _judge(report: CellReport) -> Samples:
     place = (report.key.route, report.key.model)
     samples: Samples = [[] for _ in _JUDGE_FAMILIES]
-    for number, rate in enumerate(JUDGE_RATES):
-        add(samples, 4 * number, place, getattr(report, rate.field))
-    samples[-1] += [Sample((*place, stage), count) for stage, count in report.decided.items()]
+    judge = report.judge
+    estimates = (judge.noise, judge.swap_consistency, judge.agreement, judge.group_agreement)
+    for number, estimate in enumerate(estimates):
+        add(samples, 4 * number, place, estimate)
+    samples[-1] += [Sample((*place, stage), count) for stage, count in judge.decided.items()]
     return samples
 
 
 def _same_judge(old: CellReport, new: CellReport) -> bool:
-    def known(one: CellReport) -> tuple[object, ...]:
-        return (*(getattr(one, rate.field) for rate in JUDGE_RATES), one.decided)
-
-    return known(old) == known(new)
+    return old.judge == new.judge
 
 
 JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
@@ -313,7 +312,7 @@ JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
 
 
 def _limits(report: CellReport) -> Samples:
-    content = report.limits.get("content")
+    content = report.detection.limits.get("content")
     return [[Sample((report.key.route, report.key.model), content.value)] if content else []]
 
 
@@ -323,13 +322,13 @@ def _every_limit(report: CellReport) -> Samples:
     return [
         [
             Sample((*place, measure, limit.source.partition(" ")[0]), limit.value)
-            for measure, limit in report.limits.items()
+            for measure, limit in report.detection.limits.items()
         ]
     ]
 
 
 def _same_limits(old: CellReport, new: CellReport) -> bool:
-    return bool(old.limits == new.limits)
+    return bool(old.detection.limits == new.detection.limits)
 
 
 LIMITS = Block(listed("limit"), _limits, _same_limits)

@@ -5,11 +5,21 @@ The report compares the cell's own figures with those of its control, of its jud
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
+from evenkeel.core.cells import (
+    CellCounts,
+    CellKey,
+    CellReport,
+    Correction,
+    Detection,
+    DriftReport,
+    Window,
+    WindowEstimates,
+)
 from evenkeel.core.together import together_count
 from evenkeel.monitor.detect import Alert, Clients, DriftAlert, Measure, blind_measures
 from evenkeel.monitor.estimate import Counts, Windows, weight_of, weight_sign
@@ -20,13 +30,12 @@ from evenkeel.monitor.fold.measures import observations
 if TYPE_CHECKING:
     from collections import Counter
 
-    from evenkeel.core.cells import Estimate, Limit
+    from evenkeel.core.cells import CellEstimates, Estimate, JudgeEstimates, Limit
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
-    from evenkeel.monitor.estimate import CellEstimates, Outcome
+    from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.corrections import Corrected, Increments, JudgeBias
     from evenkeel.monitor.fold.settings import MonitorSettings
-    from evenkeel.monitor.noise import JudgeEstimates
 
 
 _GONE_AFTER: Final = 100
@@ -322,10 +331,9 @@ def cell_report(
         and shown.revision == cell.revision
         and shown.windows is windows
         and shown.noise_floor is noise_floor
-        and shown.judge_noise is judged.noise
-        and shown.decided is judged.decided
+        and shown.judge is judged
         and cell.corrected is corrected
-        and shown.truly_shifted is (bias.people if bias else None)
+        and shown.correction.truly_shifted is (bias.people if bias else None)
         and shown.retired is retired
     ):
         return shown
@@ -334,48 +342,54 @@ def cell_report(
     cell.shown = CellReport(
         key=cell.key,
         scorer=cell.scorer,
-        trials=cell.counts.trials + cell.counts.clustered,
-        effective=cell.counts.trials,
-        failures=dict(cell.counts.failures),
-        ratings={int(rating): count for rating, count in cell.counts.rated.items()},
-        qualities=cell.counts.qualities,
-        pairs=cell.counts.pairs if alert else {},
+        counts=CellCounts(
+            trials=cell.counts.trials + cell.counts.clustered,
+            effective=cell.counts.trials,
+            failures=dict(cell.counts.failures),
+            ratings={int(rating): count for rating, count in cell.counts.rated.items()},
+            qualities=cell.counts.qualities,
+            pairs=cell.counts.pairs if alert else {},
+            invalids=dict(cell.counts.invalid),
+        ),
         last_scored_at=cell.scored_at,
         retired=retired,
-        content_delta=corrected.content_delta or estimates.content_delta,
-        quality_delta=estimates.quality_delta,
-        quality_worse=estimates.quality_worse,
-        quality_better=estimates.quality_better,
-        robustness=estimates.robustness,
-        unsure=estimates.unsure,
-        invalid=estimates.invalid,
-        free_delta=estimates.free_delta,
-        invalids=dict(cell.counts.invalid),
-        similarity=estimates.similarity,
-        control_similarity=estimates.control_similarity,
-        loss=estimates.loss if alert else None,
-        noise_floor=noise_floor,
-        excess=corrected.excess or estimates.excess if alert else None,
-        corrected_by=corrected.labels,
-        said_shifted=bias.judged if bias else None,
-        truly_shifted=bias.people if bias else None,
-        evidence_log10=alert.evidence_log10 if alert else 0.0,
-        alarm_log10=alert.alarm_log10 if alert else 0.0,
-        threshold=alert.rules.limits[Measure.CONTENT].value if alert else 0.0,
-        alert=alert.up if alert else False,
-        over=tuple(measure.value for measure in alert.over) if alert else (),
-        limits=_limits(settings, cell.key),
-        clients=cell.clients.shares,
-        held_by=alert.held_by if alert else "",
-        blind=_blind(alert.rules, noise_floor, estimates) if alert else (),
-        judge_noise=judged.noise,
-        swap_consistency=judged.swap_consistency,
-        cascade_agreement=judged.agreement,
-        group_agreement=judged.group_agreement,
-        decided=judged.decided,
+        estimates=replace(
+            estimates,
+            content_delta=corrected.content_delta or estimates.content_delta,
+            excess=corrected.excess or estimates.excess if alert else None,
+            loss=estimates.loss if alert else None,
+        ),
         windows=windows,
-        drift=cell.drift_report(),
-        suspicion=cell.drift.suspicion,
+        noise_floor=noise_floor,
+        correction=Correction(
+            labels=corrected.labels,
+            said_shifted=bias.judged if bias else None,
+            truly_shifted=bias.people if bias else None,
+        ),
+        judge=judged,
+        detection=_detection(cell, settings, noise_floor, estimates),
+        clients=cell.clients.shares,
         revision=cell.revision,
     )
     return cell.shown
+
+
+def _detection(
+    cell: Cell, settings: MonitorSettings, noise_floor: Estimate | None, estimates: CellEstimates
+) -> Detection:
+    limits = _limits(settings, cell.key)
+    drift, suspicion, alert = cell.drift_report(), cell.drift.suspicion, cell.alert
+    if alert is None:
+        return Detection(limits=limits, drift=drift, suspicion=suspicion)
+    return Detection(
+        alert=alert.up,
+        over=tuple(measure.value for measure in alert.over),
+        evidence_log10=alert.evidence_log10,
+        alarm_log10=alert.alarm_log10,
+        threshold=alert.rules.limits[Measure.CONTENT].value,
+        limits=limits,
+        held_by=alert.held_by,
+        blind=_blind(alert.rules, noise_floor, estimates),
+        drift=drift,
+        suspicion=suspicion,
+    )

@@ -381,7 +381,7 @@ class Writer:
         those = by_themselves(those, lambda part: part.raised.perturbation)
         worst = max(those, key=lambda part: part.raised.value or 0.0)
         event, report = worst.raised, self._report(worst)
-        drift = report.drift if report else None
+        drift = report.detection.drift if report else None
         before = f", {drift.baseline:.0%} before" if drift else ""
         share = f"{event.value or 0.0:.0%} of the last {event.run_trials}"
         if of == "resends":
@@ -538,7 +538,7 @@ def _measured(part: Part, report: CellReport | None) -> str:
 def _holds(report: CellReport) -> bool:
     """Whether a cell is within its limit, by the interval since the last change."""
     above = report.current.excess
-    return above is not None and above.upper <= report.threshold
+    return above is not None and above.upper <= report.detection.threshold
 
 
 def _lately(part: Part) -> str:

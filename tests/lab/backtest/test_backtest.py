@@ -49,7 +49,7 @@ def test_a_quiet_log_raises_nothing():
     """Every trial is counted in its cell."""
     found = backtest(verdicts(rows()))
     assert (found.trials, found.alerts, found.trials_between_alerts) == (2 * QUIET, (), None)
-    assert {one.key.perturbation: one.trials for one in found.cells} == {
+    assert {one.key.perturbation: one.counts.trials for one in found.cells} == {
         BASELINE: QUIET,
         "general.typos": QUIET,
     }
@@ -119,8 +119,8 @@ def test_intervals_are_kept_at_every_so_many_trials():
     """Of all cells that there are by then."""
     found = backtest(verdicts(rows(100)), every=50)
     assert [one.trial for one in found.snapshots] == [50, 100, 150, 200]
-    assert [one.trials for one in found.snapshots[-1].cells] == [100, 100]
-    deltas = [one.cells[0].content_delta for one in found.snapshots]
+    assert [one.counts.trials for one in found.snapshots[-1].cells] == [100, 100]
+    deltas = [one.cells[0].estimates.content_delta for one in found.snapshots]
     assert [one and one.n for one in deltas] == [None, 50, 75, 100]
 
 

@@ -53,7 +53,7 @@ def lines(exchanges, *, weighted):
 def deltas(exchanges, *, weighted):
     """Content delta of every cell."""
     found = backtest(read_lines(lines(exchanges, weighted=weighted), "log"), SETTINGS)
-    return {cell.key.perturbation: cell.content_delta for cell in found.cells}
+    return {cell.key.perturbation: cell.estimates.content_delta for cell in found.cells}
 
 
 def test_the_weights_of_a_log_give_the_truth_of_an_even_draw():

@@ -105,7 +105,7 @@ def test_a_swap_that_is_reversed_ends_it(log):
     log.answers(1, "m1")
     (incident,) = log.incidents()
     assert (incident.state, incident.ending) == ("resolved", "reversed")
-    assert not any(report.alert for report in log.state.reports())
+    assert not any(report.detection.alert for report in log.state.reports())
 
 
 def test_a_stray_answer_of_the_new_model_keeps_it_open(log):
@@ -132,7 +132,7 @@ def test_a_prompt_that_is_rolled_back_ends_it_though_the_model_is_the_same(log):
     log.answers(40, "m1", prompt_version="p1")
     (incident,) = log.incidents()
     assert (incident.state, incident.ending) == ("resolved", "reversed")
-    assert not any(report.alert for report in log.state.reports())
+    assert not any(report.detection.alert for report in log.state.reports())
 
 
 def test_evidence_ends_it_where_the_new_model_was_mended(log):

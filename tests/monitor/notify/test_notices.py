@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate, WindowEstimates
+from evenkeel.core.cells import CellKey, ChangeMark, Estimate, WindowEstimates
 from evenkeel.core.rewordings import label
 from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
+from tests.kit.cells import cell_report, with_figures
 from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -85,7 +86,7 @@ def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
 def test_an_estimate_since_the_change_is_said_with_its_interval():
     """Of the worst rewording; how many were tried, "so far" until the others are known to hold."""
     since = WindowEstimates(60, None, None, Estimate(0.42, 0.29, 0.57, 60))
-    cell = CellReport(
+    cell = cell_report(
         CellKey("support", "helpdesk-2", "general.spelling"),
         scorer="judge",
         trials=90,
@@ -97,7 +98,7 @@ def test_an_estimate_since_the_change_is_said_with_its_interval():
     said = f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
     assert Writer(reports=lambda: [cell, *others]).facts(incident) == (f"{said}2 of 4 rewordings so far.",)
     within = {"since_change": WindowEstimates(900, None, None, Estimate(0.02, -0.05, 0.09, 900))}
-    hold = [replace(one, windows=within, threshold=0.1) for one in others]
+    hold = [with_figures(one, windows=within, threshold=0.1) for one in others]
     assert Writer(reports=lambda: [cell, *hold]).facts(incident) == (f"{said}2 of 4 rewordings.",)
 
 
@@ -105,7 +106,7 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     """A group of rewordings moves with any of them: it is named as one, and not counted beside them."""
     group = replace(SPELLING, id="g1", perturbation="together.4_general", value=0.7, limit=0.34)
     names = ("together.4_general", "together.3_positional", "general.spelling", "general.tone")
-    cells = [CellReport(CellKey("support", "helpdesk-2", name), scorer="judge", trials=90) for name in names]
+    cells = [cell_report(CellKey("support", "helpdesk-2", name), scorer="judge", trials=90) for name in names]
     writer = Writer(reports=lambda: cells)
     (alone,) = incidents_of([group])
     said = (

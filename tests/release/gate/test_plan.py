@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.core.cells import CellKey, Estimate
 from evenkeel.monitor.detect.gate import GateRules, least_goldens
 from evenkeel.release.gate.plan import (
     Scenario,
@@ -19,6 +19,7 @@ from evenkeel.release.gate.plan import (
     sentence,
     trials_to_alert,
 )
+from tests.kit.cells import cell_report
 
 QUIET = Scenario(0.0)
 
@@ -74,7 +75,7 @@ def test_the_noise_is_that_of_the_routes_cells():
     """Each model's floor counts once, by its observations: (0.1 · 100 + 0.4 · 50) / 150 = 0.2."""
 
     def report(model, kind, floor):
-        return CellReport(CellKey("chat", model, kind), "judge", 10, noise_floor=floor)
+        return cell_report(CellKey("chat", model, kind), "judge", 10, noise_floor=floor)
 
     first, second = Estimate(0.1, 0.0, 0.2, 100), Estimate(0.4, 0.3, 0.5, 50)
     reports = [report("a", "typos", first), report("a", "case", first), report("b", "typos", second)]
