@@ -16,6 +16,7 @@ from evenkeel.core.cells import (
     RouteChanges,
     WindowEstimates,
 )
+from tests.kit.cells import with_figures
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):

@@ -51,7 +51,7 @@ def test_the_control_is_not_the_one_that_is_ahead(make_cell):
 
 def test_a_cell_that_only_fails_is_not_an_empty_page(make_cell):
     """Trials without a rating are evidence of traffic."""
-    report = replace(make_cell("r", "m", "general.casing", trials=0), failures={"timeout": 9})
+    report = with_figures(make_cell("r", "m", "general.casing", trials=0), failures={"timeout": 9})
     assert status([report], VIEW, NOW).state == "collecting"
 
 
@@ -86,8 +86,8 @@ def test_steady_names_the_cell_nearest_to_an_incident(make_cell):
 
 def test_how_much_is_watched_is_counted(make_cell):
     """Cells that see nothing, fail or collect are never left out of the count."""
-    blind = replace(make_cell("a", "m", "general.tone"), blind=("content",))
-    failing = replace(make_cell("b", "m", "general.casing", trials=3), failures={"timeout": 9})
+    blind = with_figures(make_cell("a", "m", "general.tone"), blind=("content",))
+    failing = with_figures(make_cell("b", "m", "general.casing", trials=3), failures={"timeout": 9})
     cells = [
         make_cell("a", "m", "general.casing"),
         blind,
@@ -179,7 +179,7 @@ def test_a_stuck_queue_is_said_aloud(make_cell):
 
 def test_a_blind_cell_is_not_steady(make_cell):
     """Nor is a route that sees nothing."""
-    blind = replace(
+    blind = with_figures(
         make_cell("r", "m", "general.casing"), blind=("content",), noise_floor=Estimate(0.84, 0.8, 0.88, 9)
     )
     assert status([blind], VIEW, NOW).state == "blind"
