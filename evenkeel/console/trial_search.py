@@ -1,9 +1,8 @@
-"""Finding trials in the log: backwards from the newest, a bounded piece at a time.
+"""Finding trials in the log, newest first, by what is in the address of the page.
 
-What the search is narrowed to is in the address of the page. What a log has an index for it finds by
-itself; the rest is looked for here, in at most `SCANNED` verdicts and `TEXTS` texts, and for about
-`SECONDS`, for one page. Where that ends before the page is full, the page says so and the search goes on
-from there.
+SQLite finds them by an index (`stores.trial_index`). Redis has none, and texts are in none:
+there one page reads at most `SCANNED` verdicts and `TEXTS` texts, for about `SECONDS`. Where that ends before
+the page is full, the page says how far it got, and the search goes on from there.
 """
 
 from __future__ import annotations
@@ -11,47 +10,41 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.verdict_log import Narrow, readable_evidence
+from evenkeel.stores.trial_index import Narrow
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evenkeel.core.pair import Answer
-    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.incidents import Incident
+    from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
-RATINGS: Final[Mapping[str, tuple[str, tuple[int | None, ...]]]] = {
-    "shifted": ("changed", (1, 2)),
-    "1": ("1 different message", (1,)),
-    "2": ("2 some details differ", (2,)),
-    "3": ("3 same content", (3,)),
-    "unsure": ("unsure", (None,)),
-    "failed": ("not rated", (None,)),
-    "open": ("changed or unclear", (1, 2, None)),
+RATINGS: Final[Mapping[str, tuple[str, Mapping[str, str | tuple[int | None, ...]]]]] = {
+    "shifted": ("changed", {"rating": (1, 2)}),
+    "1": ("1 different message", {"rating": (1,)}),
+    "2": ("2 some details differ", {"rating": (2,)}),
+    "3": ("3 same content", {"rating": (3,)}),
+    "unsure": ("unsure", {"state": "unsure"}),
+    "failed": ("not rated", {"state": "failed"}),
+    "open": ("changed or unclear", {"rating": (1, 2, None)}),
 }
-"""Choices in words, and the ratings that they mean; None = there is none."""
-
-OUTCOMES: Final[Mapping[str, tuple[str, Callable[[Verdict], bool]]]] = {
-    "worse": ("worse", lambda verdict: verdict.direction == "worse"),
-    "better": ("better", lambda verdict: verdict.direction == "better"),
-    "mixed": ("better and worse", lambda verdict: verdict.direction == "mixed"),
-    "unchanged": ("the same", lambda verdict: verdict.quality_changed is False),
+"""Choices in words, and the columns that they mean."""
+OUTCOMES: Final = {
+    "worse": "worse",
+    "better": "better",
+    "mixed": "better and worse",
+    "unchanged": "the same",
 }
 """What became of the quality of an answer that changed."""
-
-CONTROLS: Final[Mapping[str, tuple[str, bool | None]]] = {
-    "held": ("held", False),
-    "changed": ("changed as well", True),
-    "none": ("no rated control", None),
-}
-"""What the control did, in words, and as `Verdict.baseline_shifted` says it."""
+CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rated control"}
+"""What the control did."""
 ORDERS: Final = {"newest": "newest first"}
 """Orders of the list beside the worst first."""
 LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
@@ -130,30 +123,26 @@ class TrialFilter:
 
     @property
     def narrow(self) -> Narrow:
-        """The part that a log can look for by itself."""
-        return Narrow(
-            route=self.route or None,
-            perturbation=self.perturbation or None,
-            category=self.category or None,
-            ratings=RATINGS[self.rating][1] if self.rating else (None,) if self.reason else None,
+        """What a log is searched for: all but change, incident, labels and text."""
+        since, until = self.span
+        plain = (
+            "route",
+            "model",
+            "perturbation",
+            "category",
+            "task",
+            "client",
+            "reason",
+            "format",
+            "language",
         )
-
-    def admits(self, verdict: Verdict) -> bool:
-        """Whether a verdict is one of those chosen; text, labels and changes are not looked at."""
-        failure = verdict.failure
-        return (
-            self.model in {"", verdict.model}
-            and self.task in {"", verdict.task}
-            and (self.rating != "failed" or failure is not None)
-            and (self.rating != "unsure" or verdict.unsure)
-            and (not self.outcome or OUTCOMES[self.outcome][1](verdict))
-            and (not self.control or verdict.baseline_shifted is CONTROLS[self.control][1])
-            and self.client in {"", verdict.client}
-            and (not self.reason or (failure is not None and failure.reason == self.reason))
-            and self.format in {"", verdict.wanted_format}
-            and self.language in {"", _language(verdict)}
-            and self.narrow.admits(verdict)
-        )
+        values: dict[str, str | tuple[str | int | None, ...] | None] = {
+            name: getattr(self, name) or None for name in plain
+        }
+        values |= RATINGS[self.rating][1] if self.rating else {}
+        values["quality"] = self.outcome or None
+        values["control"] = self.control or None
+        return replace(Narrow.by(**values), since=since, until=until)
 
     @property
     def span(self) -> tuple[float | None, float | None]:
@@ -206,67 +195,36 @@ def _exact(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="microseconds")
 
 
-def _language(verdict: Verdict) -> str:
-    return (verdict.wanted_language or verdict.prompt_language or "").partition("-")[0]
-
-
-class CellName(NamedTuple):
-    """A cell of an incident; "" = any."""
-
-    route: str
-    model: str = ""
-    perturbation: str = ""
-
-    def admits(self, verdict: Verdict) -> bool:
-        """Whether a verdict is of it."""
-        return (
-            self.route == verdict.route
-            and self.model in {"", OTHER_MODEL, verdict.model}
-            and self.perturbation in {"", verdict.perturbation}
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a search is narrowed to, changes and incidents put into time and cells."""
-
-    chosen: TrialFilter
-    cells: tuple[CellName, ...] = ()
-    """A trial is of one of them; () = of any."""
-
-    def admits(self, verdict: Verdict) -> bool:
-        """Whether a verdict is one of those chosen; text, labels and times are not looked at."""
-        return self.chosen.admits(verdict) and (
-            not self.cells or any(cell.admits(verdict) for cell in self.cells)
-        )
-
-
-def scope(
+def narrowed(
     chosen: TrialFilter,
     changes: Sequence[ChangeReport],
     incidents: Sequence[Incident],
     began: Callable[[Incident], float],
-) -> Scope | None:
-    """What a choice means; None if its change or its incident is no longer known.
+) -> Narrow | None:
+    """What a log is searched for, with change and incident put into cells and time.
 
     Args:
         chosen: what was chosen.
         changes: the latest ones.
         incidents: all that are kept.
         began: when what an incident is about began, in Unix seconds.
+
+    Returns: None if the change or the incident is no longer known.
     """
     beside = chosen.beside(changes)
     if beside is None or not chosen.incident:
-        return None if beside is None else Scope(beside)
-    found = next((one for one in incidents if one.id == chosen.incident), None)
-    if found is None:
+        return None if beside is None else beside.narrow
+    incident = next((incident for incident in incidents if incident.id == chosen.incident), None)
+    if incident is None:
         return None
-    cells = (
-        CellName(one.route, "" if one.what == "change" else one.model, one.perturbation)
-        for one in (part.key for part in found.parts)
-    )
-    narrowed = beside.within(began(found), found.closed_at)
-    return Scope(narrowed, tuple(dict.fromkeys(cells)))
+    cells = dict.fromkeys(_cell(part) for part in incident.parts)
+    return replace(beside.within(began(incident), incident.closed_at).narrow, any_of=tuple(cells))
+
+
+def _cell(part: Part) -> Narrow:
+    raised = part.raised
+    model = None if raised.what == "change" or raised.model == OTHER_MODEL else raised.model
+    return Narrow.by(route=raised.route, model=model or None, perturbation=raised.perturbation or None)
 
 
 def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
@@ -304,9 +262,6 @@ SECONDS: Final = 0.5
 """Time after which no further piece is read for one page."""
 _FIRST_STEP: Final = 100
 _LONGEST_STEP: Final = 1_000
-_SLACK_S: Final = 900.0
-"""Verdicts of several workers are in the log almost in the order of their times; so much may be amiss."""
-_PROBED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,21 +295,24 @@ class Labelled:
 
     agrees: Mapping[str, bool | None]
 
-    def admits(self, verdict_id: str, choice: str) -> bool:
-        """Whether a verdict passes the choice: "any" label, "none", or "disputed"."""
-        if not choice:
-            return True
+    def ids(self, choice: str) -> frozenset[str] | None:
+        """Verdicts with any label, or a disputed one; None for other choices."""
         if choice == "disputed":
-            return self.agrees.get(verdict_id) is False
-        return (verdict_id in self.agrees) == (choice == "any")
+            return frozenset(verdict for verdict, agrees in self.agrees.items() if agrees is False)
+        return frozenset(self.agrees) if choice == "any" else None
+
+
+NO_LABELS: Final = Labelled({})
 
 
 def search(
     log: VerdictLog,
-    asked: Scope | TrialFilter,
+    narrow: Narrow,
     *,
+    text: str = "",
+    labels: str = "",
+    labelled: Labelled = NO_LABELS,
     before: int | None = None,
-    labelled: Labelled | None = None,
     limits: Limits | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
@@ -362,125 +320,63 @@ def search(
 
     Args:
         log: where they are.
-        asked: with its change and its incident put into cells and time.
+        narrow: what is looked for.
+        text: looked for in prompts, answers and explanations.
+        labels: a key of `LABELS`, "" for any trial.
+        labelled: what people said.
         before: only trials before this place in the log; None = from the newest.
-        labelled: needed if the choice is about labels.
         limits: how much is read at most.
         clock: in seconds, for the limit of time.
     """
     limits = limits or Limits()
-    within = asked if isinstance(asked, Scope) else Scope(asked)
-    chosen = within.chosen
+    narrow = replace(narrow, ids=labelled.ids(labels))
+    wanted = text.casefold()
     ends = clock() + limits.seconds
-    since, until = chosen.span
-    looking = _Looking(log, within, labelled or Labelled({}), limits)
-    at = before if until is None else _start(log, until + _SLACK_S, before)
-    step = _FIRST_STEP
-    while at != 0 and not looking.ended:
-        stretch = log.read_before(at, min(step, limits.scanned - looking.looked_at), chosen.narrow)
+    found: list[LoggedVerdict] = []
+    at, looked_at, texts, step = before, 0, 0, _FIRST_STEP
+    reached_s: float | None = None
+    while at != 0 and len(found) < limits.shown and looked_at < limits.scanned and texts < limits.texts:
+        stretch = log.read_before(at, min(step, limits.scanned - looked_at), narrow)
         step = min(_LONGEST_STEP, 4 * step)
-        at = looking.take(stretch.verdicts, stretch.reached, since, until)
-        looking.looked_at += stretch.looked_at
+        at = stretch.reached
+        looked_at += stretch.looked_at
+        for logged in stretch.verdicts:
+            if len(found) == limits.shown or texts == limits.texts:
+                at = logged.offset + 1
+                break
+            verdict = logged.verdict
+            reached_s = verdict.scored_at
+            if labels == "none" and verdict.id in labelled.agrees:
+                continue
+            if wanted and not _says(verdict, wanted):
+                texts += 1
+                if not _quotes(log, verdict, wanted):
+                    continue
+            found.append(logged)
+        else:
+            reached_s = reached_s if stretch.reached_s is None else stretch.reached_s
         if clock() > ends:
             break
-    full = len(looking.found) == limits.shown
-    return Found(tuple(looking.found), at or None, looking.looked_at, looking.reached_s, full)
+    return Found(tuple(found), at or None, looked_at, reached_s, len(found) == limits.shown)
 
 
-class _Looking:
-    """A search under way."""
-
-    def __init__(self, log: VerdictLog, within: Scope, labelled: Labelled, limits: Limits) -> None:
-        self._log = log
-        self._within = within
-        self._chosen = chosen = within.chosen
-        self._labelled = labelled
-        self._limits = limits
-        self._text = chosen.text.casefold()
-        self._texts = 0
-        self.found: list[LoggedVerdict] = []
-        self.looked_at = 0
-        self.reached_s: float | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the page is full or enough was read."""
-        return (
-            len(self.found) >= self._limits.shown
-            or self.looked_at >= self._limits.scanned
-            or self._texts >= self._limits.texts
-        )
-
-    def take(
-        self, verdicts: list[LoggedVerdict], reached: int, since: float | None, until: float | None
-    ) -> int:
-        """Look at a stretch; returns where to go on, 0 for nowhere."""
-        for one in verdicts:
-            if self.ended:
-                return one.offset + 1
-            verdict = one.verdict
-            self.reached_s = verdict.scored_at
-            if since is not None and verdict.scored_at < since - _SLACK_S:
-                return 0
-            if self._admits(verdict, since, until):
-                self.found.append(one)
-        return reached
-
-    def _admits(self, verdict: Verdict, since: float | None, until: float | None) -> bool:
-        if (since is not None and verdict.scored_at < since) or (
-            until is not None and verdict.scored_at > until
-        ):
-            return False
-        if not self._within.admits(verdict):
-            return False
-        if not self._labelled.admits(verdict.id, self._chosen.labels):
-            return False
-        return not self._text or self._holds(verdict)
-
-    def _holds(self, verdict: Verdict) -> bool:
-        if any(self._text in part.casefold() for part in _own_texts(verdict)):
-            return True
-        self._texts += 1
-        evidence = readable_evidence(self._log, verdict.id)
-        return evidence is not None and any(self._text in part.casefold() for part in _texts(evidence))
+def _says(verdict: Verdict, text: str) -> bool:
+    """Whether id, explanation or failure hold a text."""
+    detail = verdict.failure.detail if verdict.failure else ""
+    return any(text in part.casefold() for part in (verdict.id, verdict.explanation, detail))
 
 
-def _own_texts(verdict: Verdict) -> Iterator[str]:
-    yield verdict.id
-    yield verdict.explanation
-    if verdict.failure:
-        yield verdict.failure.detail
-
-
-def _texts(evidence: Evidence) -> Iterator[str]:
-    yield evidence.prompt
-    yield evidence.variant
-    yield from _answer_texts(evidence.reference)
-    if evidence.candidate:
-        yield from _answer_texts(evidence.candidate)
-
-
-def _answer_texts(answer: Answer) -> Iterator[str]:
-    yield answer.text
-    for call in answer.tool_calls:
-        yield call.name
-        yield call.arguments
-
-
-def _start(log: VerdictLog, until: float, before: int | None) -> int | None:
-    """A place in the log with nothing but later verdicts from it on, found by halving."""
-    newest = log.read_before(before, _PROBED)
-    if not newest.verdicts or newest.verdicts[-1].verdict.scored_at <= until:
-        return before
-    low, high = 0, newest.verdicts[-1].offset
-    while high - low > _PROBED:
-        middle = (low + high) // 2
-        probe = log.read_before(middle, 1)
-        if probe.verdicts and probe.verdicts[0].verdict.scored_at > until:
-            high = probe.verdicts[0].offset
-        else:
-            low = middle
-    return high
+def _quotes(log: VerdictLog, verdict: Verdict, text: str) -> bool:
+    """Whether prompts or answers hold a text."""
+    evidence = readable_evidence(log, verdict.id)
+    if evidence is None:
+        return False
+    answers = [answer for answer in (evidence.reference, evidence.candidate) if answer]
+    parts = [evidence.prompt, evidence.variant, *(answer.text for answer in answers)]
+    parts += [
+        part for answer in answers for call in answer.tool_calls for part in (call.name, call.arguments)
+    ]
+    return any(text in part.casefold() for part in parts)
 
 
 def each_page(

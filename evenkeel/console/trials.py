@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from litestar import Response, get
 
@@ -24,11 +23,10 @@ from evenkeel.console.trial_search import (
     Found,
     Labelled,
     Limits,
-    Scope,
     TrialFilter,
     badness,
     each_page,
-    scope,
+    narrowed,
     search,
 )
 from evenkeel.core import figures, rewordings
@@ -36,9 +34,10 @@ from evenkeel.core.text import one_line
 from evenkeel.monitor.incidents import IncidentBoard, verdicts_behind
 from evenkeel.monitor.notify.notices import headline
 from evenkeel.stores.labels import CountedLabels
+from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
-Finder: TypeAlias = Callable[[str, int | None, int], Found]
-"""A rating, a place in the log and a number → the newest trials of the choice with that rating before it."""
 _CHANGES: Final = 30
 _NAMES: Final = {
     "perturbation": "rewording",
@@ -119,7 +116,9 @@ def filter_form(
         _field(chosen, "route", "Route", _plain(key.route for key in keys)),
         _field(chosen, "model", "Model", _plain(key.model for key in keys)),
         _field(chosen, "perturbation", "Rewording", _perturbations(perturbations)),
-        _field(chosen, "rating", "Outcome", _options(RATINGS)),
+        _field(
+            chosen, "rating", "Outcome", _options({value: words for value, (words, _) in RATINGS.items()})
+        ),
         _field(chosen, "control", "Control", _options(CONTROLS)),
     ]
     if incidents or chosen.incident:
@@ -181,9 +180,8 @@ def _perturbations(perturbations: Iterable[str]) -> tuple[Option, ...]:
     return tuple(Option(name, rewordings.label(name)) for name in ordered)
 
 
-def _options(choices: Mapping[str, str | tuple[str, object]]) -> tuple[Option, ...]:
-    said = {value: words if isinstance(words, str) else words[0] for value, words in choices.items()}
-    return tuple(Option(*one) for one in said.items())
+def _options(choices: Mapping[str, str]) -> tuple[Option, ...]:
+    return tuple(Option(*choice) for choice in choices.items())
 
 
 def _change(change: ChangeReport, now: float) -> str:
@@ -278,22 +276,22 @@ class Listing(NamedTuple):
     """What was read for it."""
 
 
-def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) -> Listing:
+def listing(wanted: _Search, before: int | None, page: int) -> Listing:
     """A page of trials, by default the worst first.
 
     The worst are looked for among the newest 1,000 that changed or are unclear; behind these stand the trials
     whose answers held, newest first.
 
     Args:
-        find: searches for the choice with another rating, from a place in the log on.
-        chosen: with the order.
+        wanted: the choice, with the order.
         before: only trials before this place in the log; None = from the newest.
         page: number of the page, from 1, where the worst come first.
     """
+    chosen = wanted.chosen
     if chosen.order:
-        found = find(chosen.rating, before, _ROWS)
+        found = wanted.find(before, Limits(_ROWS))
         return Listing(found.trials, {"before": str(found.older)} if found.older else {}, found)
-    found = find(chosen.rating or "open", before, RANKED)
+    found = wanted.find(before, Limits(RANKED), chosen.rating or "open")
     ranked = sorted(found.trials, key=lambda one: (badness(one.verdict), -one.offset))
     rows = tuple(ranked[(page - 1) * _ROWS : page * _ROWS])
     place = {} if before is None else {"before": str(before)}
@@ -303,7 +301,7 @@ def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) ->
         return Listing(rows, {"before": str(found.older)}, found)
     if chosen.rating:
         return Listing(rows, {}, found)
-    held = find("3", before, _ROWS - len(rows)) if len(rows) < _ROWS else None
+    held = wanted.find(before, Limits(_ROWS - len(rows)), "3") if len(rows) < _ROWS else None
     if held is None:
         return Listing(rows, {**place, "rating": "3", "order": "newest"}, found)
     rest = {"before": str(held.older), "rating": "3", "order": "newest"} if held.older else {}
@@ -311,30 +309,19 @@ def listing(find: Finder, chosen: TrialFilter, before: int | None, page: int) ->
 
 
 def trials_page(
-    sources: ConsoleSources,
-    chosen: TrialFilter,
-    query: Mapping[str, Any],
-    labelled: Labelled,
-    incidents: Sequence[Incident],
+    sources: ConsoleSources, wanted: _Search, query: Mapping[str, Any], incidents: Sequence[Incident]
 ) -> Page:
     """A page of the trials of a choice.
 
     Args:
         sources: what is read.
-        chosen: the choice.
+        wanted: the choice.
         query: of the address, for the place in the list.
-        labelled: what people said.
         incidents: all that are kept.
     """
+    chosen = wanted.chosen
     now, before, number = sources.clock(), _whole(query, "before"), _whole(query, "page") or 1
-    changes = _changes(sources)
-    narrowed = _scope(sources, chosen, changes, incidents)
-    found = listing(
-        lambda rating, at, shown: _find(sources, narrowed, labelled, at, Limits(shown=shown), rating),
-        chosen,
-        before,
-        number,
-    )
+    found = listing(wanted, before, number)
     query_text = links.query(**chosen.parts())
     parts = chosen.parts()
     first = before is None and number == 1
@@ -342,10 +329,10 @@ def trials_page(
         "Trials · evenkeel",
         chosen=chosen,
         form=filter_form(
-            chosen, sources.reports(), changes, incidents, now, labels=sources.labels is not None
+            chosen, sources.reports(), _changes(sources), incidents, now, labels=sources.labels is not None
         ),
         rows=trial_rows(sources.log, found.trials),
-        agrees=labelled.agrees,
+        agrees=wanted.labelled.agrees,
         excerpt=lambda text: one_line(text, _EXCERPT),
         orders=[
             FilterLink("worst first", links.trials_link(**chosen.parts(order="")), not chosen.order),
@@ -356,7 +343,7 @@ def trials_page(
         next_href=links.trials_link(**parts | found.next) if found.next else "",
         query=f"?{query_text}" if query_text else "",
         narrowed=any(value for name, value in parts.items() if name != "order"),
-        unknown=narrowed is None,
+        unknown=wanted.narrow is None,
         cut_short=found.found.older is not None and not found.found.full,
         looked_at=found.found.looked_at,
         reached_s=found.found.reached_s,
@@ -376,17 +363,16 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
         if any(not value for value in query.values()):  # a form without script sends every field
             place = {name: str(at) for name in ("before", "page") if (at := _whole(query, name))}
             return see_other(links.trials_link(**chosen.parts(), **place))
-        return renderer.response(
-            "trials.html", page=trials_page(sources, chosen, query, _labelled(counted()), board.all())
-        )
+        incidents = board.all()
+        wanted = _Search.of(sources, chosen, counted(), incidents)
+        return renderer.response("trials.html", page=trials_page(sources, wanted, query, incidents))
 
     @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
         """The newest first, whatever `order` says."""
         chosen = TrialFilter.of(request.query_params)
-        before = _whole(request.query_params, "before")
-        narrowed = _scope(sources, chosen, _changes(sources), board.all())
-        found = _find(sources, narrowed, _labelled(counted()), before, Limits())
+        wanted = _Search.of(sources, chosen, counted(), board.all())
+        found = wanted.find(_whole(request.query_params, "before"), Limits())
         return json_response(
             {
                 "trials": [asdict(one.verdict) for one in found.trials],
@@ -400,14 +386,10 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
 
 def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
     """At most 10,000 trials of a choice, the newest first, for a file."""
-    narrowed = _scope(
-        sources, TrialFilter.of(query), _changes(sources), IncidentBoard(sources.monitor_store).all()
-    )
-    labelled = _labelled(CountedLabels(sources.labels)())
+    incidents = IncidentBoard(sources.monitor_store).all()
+    wanted = _Search.of(sources, TrialFilter.of(query), CountedLabels(sources.labels)(), incidents)
     pages = each_page(
-        lambda before, wanted: _find(sources, narrowed, labelled, before, Limits(shown=wanted)),
-        most=MOST_ROWS,
-        scanned=MOST_SCANNED,
+        lambda before, left: wanted.find(before, Limits(shown=left)), most=MOST_ROWS, scanned=MOST_SCANNED
     )
     return Table.of((one.verdict for one in pages), *_COLUMNS)
 
@@ -476,33 +458,50 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
     )
 
 
-def _find(
-    sources: ConsoleSources,
-    narrowed: Scope | None,
-    labelled: Labelled,
-    before: int | None,
-    limits: Limits,
-    rating: str | None = None,
-) -> Found:
-    """The newest trials of a choice, with another rating if one is given; none of one that means nothing."""
-    if narrowed is None:
-        return Found((), None, 0, None, full=False)
-    if rating is not None:
-        narrowed = replace(narrowed, chosen=replace(narrowed.chosen, rating=rating))
-    return search(sources.log, narrowed, before=before, labelled=labelled, limits=limits)
+class _Search(NamedTuple):
+    """A choice over a log."""
+
+    log: VerdictLog
+    chosen: TrialFilter
+    narrow: Narrow | None
+    """None if its change or its incident is no longer known: then nothing is found."""
+    labelled: Labelled
+
+    @classmethod
+    def of(
+        cls,
+        sources: ConsoleSources,
+        chosen: TrialFilter,
+        labels: Iterable[Label],
+        incidents: Sequence[Incident],
+    ) -> _Search:
+        """The search for what was chosen."""
+        changes = _changes(sources)
+        narrow = narrowed(chosen, changes, incidents, lambda incident: _began(sources.log, incident, changes))
+        return cls(sources.log, chosen, narrow, _labelled(labels))
+
+    def find(self, before: int | None, limits: Limits, rating: str = "") -> Found:
+        """The newest trials of the choice, with another rating if one is given."""
+        narrow = self.narrow
+        if narrow is None:
+            return Found((), None, 0, None, full=False)
+        if rating:
+            kept = tuple(each for each in narrow.allowed if each[0] not in {"rating", "state"})
+            narrow = replace(narrow, allowed=(*kept, *Narrow.by(**RATINGS[rating][1]).allowed))
+        chosen = self.chosen
+        return search(
+            self.log,
+            narrow,
+            text=chosen.text,
+            labels=chosen.labels,
+            labelled=self.labelled,
+            before=before,
+            limits=limits,
+        )
 
 
 def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
     return tuple(sources.change_reports()) if sources.change_reports else ()
-
-
-def _scope(
-    sources: ConsoleSources,
-    chosen: TrialFilter,
-    changes: Sequence[ChangeReport],
-    incidents: Sequence[Incident],
-) -> Scope | None:
-    return scope(chosen, changes, incidents, lambda incident: _began(sources.log, incident, changes))
 
 
 def _began(log: VerdictLog, incident: Incident, changes: Sequence[ChangeReport]) -> float:

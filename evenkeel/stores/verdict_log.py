@@ -17,6 +17,7 @@ from evenkeel.core.sightings import (
 from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label, label_from_json, label_to_json
 from evenkeel.stores.sealing import SealError
+from evenkeel.stores.trial_index import ANYTHING, Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,30 +129,6 @@ def logged_note(offset: int, written: str) -> LoggedNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
-    """What a log can look for by itself; None = anything."""
-
-    route: str | None = None
-    perturbation: str | None = None
-    category: str | None = None
-    """What stands before the dot of the perturbation."""
-    ratings: tuple[int | None, ...] | None = None
-    """Any of these; None among them = no rating."""
-
-    def admits(self, verdict: Verdict) -> bool:
-        """Whether this is one of the verdicts looked for."""
-        return (
-            self.route in {None, verdict.route}
-            and self.perturbation in {None, verdict.perturbation}
-            and self.category in {None, verdict.perturbation.partition(".")[0]}
-            and (self.ratings is None or verdict.rating in self.ratings)
-        )
-
-
-ANYTHING: Final = Narrow()
-
-
-@dataclass(frozen=True, slots=True)
 class Stretch:
     """A piece of the log, read backwards."""
 
@@ -161,6 +138,8 @@ class Stretch:
     """The offset before which nothing was looked at; 0 = the log's start was reached."""
     looked_at: int
     """How many verdicts were read to find these."""
+    reached_s: float | None = None
+    """Unix time of the oldest of them; None if none was read."""
 
 
 class VerdictLog(Protocol):
@@ -200,8 +179,8 @@ class VerdictLog(Protocol):
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
         """Verdicts before `offset` (None = from the newest) that are looked for, newest first.
 
-        Reads up to `limit` verdicts. A log that has no index to find them by gives fewer than that, perhaps
-        none, though there are older ones: go on before `reached`.
+        Reads up to `limit` verdicts. SQLite finds them by the columns of `trial_index`. Redis has no such
+        index and gives fewer, perhaps none, though there are older ones: go on before `reached`.
         """
         ...
 
@@ -293,7 +272,7 @@ class RoutesLog:
         """As `VerdictLog`; of the other routes nothing is given."""
         read = self._log.read_before(offset, limit, narrow)
         found = [one for one in read.verdicts if one.verdict.route in self._routes]
-        return Stretch(found, read.reached, read.looked_at)
+        return replace(read, verdicts=found)
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None

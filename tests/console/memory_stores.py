@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.core.approval import Approval
-from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.trial_index import ANYTHING
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, Stretch
 from tests.monitor.notify.scene import incidents_of
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.labels import Label
     from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
-    from evenkeel.stores.verdict_log import Narrow
+    from evenkeel.stores.trial_index import Narrow
 
 
 @dataclass
@@ -57,7 +58,8 @@ class MemoryLog:
         start = max(0, end - limit)
         read = [LoggedVerdict(place + 1, self.verdicts[place]) for place in range(end - 1, start - 1, -1)]
         found = [one for one in read if narrow.admits(one.verdict)]
-        return Stretch(found, start + 1 if start else 0, len(read))
+        oldest_s = read[-1].verdict.scored_at if read else None
+        return Stretch(found, start + 1 if start else 0, len(read), oldest_s)
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None

@@ -15,6 +15,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.console.trial_search import (
+    NO_LABELS,
     OUTCOMES,
     RATINGS,
     Labelled,
@@ -31,6 +32,7 @@ from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.console.memory_stores import MemoryLog
 from tests.console.scenes import Scene
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multilingual.de")
@@ -81,9 +83,17 @@ def every(log, chosen, limits=None, labelled=None):
     """Ids over all pages."""
 
     def page(before, _wanted):
-        return search(log, chosen, before=before, labelled=labelled, limits=limits)
+        return search(
+            log,
+            chosen.narrow,
+            text=chosen.text,
+            labels=chosen.labels,
+            labelled=labelled or NO_LABELS,
+            before=before,
+            limits=limits,
+        )
 
-    return [one.verdict.id for one in each_page(page, most=10**6, scanned=10**6)]
+    return [logged.verdict.id for logged in each_page(page, most=10**6, scanned=10**6)]
 
 
 choices = st.builds(
@@ -105,13 +115,10 @@ choices = st.builds(
 @given(chosen=choices, shown=st.integers(1, 40), scanned=st.integers(1, 200), texts=st.integers(1, 200))
 def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, scanned, texts):
     """Newest first, whatever fits a page and however little is read for one."""
-    since, until = chosen.span
     expected = [
         verdict.id
         for number, verdict in reversed(list(enumerate(VERDICTS)))
-        if chosen.admits(verdict)
-        and (since is None or verdict.scored_at >= since)
-        and (until is None or verdict.scored_at <= until)
+        if chosen.narrow.admits(verdict)
         and (
             not chosen.text
             or chosen.text.casefold() in verdict.explanation.casefold()
@@ -151,36 +158,44 @@ def test_a_choice_means_what_it_says(log, chosen, rule):
     assert every(log, TrialFilter.of(chosen)) == expected
 
 
-def test_a_page_reads_a_bounded_number_of_verdicts_and_says_where_it_stopped(log):
+@pytest.fixture(scope="module")
+def unindexed():
+    """The same trials in a log without an index, as on Redis."""
+    log = MemoryLog()
+    for verdict in VERDICTS:
+        log.append(verdict, Evidence("How?", "Hwo?", Answer("A horse."), Answer("None.")))
+    return log
+
+
+def test_a_page_reads_a_bounded_number_of_verdicts_and_says_where_it_stopped(unindexed):
     """What was not looked at is looked at by the next page."""
-    found = search(log, TrialFilter(model="none"), limits=Limits(scanned=50, seconds=60.0))
-    assert (found.trials, found.looked_at, found.full) == ((), 50, False)
-    assert found.older == 71
+    narrow = TrialFilter(model="none").narrow
+    found = search(unindexed, narrow, limits=Limits(scanned=50, seconds=60.0))
+    assert (found.trials, found.looked_at, found.older, found.full) == ((), 50, 71, False)
     assert found.reached_s == VERDICTS[70].scored_at
-    assert search(log, TrialFilter(model="none"), before=found.older).older is None
+    assert search(unindexed, narrow, before=found.older).older is None
 
 
 def test_a_page_reads_a_bounded_number_of_texts(log):
     """Texts are the dearest to read."""
-    found = search(log, TrialFilter(text="nowhere"), limits=Limits(texts=7, seconds=60.0))
-    assert found.older == 114
-    assert not found.full
+    found = search(log, TrialFilter().narrow, text="nowhere", limits=Limits(texts=7, seconds=60.0))
+    assert (found.older, found.full) == (114, False)
+    assert found.reached_s == VERDICTS[113].scored_at
 
 
-def test_a_page_takes_a_bounded_time(log):
+def test_a_page_takes_a_bounded_time(unindexed):
     """After half a second no further piece is read, and the search goes on with the next page."""
     ticks = iter((0.0, 0.1, 0.6))
-    found = search(log, TrialFilter(model="none"), clock=lambda: next(ticks), limits=Limits(scanned=110))
-    assert found.looked_at == 110  # two pieces: the first is not yet late
-    assert found.older == 11
-    ticks = iter((0.0, 0.6))
-    assert search(log, TrialFilter(model="none"), clock=lambda: next(ticks)).looked_at == 100
+    narrow = TrialFilter(model="none").narrow
+    found = search(unindexed, narrow, clock=lambda: next(ticks), limits=Limits(scanned=110))
+    assert (found.looked_at, found.older) == (110, 11)  # two pieces: the first is not yet late
 
 
-def test_late_trials_are_skipped_without_reading_them(log):
-    """A search that ends long ago begins there."""
-    found = search(log, TrialFilter.of({"until": "1970-01-01T00:10", "text": "nowhere"}))
-    assert 0 < found.looked_at < 60
+def test_an_index_reads_no_trial_in_vain(log):
+    """A rare trial of long ago is found by reading nothing else."""
+    found = search(log, TrialFilter.of({"until": "1970-01-01T00:10", "client": "c-3"}).narrow)
+    assert [logged.verdict.id for logged in found.trials] == ["v7", "v3"]
+    assert (found.looked_at, found.older) == (2, None)
 
 
 def test_labels_narrow_the_search(log):

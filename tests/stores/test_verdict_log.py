@@ -16,13 +16,12 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.trial_index import ANYTHING, Narrow
 from evenkeel.stores.verdict_log import (
-    ANYTHING,
     LoggedDecision,
     LoggedLabel,
     LoggedSighting,
     LoggedVerdict,
-    Narrow,
     RoutesLog,
 )
 from tests.stores.examples import EVIDENCE, verdict
@@ -172,14 +171,20 @@ RATINGS = (3, 2, 1, None)
 
 
 def of_a_mix(number):
-    """A verdict of one of two routes, five kinds and four outcomes."""
+    """A verdict of one of two routes and models, five rewordings, four outcomes and three clients."""
     rating = RATINGS[number // 2 % 4]
     return verdict(
         number,
+        scored_at=60.0 * number,
         route=ROUTES[number % 2],
+        model=f"m-{number // 30}",
         perturbation=KINDS[number % 5],
         rating=rating,
-        failure=None if rating else Failure("replay", 1, "timeout"),
+        baseline_rating=(3, 2, None)[number % 3],
+        baseline_similarity=None,
+        client=f"c-{number % 3}",
+        task="triage" if number % 4 else None,
+        failure=None if rating else Failure("replay", 1, ("timeout", "rate_limited")[number % 5 == 0]),
     )
 
 
@@ -208,12 +213,26 @@ def read(log, narrow, limit):
     return found
 
 
-narrows = st.builds(
-    Narrow,
+cells = st.builds(
+    Narrow.by,
     route=st.none() | st.sampled_from((*ROUTES, "none")),
     perturbation=st.none() | st.sampled_from(KINDS),
     category=st.none() | st.sampled_from(("baseline", "general", "format")),
-    ratings=st.none() | st.lists(st.sampled_from(RATINGS), unique=True).map(tuple),
+    rating=st.none() | st.lists(st.sampled_from(RATINGS), unique=True).map(tuple),
+    state=st.none() | st.sampled_from(("rated", "failed")),
+    control=st.none() | st.sampled_from(("held", "changed", "none")),
+    reason=st.none() | st.just("timeout"),
+    client=st.none() | st.just("c-1"),
+    model=st.none() | st.just("m-1"),
+    task=st.none() | st.just((None,)),
+)
+moments = st.none() | st.sampled_from((0.0, 1_000.0, 2_400.0, 9_000.0))
+narrows = st.builds(
+    lambda cell, any_of, since, until: replace(cell, any_of=tuple(any_of), since=since, until=until),
+    cells,
+    st.lists(cells, max_size=2),
+    moments,
+    moments,
 )
 
 
@@ -229,14 +248,14 @@ def test_the_newest_come_first(mixed):
     """Without a narrowing, exactly as many as asked for."""
     stretch = mixed.read_before(None, 3)
     assert [one.verdict.id for one in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
-    assert (stretch.reached, stretch.looked_at) == (58, 3)
+    assert (stretch.reached, stretch.looked_at, stretch.reached_s) == (58, 3, MIX[57].scored_at)
     assert [one.verdict.id for one in mixed.read_before(3, 5, ANYTHING).verdicts] == [MIX[1].id, MIX[0].id]
     assert mixed.read_before(1, 5).verdicts == []
 
 
 def test_a_monitor_of_some_routes_sees_only_those(mixed):
     """Other routes are passed over, and the offsets stay those of the whole log."""
-    found = read(RoutesLog(mixed, ["shop"]), Narrow(category="general"), 7)
+    found = read(RoutesLog(mixed, ["shop"]), Narrow.by(category="general"), 7)
     assert {one.verdict.route for one in found} == {"shop"}
     assert [one.offset for one in found] == [
         60 - place

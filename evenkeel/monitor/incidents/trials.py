@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.verdict_log import Narrow
+from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
@@ -39,7 +39,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     if event.what == "change":
         return []  # it rests on answers and references, which are in the report on the change
     wanted = min(most, event.run_trials or most)
-    narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
+    narrow = Narrow.by(route=event.route, perturbation=event.perturbation, rating=(1, 2, 3))
     found: list[LoggedVerdict] = []
     at, looked_at = event.offset + 1, 0
     while at > 0 and len(found) < wanted and looked_at < _SCANNED:

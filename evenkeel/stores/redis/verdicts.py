@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.stores.payloads import pack_evidence, pack_verdict, storable, unpack_evidence, unpack_verdict
 from evenkeel.stores.redis.connection import Script, text
+from evenkeel.stores.trial_index import ANYTHING
 from evenkeel.stores.verdict_log import (
-    ANYTHING,
     LoggedApproval,
     LoggedVerdict,
     Stretch,
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.redis.connection import RedisStore
-    from evenkeel.stores.verdict_log import Logged, LoggedNote, Narrow, Note
+    from evenkeel.stores.trial_index import Narrow
+    from evenkeel.stores.verdict_log import Logged, LoggedNote, Note
 
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
 _EVIDENCE_S: Final = 30 * 86_400.0
+_SLACK_S: Final = 900.0
+"""Verdicts of several workers are in the log almost in the order of their times; so much may be amiss."""
 _LISTED: Final = 5_000
 """Verdicts of one route, kind or cell that `latest` can give."""
 
@@ -127,15 +130,39 @@ class RedisVerdictLog:
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
+        if narrow.until is not None:
+            offset = self._place_after(narrow.until + _SLACK_S, offset)
+        read = self._before(offset, limit)
+        found = [logged for logged in read if narrow.admits(logged.verdict)]
+        if not read:
+            return Stretch([], 0, 0)
+        reached_s = read[-1].verdict.scored_at
+        ended = len(read) < limit or (narrow.since is not None and reached_s < narrow.since - _SLACK_S)
+        return Stretch(found, 0 if ended else read[-1].offset, len(read), reached_s)
+
+    def _before(self, offset: int | None, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
-        read = (
+        return [
             LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
             for place, fields in rows
-        )
-        found = [one for one in read if narrow.admits(one.verdict)]
-        reached = int(text(rows[-1][0]).partition("-")[0]) if len(rows) == limit else 0
-        return Stretch(found, reached, len(rows))
+        ]
+
+    def _place_after(self, moment: float, before: int | None) -> int | None:
+        """A place before which verdicts up to a moment begin, found by halving; at most `before`."""
+        newest = self._before(before, 1)
+        if not newest or newest[0].verdict.scored_at <= moment:
+            return before
+        low, high = 0, newest[0].offset
+        while high - low > 1:
+            middle = (low + high) // 2
+            probe = self._before(middle, 1)
+            if probe and probe[0].verdict.scored_at > moment:
+                high = probe[0].offset
+            else:
+                low = middle
+        return high
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None

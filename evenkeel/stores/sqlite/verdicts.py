@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.stores.payloads import (
     pack_evidence,
@@ -13,11 +14,10 @@ from evenkeel.stores.payloads import (
     unpack_evidence,
     unpack_verdict,
 )
+from evenkeel.stores.trial_index import ANYTHING, COLUMNS, Narrow
 from evenkeel.stores.verdict_log import (
-    ANYTHING,
     LoggedApproval,
     LoggedVerdict,
-    Narrow,
     Stretch,
     is_kept,
     logged_note,
@@ -27,10 +27,11 @@ from evenkeel.stores.verdict_log import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.sqlite.database import Database
+    from evenkeel.stores.trial_index import Value
     from evenkeel.stores.verdict_log import Logged, Note
 
 
@@ -80,11 +81,15 @@ class SqliteVerdictLog:
         database.create(
             """CREATE TABLE IF NOT EXISTS verdicts (
                  offset INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, exchange_id TEXT NOT NULL,
-                 route TEXT NOT NULL, perturbation TEXT NOT NULL, rating INTEGER, body TEXT NOT NULL)""",
+                 body TEXT NOT NULL)""",
             "CREATE INDEX IF NOT EXISTS verdicts_exchange ON verdicts (exchange_id)",
-            "CREATE INDEX IF NOT EXISTS verdicts_cell ON verdicts (route, perturbation)",
-            # Covers what `read_before` looks for, so that it reads no body in vain.
-            "CREATE INDEX IF NOT EXISTS verdicts_narrow ON verdicts (rating, route, perturbation)",
+            # Narrow rows beside the bodies: without a better index, going through all of them is fast.
+            f"""CREATE TABLE IF NOT EXISTS trials (
+                 offset INTEGER PRIMARY KEY, scored_at REAL NOT NULL, {", ".join(COLUMNS)})""",
+            "CREATE INDEX IF NOT EXISTS trials_route ON trials (route)",
+            "CREATE INDEX IF NOT EXISTS trials_cell ON trials (route, perturbation)",
+            "CREATE INDEX IF NOT EXISTS trials_perturbation ON trials (perturbation)",
+            "CREATE INDEX IF NOT EXISTS trials_client ON trials (client)",
             """CREATE TABLE IF NOT EXISTS evidence (
                  offset INTEGER PRIMARY KEY, verdict_id TEXT NOT NULL UNIQUE, body BLOB NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
@@ -103,17 +108,12 @@ class SqliteVerdictLog:
             if connection.execute("SELECT 1 FROM verdicts WHERE id = ?", (name,)).fetchone():
                 return False
             cursor = connection.execute(
-                "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    name,
-                    *map(storable, (verdict.exchange_id, verdict.route, verdict.perturbation)),
-                    verdict.rating,
-                    pack_verdict(verdict, seal),
-                ),
+                "INSERT INTO verdicts (id, exchange_id, body) VALUES (?, ?, ?)",
+                (name, storable(verdict.exchange_id), pack_verdict(verdict, seal)),
             )
             offset = cursor.lastrowid
             assert offset is not None
+            connection.execute(_INDEX, (offset, verdict.scored_at, *map(_stored, _values(verdict))))
             if packed is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO evidence (offset, verdict_id, body) VALUES (?, ?, ?)",
@@ -154,6 +154,10 @@ class SqliteVerdictLog:
             (last, _TRIMMED_AT_ONCE),
         ).rowcount
         if removed:
+            connection.execute(
+                "DELETE FROM trials WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
+                (newest + 1,),
+            )
             connection.execute(
                 "INSERT INTO log_figures (name, number) VALUES ('verdicts_trimmed', ?1)"
                 " ON CONFLICT (name) DO UPDATE SET number = number + ?1",
@@ -209,8 +213,7 @@ class SqliteVerdictLog:
                 return False
             # Takes the next place of the verdicts, which none of them gets any more.
             offset = connection.execute(
-                "INSERT INTO verdicts (id, exchange_id, route, perturbation, body) VALUES (?, ?, ?, ?, ?)",
-                (f"note/{name}", "", "", "", ""),
+                "INSERT INTO verdicts (id, exchange_id, body) VALUES (?, ?, ?)", (f"note/{name}", "", "")
             ).lastrowid
             connection.execute("DELETE FROM verdicts WHERE offset = ?", (offset,))
             connection.execute(
@@ -243,25 +246,28 @@ class SqliteVerdictLog:
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""
-        conditions, values = _narrowed(narrow)
+        condition, values = _condition(narrow)
         if offset is not None:
-            conditions.append("offset < ?")
+            condition += " AND offset < ?"
             values.append(offset)
-        chosen = f"SELECT offset FROM verdicts WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - ours
+        chosen = f"SELECT offset FROM trials WHERE {condition} ORDER BY offset DESC LIMIT ?"  # noqa: S608
         rows = self._database.rows(
-            "SELECT offset, body FROM verdicts WHERE offset IN "  # noqa: S608 - values are bound
-            f"({chosen} ORDER BY offset DESC LIMIT ?) ORDER BY offset DESC",
+            f"SELECT offset, body FROM verdicts WHERE offset IN ({chosen}) ORDER BY offset DESC",  # noqa: S608
             (*values, limit),
         )
         found = [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
-        return Stretch(found, found[-1].offset if len(found) == limit else 0, len(found))
+        if not found:
+            return Stretch([], 0, 0)
+        oldest = found[-1]
+        reached = oldest.offset if len(found) == limit else 0
+        return Stretch(found, reached, len(found), oldest.verdict.scored_at)
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
         """The newest verdicts, newest first."""
-        # A condition that may be off would keep the index of cells from being used.
-        return [one.verdict for one in self.read_before(None, limit, Narrow(route, perturbation)).verdicts]
+        narrow = Narrow.by(route=route, perturbation=perturbation)
+        return [logged.verdict for logged in self.read_before(None, limit, narrow).verdicts]
 
     def find(self, verdict_id: str) -> Verdict | None:
         """The verdict with this id."""
@@ -279,21 +285,38 @@ class SqliteVerdictLog:
         return unpack_verdict(body, self._database.seal)
 
 
-def _narrowed(narrow: Narrow) -> tuple[list[str], list[str | int]]:
-    """Conditions on the columns, and the values bound in them."""
-    conditions: list[str] = []
-    values: list[str | int] = []
-    for column, value in (("route", narrow.route), ("perturbation", narrow.perturbation)):
-        if value is not None:
-            conditions.append(f"{column} = ?")
-            values.append(storable(value))
-    if narrow.category is not None:
-        conditions.append("perturbation >= ? AND perturbation < ?")
-        values += [f"{narrow.category}.", f"{narrow.category}/"]  # "/" is the character after "."
-    if narrow.ratings is not None:
-        given = [rating for rating in narrow.ratings if rating is not None]
-        either = [f"rating IN ({','.join('?' * len(given))})"] if given else []
-        either += ["rating IS NULL"] if None in narrow.ratings else []
-        conditions.append(f"({' OR '.join(either) or '0'})")
-        values += given
-    return conditions, values
+_INDEX: Final = f"INSERT INTO trials VALUES ({', '.join('?' * (2 + len(COLUMNS)))})"  # noqa: S608 - marks only
+
+
+def _values(verdict: Verdict) -> Iterator[Value]:
+    """What the index has of a verdict, column by column."""
+    return (column(verdict) for column in COLUMNS.values())
+
+
+def _stored(value: Value) -> Value:
+    return storable(value) if isinstance(value, str) else value
+
+
+def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
+    """A condition on the columns of `trials`, and the values bound in it."""
+    parts: list[str] = []
+    values: list[Value | float] = []
+    for column, allowed in narrow.allowed:
+        known = [_stored(value) for value in allowed if value is not None]
+        either = [f"{column} IN ({','.join('?' * len(known))})"] if known else []
+        either += [f"{column} IS NULL"] if None in allowed else []
+        parts.append(f"({' OR '.join(either) or '0'})")
+        values += known
+    for operator, moment in ((">=", narrow.since), ("<=", narrow.until)):
+        if moment is not None:
+            parts.append(f"scored_at {operator} ?")
+            values.append(moment)
+    if narrow.ids is not None:
+        parts.append("offset IN (SELECT offset FROM verdicts WHERE id IN (SELECT value FROM json_each(?)))")
+        values.append(json.dumps([storable(each) for each in sorted(narrow.ids)]))
+    if narrow.any_of:
+        conditions = [_condition(one) for one in narrow.any_of]
+        parts.append(f"({' OR '.join(f'({condition})' for condition, _ in conditions)})")
+        for _, bound in conditions:
+            values += bound
+    return " AND ".join(parts) or "1", values

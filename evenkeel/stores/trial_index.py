@@ -1,0 +1,87 @@
+"""What trials can be found by: the columns of the index, and a selection over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.core.verdict import Verdict
+
+Value = str | int | None
+
+
+def _state(verdict: Verdict) -> str:
+    if verdict.failure is not None:
+        return "failed"
+    return "unsure" if verdict.unsure else "rated"
+
+
+def _quality(verdict: Verdict) -> str | None:
+    return "unchanged" if verdict.quality_changed is False else verdict.direction
+
+
+def _language(verdict: Verdict) -> str:
+    return (verdict.wanted_language or verdict.prompt_language or "").partition("-")[0]
+
+
+COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
+    "route": lambda verdict: verdict.route,
+    "model": lambda verdict: verdict.model,
+    "perturbation": lambda verdict: verdict.perturbation,
+    "category": lambda verdict: verdict.perturbation.partition(".")[0],
+    "rating": lambda verdict: verdict.rating,
+    "state": _state,
+    "reason": lambda verdict: verdict.failure.reason if verdict.failure else None,
+    "quality": _quality,
+    "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.baseline_shifted],
+    "client": lambda verdict: verdict.client,
+    "prompt_version": lambda verdict: verdict.prompt_version,
+    "task": lambda verdict: verdict.task,
+    "format": lambda verdict: verdict.wanted_format,
+    "language": _language,
+}
+"""Columns with their values. `state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged
+or None; `control` is held, changed or none; `language` is a base tag. The time is a column besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Which trials are looked for; the default is all of them."""
+
+    allowed: tuple[tuple[str, tuple[Value, ...]], ...] = ()
+    """Columns with the values that they may have. All must fit."""
+    any_of: tuple[Narrow, ...] = ()
+    """One of these must fit; () = no matter."""
+    since: float | None = None
+    """Unix time of the first one."""
+    until: float | None = None
+    """Unix time of the last one."""
+    ids: frozenset[str] | None = None
+    """Ids of verdicts; None = no matter."""
+
+    @classmethod
+    def by(cls, **values: Value | tuple[Value, ...] | None) -> Narrow:
+        """Trials with these values in columns; a tuple allows any of its values, None is left out."""
+        return cls(
+            tuple(
+                (name, value if isinstance(value, tuple) else (value,))
+                for name, value in values.items()
+                if value is not None
+            )
+        )
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether this is one of the trials looked for."""
+        return (
+            all(COLUMNS[name](verdict) in values for name, values in self.allowed)
+            and (not self.any_of or any(narrow.admits(verdict) for narrow in self.any_of))
+            and (self.ids is None or verdict.id in self.ids)
+            and (self.since is None or verdict.scored_at >= self.since)
+            and (self.until is None or verdict.scored_at <= self.until)
+        )
+
+
+ANYTHING: Final = Narrow()
