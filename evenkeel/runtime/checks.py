@@ -26,7 +26,7 @@ from evenkeel.runtime.instruments import judge_problem, make_judge
 from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
-from evenkeel.shadow.prompt.template.route import NAMED_AT_LATEST
+from evenkeel.shadow.prompt.template.cluster import NAMED_AT_LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -343,10 +343,9 @@ def test_several_templates_on_one_route() -> None:
     assert {version.fingerprint for version in learner.versions("mail")} == names
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_two_versions_side_by_side(known: bool) -> None:  # noqa: FBT001 - a case
-    """Two wordings, mixed from the start or once one is known, are both template, each with its version."""
-    learner, rng = taught() if known else TemplateLearner(), random.Random(12)
+def test_two_versions_side_by_side() -> None:
+    """A second wording, mixed with the first once that is known, is template with a version of its own."""
+    learner, rng = taught(), random.Random(12)
     tried = PROMPT.replace("and say why", "without giving any reasons for it")
     observe(learner, (filled(rng, rng.choice([PROMPT, tried])) for _ in range(100)), 100)
     one, two = filled(rng), filled(rng, tried)

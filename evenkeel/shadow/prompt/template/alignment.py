@@ -1,4 +1,4 @@
-"""What a skeleton and another text share."""
+"""What a skeleton and another text share, and what several texts say alike in its gaps."""
 
 from __future__ import annotations
 
@@ -10,25 +10,39 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.template.skeleton import (
     CUT,
+    EDGE,
     END,
     NOTHING_FIXED,
     START,
+    gaps,
     is_word,
+    padded,
+    place,
     readable,
     token_stretches,
+    tokens,
+    whole,
+    word_count,
+    words_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton
+
+    Region = tuple[int, int, int, int]
+    """A stretch of tokens of each side: start and end of the left one, start and end of the right one."""
 
 _LARGEST_TABLE: Final = 400_000
 """Token pairs; larger regions are compared at their ends only."""
 _STRONG_WORDS: Final = 3
+_WEAK_WORDS: Final = 2
 _DELIMITER: Final = 3
 _LONGEST_LABEL: Final = 12
 """Tokens, blanks included."""
+_SHORTEST_LINE: Final = 2
+"""Words of a line that may be matched as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,116 +66,113 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
     """
     left = token_stretches(list(skeleton))
     right = token_stretches(readable(text))
-    runs = _shared(left, right)
+    runs = [piece for run in _shared(left, right) for piece in _without_cuts(run, left)]
     kept = _significant(runs, left, right, strong_words=2 if trusted else _STRONG_WORDS)
     fragments = tuple("".join(left[run.left : run.left + run.size]) for run in kept)
     if not fragments or not fragments[0].startswith(START) or not fragments[-1].endswith(END):
         return NOTHING_FIXED
-    return fragments
+    return fragments if trusted else _unrepeated(fragments, text)
+
+
+def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
+    """Without common words and labels of the input, such as speakers: short ones that it holds repeatedly."""
+    own = "\n".join(fragments)
+    return tuple(
+        fragment
+        for number, fragment in enumerate(fragments)
+        if number in {0, len(fragments) - 1}
+        or word_count(fragment) > _WEAK_WORDS
+        or text.count(fragment.strip()) <= own.count(fragment.strip())
+    )
 
 
 def _shared(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
-    """Runs shared in order: labels first, then whole lines, then tokens between them; neighbours joined."""
+    """Runs shared in order: labels first, then whole lines, then tokens between them; neighbours joined.
+
+    Labels come before whole lines because documents can change places: the same article as the first
+    document here and as the third there must not make the labels between vanish.
+    """
     runs: list[_Run] = []
-    for a, a_end, b, b_end in _between(_label_runs(left, right), runs, (0, len(left), 0, len(right))):
-        lines = _line_runs(left[a:a_end], right[b:b_end])
-        moved = [_Run(a + run.left, b + run.right, run.size) for run in lines]
-        for inner_a, inner_end, inner_b, inner_b_end in _between(moved, runs, (a, a_end, b, b_end)):
-            runs += _token_runs(left, inner_a, inner_end, right, inner_b, inner_b_end)
-    return _joined(runs)
-
-
-def _between(
-    anchors: Sequence[_Run], runs: list[_Run], region: tuple[int, int, int, int]
-) -> Iterator[tuple[int, int, int, int]]:
-    """The regions before, between and behind the anchors, which are added to `runs` as they are passed."""
-    a, a_end, b, b_end = region
-    for anchor in anchors:
-        yield a, anchor.left, b, anchor.right
-        runs.append(anchor)
-        a, b = anchor.left + anchor.size, anchor.right + anchor.size
-    yield a, a_end, b, b_end
-
-
-def _joined(runs: Iterable[_Run]) -> list[_Run]:
+    for labelled in _between_anchors(left, right, (0, len(left), 0, len(right)), _label, runs):
+        for a, a_end, b, b_end in _between_anchors(left, right, labelled, _line, runs):
+            runs += _token_runs(left, a, a_end, right, b, b_end)
     joined: list[_Run] = []
     for run in runs:
-        if not run.size:
-            continue
         last = joined[-1] if joined else None
         if last is not None and (last.left + last.size, last.right + last.size) == (run.left, run.right):
             joined[-1] = _Run(last.left, last.right, last.size + run.size)
-        else:
+        elif run.size:
             joined.append(run)
     return joined
 
 
-def _label_runs(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
-    """Labels that begin one line of each side, as many as stand in the same order.
+def _between_anchors(
+    left: Sequence[str],
+    right: Sequence[str],
+    region: Region,
+    unit_of: Callable[[Sequence[str]], tuple[str, ...]],
+    runs: list[_Run],
+) -> Iterator[Region]:
+    """The regions before, between and behind the units that both sides have once and in the same order.
 
-    They come before whole lines because documents can change places: the same article as the first
-    document here and as the third there must not make the labels between vanish.
+    Args:
+        left: Tokens.
+        right: Tokens.
+        region: What is compared.
+        unit_of: What of a line counts as a unit; () for nothing.
+        runs: The units are added to them as they are passed.
     """
-    labels = _labels(left)
-    others = _labels(right)
-    pairs = sorted((labels[label], others[label], label) for label in labels if label in others)
-    return [_Run(a, b, len(label)) for a, b, label in _ascending(pairs)]
+    a, a_end, b, b_end = region
+    ours, theirs = _units(left, a, a_end, unit_of), _units(right, b, b_end, unit_of)
+    pairs = sorted((ours[unit], theirs[unit], len(unit)) for unit in ours if unit in theirs)
+    for start, other, size in _ascending(pairs):
+        yield a, start, b, other
+        runs.append(_Run(start, other, size))
+        a, b = start + size, other + size
+    yield a, a_end, b, b_end
 
 
-def _labels(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
-    """Where each label stands that begins exactly one line."""
+def _units(
+    side: Sequence[str], start: int, end: int, unit_of: Callable[[Sequence[str]], tuple[str, ...]]
+) -> dict[tuple[str, ...], int]:
+    """Where each unit stands that begins exactly one line."""
+    starts = [start, *(at + 1 for at in range(start, end) if side[at] in {"\n", CUT}), end]
     found: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
-    for start, end in pairwise(_line_starts(tokens)):
-        limit = min(end, start + _LONGEST_LABEL)
-        colon = next((at for at in range(start, limit) if tokens[at] == ":"), None)
-        if colon is None or colon == start:
-            continue
-        label = tuple(tokens[start : colon + 1])
-        if label in found:
-            twice.add(label)
-        found[label] = start
-    return {label: at for label, at in found.items() if label not in twice}
+    for begin, stop in pairwise(starts):
+        unit = unit_of(side[begin:stop])
+        if unit in found:
+            twice.add(unit)
+        elif unit:
+            found[unit] = begin
+    return {unit: at for unit, at in found.items() if unit not in twice}
 
 
-def _ascending(pairs: Sequence[tuple[int, int, tuple[str, ...]]]) -> list[tuple[int, int, tuple[str, ...]]]:
+def _label(line: Sequence[str]) -> tuple[str, ...]:
+    head = tuple(line[:_LONGEST_LABEL])
+    return head[: head.index(":") + 1] if ":" in head[1:] and head[0] != ":" else ()
+
+
+def _line(line: Sequence[str]) -> tuple[str, ...]:
+    return tuple(line) if sum(map(is_word, line)) >= _SHORTEST_LINE and CUT not in line else ()
+
+
+def _ascending(pairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """A longest part of the pairs, sorted by their first, in which the second ascends as well."""
     ends: list[int] = []
     chosen: list[int] = []
     before: list[int] = []
-    for number, (_, place, _) in enumerate(pairs):
-        length = bisect_left(ends, place)
+    for number, (_, other, _size) in enumerate(pairs):
+        length = bisect_left(ends, other)
         before.append(chosen[length - 1] if length else -1)
-        if length == len(ends):
-            ends.append(place)
-            chosen.append(number)
-        else:
-            ends[length] = place
-            chosen[length] = number
-    found: list[tuple[int, int, tuple[str, ...]]] = []
+        ends[length : length + 1] = [other]
+        chosen[length : length + 1] = [number]
+    found: list[tuple[int, int, int]] = []
     at = chosen[-1] if chosen else -1
     while at >= 0:
         found.append(pairs[at])
         at = before[at]
     return found[::-1]
-
-
-def _line_starts(tokens: Sequence[str]) -> list[int]:
-    return [0, *(number + 1 for number, token in enumerate(tokens) if token in {"\n", CUT}), len(tokens)]
-
-
-def _line_runs(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
-    starts = _line_starts(left), _line_starts(right)
-    lines = [
-        ["".join(tokens[start:end]) for start, end in pairwise(begun)]
-        for tokens, begun in zip((left, right), starts, strict=True)
-    ]
-    matcher = SequenceMatcher(lambda line: line.count(" ") < 1, lines[0], lines[1], autojunk=False)
-    runs: list[_Run] = []
-    for block in matcher.get_matching_blocks():
-        begin, end = starts[0][block.a], starts[0][block.a + block.size]
-        runs += _without_cuts(_Run(begin, starts[1][block.b], end - begin), left)
-    return runs
 
 
 def _token_runs(
@@ -170,24 +181,19 @@ def _token_runs(
     head = 0
     while a + head < a_end and b + head < b_end and left[a + head] == right[b + head] != CUT:
         head += 1
+    a, b = a + head, b + head
     tail = 0
-    while (
-        a_end - tail > a + head
-        and b_end - tail > b + head
-        and left[a_end - tail - 1] == right[b_end - tail - 1] != CUT
-    ):
-        tail += 1
-    runs = [_Run(a, b, head)]
-    inner_a, inner_b = left[a + head : a_end - tail], right[b + head : b_end - tail]
-    if inner_a and inner_b and len(inner_a) * len(inner_b) <= _LARGEST_TABLE:
-        matcher = SequenceMatcher(
-            lambda token: token.isspace() or token == CUT, inner_a, inner_b, autojunk=False
-        )
-        for block in matcher.get_matching_blocks():
-            run = _Run(a + head + block.a, b + head + block.b, block.size)
-            runs += _without_cuts(run, left)
-    runs.append(_Run(a_end - tail, b_end - tail, tail))
-    return runs
+    while a_end > a and b_end > b and left[a_end - 1] == right[b_end - 1] != CUT:
+        a_end, b_end, tail = a_end - 1, b_end - 1, tail + 1
+    runs = [_Run(a - head, b - head, head)]
+    if a < a_end and b < b_end and (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
+        matcher = SequenceMatcher(_is_junk, left[a:a_end], right[b:b_end], autojunk=False)
+        runs += [_Run(a + block.a, b + block.b, block.size) for block in matcher.get_matching_blocks()]
+    return [*runs, _Run(a_end, b_end, tail)]
+
+
+def _is_junk(token: str) -> bool:
+    return token.isspace() or token == CUT
 
 
 def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
@@ -198,44 +204,135 @@ def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
         if offset == run.size or left[run.left + offset] == CUT:
             runs.append(_Run(run.left + begun, run.right + begun, offset - begun))
             begun = offset + 1
-    return [one for one in runs if one.size]
+    return [piece for piece in runs if piece.size]
 
 
 def _significant(
     runs: Sequence[_Run], left: Sequence[str], right: Sequence[str], *, strong_words: int
 ) -> list[_Run]:
+    """The runs that are no chance: strong ones, and those with a word in the same line as a strong one."""
     strong = [_is_strong(left[run.left : run.left + run.size], strong_words) for run in runs]
-    kept: list[_Run] = []
-    for number, run in enumerate(runs):
-        if strong[number] or (
-            any(map(is_word, left[run.left : run.left + run.size]))
-            and (
-                (number > 0 and strong[number - 1] and _same_line(runs[number - 1], run, left, right))
-                or (
-                    number + 1 < len(runs)
-                    and strong[number + 1]
-                    and _same_line(run, runs[number + 1], left, right)
-                )
-            )
-        ):
-            kept.append(run)
-    return kept
+    beside = [
+        strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False
+        for number, pair in enumerate(pairwise(runs))
+    ]
+    return [
+        run
+        for number, run in enumerate(runs)
+        if strong[number]
+        or (any(beside[max(number - 1, 0) : number + 1]) and any(map(is_word, left[run.left :][: run.size])))
+    ]
 
 
-def _is_strong(tokens: Sequence[str], strong_words: int) -> bool:
-    if tokens[0] == START or tokens[-1] == END:
+def _is_strong(run: Sequence[str], strong_words: int) -> bool:
+    if run[0] == START or run[-1] == END:
         return True
-    words = sum(map(is_word, tokens))
+    words = sum(map(is_word, run))
     if words >= strong_words:
         return True
     if not words:
-        return "\n" in tokens and sum(not token.isspace() for token in tokens) >= _DELIMITER
+        return "\n" in run and sum(not token.isspace() for token in run) >= _DELIMITER
     # A label, or the beginning or end of a tag, on a line of its own.
-    starts_line = "\n" in tokens and tokens.index("\n") < len(tokens) - 1
-    return starts_line and any(token in {":", "<", ">", "#"} for token in tokens)
+    starts_line = "\n" in run and run.index("\n") < len(run) - 1
+    return starts_line and any(token in {":", "<", ">", "#"} for token in run)
 
 
 def _same_line(before: _Run, after: _Run, left: Sequence[str], right: Sequence[str]) -> bool:
     return "\n" not in left[before.left + before.size : after.left] and (
         "\n" not in right[before.right + before.size : after.right]
     )
+
+
+def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
+    """What is left of a skeleton in all of some padded texts."""
+    for text in texts:
+        if place(before, text) is None:
+            before = merge(before, text, trusted=True)
+    return before
+
+
+def grown(before: Skeleton, left: Skeleton, texts: Sequence[str], values: Collection[str]) -> Skeleton:
+    """What is left of a skeleton, with the words that some texts have alike in its gaps.
+
+    Args:
+        before: The skeleton so far.
+        left: What is left of it in all texts.
+        texts: Padded.
+        values: Words that gaps were filled with before. They are not taken for template just because a few
+            requests agree on them.
+    """
+    placed = [spans for text in texts if (spans := place(left, text)) is not None]
+    if len(placed) < len(texts):
+        return left
+    between = [gaps(spans) for spans in placed]
+    pieces = [left[0]]
+    for number, (head, following) in enumerate(pairwise(left)):
+        filled = [text[at[number].start : at[number].end] for text, at in zip(texts, between, strict=True)]
+        was_gap = any(old.endswith(head) and new.startswith(following) for old, new in pairwise(before))
+        if len(set(filled)) > 1:
+            begins, ends = _alike(filled, values)
+            if was_gap:
+                # Without the marks and words of values that happen to end alike before an added line.
+                ends = ends[ends.find("\n") :] if "\n" in ends else ends.lstrip(".,;:!?")
+            pieces[-1] += begins
+            pieces.append(ends + following)
+        elif was_gap:  # the field has another value, all of it
+            pieces.append(following)
+        elif any(_holds(fragment, head, following) for fragment in before):
+            pieces[-1] += filled[0] + following
+        else:
+            begins, ends = _without_values(filled[0], values)
+            pieces[-1] += begins
+            pieces.append(ends + following)
+    return tuple(pieces)
+
+
+def _holds(fragment: str, head: str, following: str) -> bool:
+    at = fragment.find(head)
+    return at >= 0 and fragment.find(following, at + len(head)) >= 0
+
+
+def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
+    """The words that texts begin and end with alike, up to the first that may be a value."""
+    shared = whole(padded(filled[0]))
+    for text in filled[1:]:
+        shared = merge(shared, padded(text))
+    if len(shared) == 1:
+        return "", ""
+    ends = tokens(shared[-1].removesuffix(END))
+    known = [number for number, token in enumerate(ends) if is_word(token) and token in values]
+    return _without_values(shared[0].removeprefix(START), values)[0], "".join(
+        ends[known[-1] + 1 if known else 0 :]
+    )
+
+
+def _without_values(text: str, values: Collection[str]) -> tuple[str, str]:
+    """What stands before the first value and behind the last; of a text without one, all and nothing."""
+    cut = tokens(text)
+    known = [number for number, token in enumerate(cut) if is_word(token) and token in values]
+    return ("".join(cut[: known[0]]), "".join(cut[known[-1] + 1 :])) if known else (text, "")
+
+
+_FEWEST_NEW: Final = 2
+
+
+def may_have_grown(skeleton: Skeleton, texts: Sequence[str], values: Collection[str]) -> bool:
+    """Whether all texts begin or end a gap with the same words, none of which was a value before."""
+    placed = [spans for text in texts if (spans := place(skeleton, text)) is not None]
+    if len(placed) < len(texts):
+        return False
+    for number in range(len(skeleton) - 1):
+        heads: set[tuple[str, ...]] = set()
+        tails: set[tuple[str, ...]] = set()
+        for text, spans in zip(texts, placed, strict=True):
+            gap = gaps(spans)[number]
+            heads.add(tuple(words_of(text[gap.start : min(gap.end, gap.start + EDGE)])[:_FEWEST_NEW]))
+            tails.add(tuple(words_of(text[max(gap.start, gap.end - EDGE) : gap.end])[-_FEWEST_NEW:]))
+        for edges in (heads, tails):
+            if (
+                len(edges) == 1
+                and len(words := edges.pop()) == _FEWEST_NEW
+                and not any(word in values for word in words)
+            ):
+                return True
+    return False

@@ -21,6 +21,8 @@ END: Final = "\x03"
 CUT: Final = "\x00cut"
 """Stands where a skeleton has a gap or a long text is not read; equals no token of a text."""
 
+EDGE: Final = 48
+"""Characters at each end of a long value that are looked at."""
 LONGEST_READ: Final = 16_384
 """Characters at each end of a text that are read; what lies between counts as a single word."""
 
@@ -144,7 +146,6 @@ fragment, one of which nothing is known ("\\x02", "\\x03").
 """
 
 NOTHING_FIXED: Final[Skeleton] = (START, END)
-_WEAK_WORDS: Final = 2
 
 
 class Span(NamedTuple):
@@ -215,27 +216,3 @@ def _find(text: str, fragment: str, start: int, limit: int) -> Span | None:
 def gaps(spans: Sequence[Span]) -> list[Span]:
     """The stretches between the fragments, empty ones included."""
     return [Span(left.end, right.start) for left, right in pairwise(spans)]
-
-
-def repeated(skeleton: Skeleton, text: str, spans: Sequence[Span]) -> set[int]:
-    """Which weak fragments occur more often than the skeleton says, so that their place is chance.
-
-    A fragment of one or two words that the text around it holds several times is a common word, or a
-    label that the input repeats, such as the speakers of a transcript.
-
-    Returns: indices into the skeleton, never those of its ends.
-    """
-    weak = [
-        0 < number < len(skeleton) - 1 and word_count(fragment) <= _WEAK_WORDS
-        for number, fragment in enumerate(skeleton)
-    ]
-    strong = [number for number, is_weak in enumerate(weak) if not is_weak]
-    found: set[int] = set()
-    for left, right in pairwise(strong):
-        between = skeleton[left + 1 : right]
-        for number in range(left + 1, right):
-            fragment = skeleton[number].strip()
-            expected = sum(other.count(fragment) for other in between)
-            if text.count(fragment, spans[left].end, spans[right].start) > expected:
-                found.add(number)
-    return found
