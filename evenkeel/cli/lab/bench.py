@@ -139,7 +139,7 @@ def bench(*, as_json: bool, yes: bool, **given: Any) -> None:
 
     Each issue goes to each model in four tasks (case summary, chat summary, question on documents, slot
     filling), unchanged and under every perturbation, several times. The cost is estimated before the first
-    call and refined on the first issues. A stopped run continues from its journal and repeats no call.
+    call. A stopped run continues from its journal and repeats no call.
 
     Exit code: 0 done, 1 stopped early, 2 invalid options.
 

@@ -280,12 +280,8 @@ def _basis(outcome: Outcome) -> Iterator[str]:
         f"{number(costs.failed)} failed, {number(costs.tokens)} tokens, {usd(costs.usd)}, "
         f"{duration(outcome.duration_s)}"
     )
-    ratio, measured_usd = outcome.estimate_ratio, outcome.measured_usd
-    estimate = outcome.thumb_usd if measured_usd is None else measured_usd
-    if ratio is not None and estimate is not None:
-        how = "by rule of thumb" if measured_usd is None else "on the first issues"
-        spent = f"{usd(outcome.spent_usd)} (estimate / spent {number(ratio, 2)})"
-        yield f"estimated {how}: {usd(estimate)}; spent in all: {spent}"
+    if outcome.estimate_usd:
+        yield f"estimated by rule of thumb: {usd(outcome.estimate_usd)}"
     if outcome.rewritten_by:
         yield f"Texts were rewritten and translated by {outcome.rewritten_by}."
     protocol = outcome.options.protocol
@@ -325,12 +321,7 @@ def as_json(outcome: Outcome) -> str:
                 payee: {name: getattr(account, name) for name in _ACCOUNT}
                 for payee, account in outcome.costs.accounts.items()
             },
-            "estimates": {
-                "thumb_usd": outcome.thumb_usd,
-                "measured_usd": outcome.measured_usd,
-                "spent_usd": outcome.spent_usd,
-                "ratio": outcome.estimate_ratio,
-            },
+            "estimate_usd": outcome.estimate_usd,
             "notes": outcome.notes,
             "unusable": dict(outcome.unusable),
             "models": [_model(row) for row in outcome.tables.models],

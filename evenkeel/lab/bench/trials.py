@@ -381,12 +381,3 @@ def _collected(
                     course.entities[model.name].append(one.entities)
             course.left_out.update((task.value, kind, reason) for kind, reason in left_out.items())
     return course
-
-
-def joined(first: Course, second: Course) -> Course:
-    """Two courses over different issues as one."""
-    entities = {
-        model: first.entities.get(model, []) + second.entities.get(model, [])
-        for model in dict.fromkeys((*first.entities, *second.entities))
-    }
-    return Course(first.trials + second.trials, entities, first.left_out + second.left_out)

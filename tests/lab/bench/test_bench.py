@@ -102,16 +102,10 @@ def test_each_planted_score_is_within_its_interval(measured):
         assert delta["lower"] <= truth.perturbed_content_delta <= delta["upper"]
 
 
-def test_the_cost_was_known_to_a_tenth(measured):
-    """The estimate made on the first issues is within 10 % of what the run took in the end."""
+def test_the_cost_was_known_by_rule_of_thumb(measured):
+    """Without any call the estimate is of the right order."""
     spent = sum(account["usd"] for account in measured[2]["spent"].values())
-    assert measured[2]["estimates"]["measured_usd"] == pytest.approx(spent, rel=0.1)
-    assert measured[2]["estimates"]["spent_usd"] == pytest.approx(spent)
-    ratio = measured[2]["estimates"]["ratio"]
-    assert ratio == pytest.approx(measured[2]["estimates"]["measured_usd"] / spent)
-    assert f"(estimate / spent {ratio:.2f})" in measured[1]
-    # By rule of thumb, without any call, it is of the right order.
-    assert 0.5 < measured[2]["estimates"]["thumb_usd"] / spent < 2
+    assert 0.5 < measured[2]["estimate_usd"] / spent < 2
 
 
 def test_tables_trials_and_page_tell_the_same(measured):
@@ -170,7 +164,7 @@ def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
         text=True,
     )
     for line in process.stderr:
-        if re.search(r": [34] of 4 rounds", line):
+        if re.search(r": [34] of 6 rounds", line):
             process.send_signal(signal.SIGKILL)
             break
     process.stderr.close()
