@@ -1,32 +1,26 @@
-"""The plans that are compared, carried out by the worker's own stages: only answers are drawn."""
+"""The plans that are compared, as the worker decides them: only answers are drawn."""
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import copy
-from dataclasses import dataclass
-from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from benchmarks.cost.world import KINDS, MODEL
 from evenkeel.core.verdict import BASELINE, SAME_CONTENT, QualityScore, Verdict
-from evenkeel.shadow.groups import roots_of
+from evenkeel.shadow.exchange_trial import ExchangeTrial
+from evenkeel.shadow.groups import SettledNeeds, roots_of
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Needs, RoutePlan, needs_of
-from evenkeel.shadow.stages import TrialStages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from benchmarks.cost.world import Exchange
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.planner import Trial
-    from evenkeel.shadow.stages import Planned
 
-_Result = TypeVar("_Result")
 FLOOR: Final = 30
 """`alert.min_trials`, as it is by default."""
 _KINDS: Final = by_name(KINDS)
@@ -83,87 +77,12 @@ class Made(NamedTuple):
     """Whether a judge is asked about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Traits:
-    language: str
-    prompt_chars: int
-
-
 class _Original(NamedTuple):
-    """What the stages look at of an original."""
+    """What the trial of an exchange looks at of an original."""
 
     exchange: Exchange
     route: RoutePlan
-    prompt_version: str
-    traits: _Traits
-    model: str = MODEL
     view: None = None
-
-
-class _Nothing:
-    """A log without verdicts: no exchange is delivered twice."""
-
-    def of_exchange(self, _exchange_id: str) -> list[Verdict]:
-        return []
-
-
-class _Maker:
-    """Makes trials by drawing what their answers are like."""
-
-    def __init__(
-        self, answer: Callable[[Exchange, Trial, Verdict | None], Made], pay: Callable[[int, bool], bool]
-    ) -> None:
-        self.made: list[Made] = []
-        self._answer = answer
-        self._pay = pay
-        self._stage = 0
-
-    def outcome(self, _original: _Original, _trial: Trial) -> None:
-        """Every rewording applies."""
-
-    async def make(
-        self, original: _Original, planned: Sequence[Planned], control: Verdict | None, **_: Any
-    ) -> list[Verdict]:
-        if not self._pay(len(planned), any(one.trial.perturbation.name == BASELINE for one in planned)):
-            return []
-        self._stage += 1
-        verdicts = []
-        for trial in (one.trial for one in planned):
-            made = self._answer(original.exchange, trial, control)._replace(stage=self._stage)
-            control = control or made.verdict
-            self.made.append(made)
-            verdicts.append(made.verdict)
-        return verdicts
-
-
-class _InlineLoop(asyncio.SelectorEventLoop):
-    """Runs what belongs into a thread at once: one exchange after the other, and nothing waits."""
-
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # noqa: ARG002 - no threads
-        done = self.create_future()
-        done.set_result(func(*args))
-        return done
-
-
-@cache
-def _loop() -> _InlineLoop:
-    """The one of this process."""
-    loop = _InlineLoop()
-    atexit.register(loop.close)
-    return loop
-
-
-def inline(waiting: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of something that would use threads, found here."""
-    return _loop().run_until_complete(waiting)
-
-
-class _Planned(Protocol):
-    """What is carried out."""
-
-    @property
-    def route(self) -> RoutePlan:
-        """The plan of its route."""
 
 
 class Worker:
@@ -171,7 +90,7 @@ class Worker:
 
     def __init__(
         self,
-        plan: _Planned,
+        plan: Plan,
         answer: Callable[[Exchange, Trial, Verdict | None], Made],
         pay: Callable[[int, bool], bool] = lambda _count, _begins: True,
     ) -> None:
@@ -185,33 +104,38 @@ class Worker:
         self._plan = plan
         self._answer = answer
         self._pay = pay
-        self._route = plan.route
-        self._maker = _Maker(answer, pay)
-        self.needs: Mapping[tuple[str, str], Mapping[str, Any]] = {}
-        self._stages = TrialStages(cast("Any", _Nothing()), cast("Any", self._maker), self._needs_of)
-
-    def _needs_of(self, route: str, model: str) -> Needs:
-        return Needs(self.needs.get((route, model), {}))
+        self._known: Mapping[tuple[str, str], Mapping[str, Any]] = {}
+        self._needs = SettledNeeds(lambda route, model: Needs(self._known.get((route, model), {})))
 
     def copy(self, pay: Callable[[int, bool], bool] | None = None) -> Worker:
         """Another that knows the same, and pays in another way if one is given."""
         other = Worker(self._plan, self._answer, pay or self._pay)
-        other.needs = self.needs
-        # How often answers moved: only a benchmark takes a worker's memory over.
-        other._stages._standings = copy.deepcopy(self._stages._standings)  # noqa: SLF001 - as above
+        other._known = self._known
+        # Which alerts have been up for long: only a benchmark takes a worker's memory over.
+        other._needs._since = copy.deepcopy(self._needs._since)  # noqa: SLF001 - as above
         return other
 
     def publish(self, reports: Iterable[CellReport]) -> None:
         """Take what the monitor knows now."""
-        self.needs = needs_of(reports, FLOOR)
+        self._known = needs_of(reports, FLOOR)
 
     def make(self, exchange: Exchange) -> list[Made]:
         """Make the trials of an exchange, in their order."""
-        version = exchange.version
-        original = _Original(exchange, self._route, version.name, _Traits("en", version.chars))
-        self._maker.made = []
-        inline(self._stages.make(cast("Any", original)))
-        return self._maker.made
+        original = cast("Any", _Original(exchange, self._plan.route))
+        # Every rewording applies.
+        trial = ExchangeTrial(
+            original, self._needs(exchange.route, MODEL), outcome=lambda _trial: cast("Any", None)
+        )
+        made: list[Made] = []
+        for stage, decide in enumerate((trial.first, trial.follow)):
+            planned = decide()
+            if not planned or not self._pay(len(planned), trial.control is None):
+                break
+            for one, _ in planned:
+                answered = self._answer(exchange, one, trial.control)
+                made.append(answered._replace(can_wait=trial.can_wait, stage=stage))
+                trial.verdicts[one.id] = answered.verdict
+        return made
 
 
 _PROVEN: Final = 0.35
@@ -237,7 +161,7 @@ def drawn_answer(exchange: Exchange, trial: Trial, control: Verdict | None) -> M
         similarity=round(min(1.0, max(0.0, chance.gauss(mean, deviation))), 3),
         worse=moved and chance.random() < _WORSE,
     )
-    return Made(verdict, trial.can_wait, 0, judged)
+    return Made(verdict, can_wait=False, stage=0, judged=judged)
 
 
 _START: Final = 1_700_000_000.0

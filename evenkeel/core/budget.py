@@ -55,6 +55,15 @@ class Spend(NamedTuple):
         """The same so many times."""
         return Spend(count * self.tokens, count * self.usd)
 
+    def parts(self, count: int) -> list[Spend]:
+        """Parts that add up to it exactly, the first ones a token larger where need be."""
+        if not count:
+            return []
+        tokens, further = divmod(self.tokens, count)
+        usd = self.usd / count
+        equal = [Spend(tokens + (place < further), usd) for place in range(count - 1)]
+        return [*equal, Spend(tokens, self.usd - (count - 1) * usd)]
+
 
 NOTHING: Final = Spend(0, 0.0)
 
@@ -171,11 +180,11 @@ class CostTracker(abc.ABC):
 
     def today(self, route: str | None = None) -> Spend:
         """What has been booked this UTC day, for one route or over all."""
-        return _sum(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
+        return total(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
 
     def of_kind(self, kind: SpendKind) -> Spend:
         """What has been booked this UTC day for one kind of calls."""
-        return _sum(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
+        return total(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
 
     @abc.abstractmethod
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
@@ -226,11 +235,12 @@ class CostTracker(abc.ABC):
         return (today + dt.timedelta(days=ahead)).isoformat()
 
 
-def _sum(amounts: Iterable[Spend]) -> Spend:
-    total = NOTHING
+def total(amounts: Iterable[Spend]) -> Spend:
+    """The sum of amounts, nothing if there are none."""
+    summed = NOTHING
     for amount in amounts:
-        total = total.plus(amount)
-    return total
+        summed = summed.plus(amount)
+    return summed
 
 
 class CallBudget(Protocol):

@@ -17,6 +17,8 @@ from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, STAGES, Failure,
 from evenkeel.metrics.heuristic import CROSS_LANGUAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Stage
     from evenkeel.metrics.heuristic import HeuristicRater
@@ -57,29 +59,44 @@ class CascadeRater:
         self._judge = judge
         self._audit_share = audit_share
 
-    async def rate(self, pair: Pair) -> Rating:
-        """The rating, and in its details who decided it.
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """The ratings in order, and in their details who decided them. The judge is asked once about all.
 
-        Returns: a `Rating`. Its details hold the heuristic scores, whatever the judge's rating holds,
-            `DECIDED_BY`, and for an audited pair `HEURISTIC_RATING`. What the heuristics decided carries
-            the probability of an audit, audited or not. A `Failure` "no_text" if neither
+        Returns: for each pair a `Rating`. Its details hold the heuristic scores, whatever the judge's rating
+            holds, `DECIDED_BY`, and for an audited pair `HEURISTIC_RATING`. What the heuristics decided
+            carries the probability of an audit, audited or not. A `Failure` "no_text" if neither
             side has text or a tool call, else those of the judge. If the judge fails on an audited
             pair, the heuristics' rating stands, as it would have without the audit.
         """
-        heuristic = await self._heuristic.rate(pair)
-        found = heuristic.outcome
-        if isinstance(found, Failure) and found.reason != CROSS_LANGUAGE:
-            return heuristic
-        if not isinstance(found, int) or stage_of(heuristic.details) not in _DECIDES:
-            return _judged(heuristic, await self._judge.rate(pair))
+        ratings = await self._heuristic.rate_all(pairs)
+        asked = [place for place, pair in enumerate(pairs) if self._asks(pair, ratings[place])]
+        judged = await self._judge.rate_all([pairs[place] for place in asked]) if asked else []
+        by_place = dict(zip(asked, judged, strict=True))
+        return [self._decide(heuristic, by_place.get(place)) for place, heuristic in enumerate(ratings)]
+
+    def _asks(self, pair: Pair, heuristic: Rating) -> bool:
+        """Whether the judge is asked about a pair: if the heuristics leave a doubt, or for an audit."""
+        outcome = heuristic.outcome
+        if isinstance(outcome, Failure):
+            return outcome.reason == CROSS_LANGUAGE
+        return not _is_decided(heuristic) or draw(pair, _AUDIT) < self._audit_share
+
+    def _decide(self, heuristic: Rating, judged: Rating | None) -> Rating:
+        if not _is_decided(heuristic):
+            return heuristic if judged is None else _judged(heuristic, judged)
         heuristic = replace(heuristic, audit_share=self._audit_share)
-        if draw(pair, _AUDIT) >= self._audit_share:
+        if judged is None:
             return heuristic
-        judged = await self._judge.rate(pair)
         if isinstance(judged.outcome, Failure):
             return replace(heuristic, **_price(heuristic, judged))
         audited = _judged(heuristic, judged)
-        return replace(audited, details=audited.details | {HEURISTIC_RATING: float(found)})
+        assert isinstance(heuristic.outcome, int)
+        return replace(audited, details=audited.details | {HEURISTIC_RATING: float(heuristic.outcome)})
+
+
+def _is_decided(heuristic: Rating) -> bool:
+    """Whether the heuristics could prove their rating."""
+    return isinstance(heuristic.outcome, int) and stage_of(heuristic.details) in _DECIDES
 
 
 def _judged(heuristic: Rating, judged: Rating) -> Rating:

@@ -28,7 +28,7 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolCalls, same_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
@@ -100,6 +100,10 @@ class HeuristicRater:
     def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one rating costs, by the characters of both answers together."""
         return self._meaning.expense(texts_chars) if self._meaning else NOTHING
+
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """The ratings in order, as of `rate`."""
+        return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
         """The rating, computed in a thread. Details hold the scores behind the similarity.

@@ -117,10 +117,12 @@ class Rating:
 
 
 class Rater(Protocol):
-    """Decides the similarity rating of a pair: the heuristics, or an LLM judge."""
+    """Decides the similarity ratings of pairs: the heuristics, or an LLM judge."""
 
-    async def rate(self, pair: Pair) -> Rating:
-        """Rate a pair 3 (same content and details), 2 (same ideas) or 1 (different message).
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """Rate each pair 3 (same content and details), 2 (same ideas) or 1 (different message).
+
+        Those of one exchange are given together: a judge may rate them in one call.
 
         Never raises for what a pair, a model or a network can do: that is a `Failure`.
         """

@@ -21,7 +21,7 @@ from evenkeel.metrics.similarity.normalised import canonical_call, is_empty
 from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
@@ -93,25 +93,47 @@ class TwoStageScorer:
         return self._estimate(answers_chars, context_chars, find_task(task))
 
     async def score(self, pair: Pair, *, qualities: bool = True) -> Judgement:
-        """Score a pair. Work on the CPU is done in threads.
+        """Score one pair, as `score_all` scores several."""
+        return (await self.score_all([pair], qualities=qualities))[0]
+
+    async def score_all(self, pairs: Sequence[Pair], *, qualities: bool = True) -> list[Judgement]:
+        """Score the pairs of an exchange: all are rated together. Work on the CPU is done in threads.
 
         Args:
-            pair: What is scored.
+            pairs: What is scored.
             qualities: Whether a shifted pair goes through the qualities of its task.
 
-        Returns: a `Judgement`. If similarity failed it has neither a rating nor is it unsure, with the reason
-            as the only failure: "no_text" if neither side has text or a tool call, else the rater's.
-            Tokens and cost cover every call made.
+        Returns: for each pair a `Judgement`. If similarity failed it has neither a rating nor is it unsure,
+            with the reason as the only failure: "no_text" if neither side has text or a tool call, else the
+            rater's. Tokens and cost cover every call made.
         """
-        invalid = await asyncio.to_thread(ignored, pair, self._language_of)
+        decided = await asyncio.to_thread(lambda: [self._decide(pair) for pair in pairs])
+        open_pairs = [pair for pair, judgement in zip(pairs, decided, strict=True) if judgement is None]
+        ratings = await self._rater.rate_all(open_pairs) if open_pairs else []
+        judged = iter(
+            await asyncio.gather(
+                *(
+                    self._judge(pair, rated, qualities=qualities)
+                    for pair, rated in zip(open_pairs, ratings, strict=True)
+                )
+            )
+        )
+        return [judgement or next(judged) for judgement in decided]
+
+    def _decide(self, pair: Pair) -> Judgement | None:
+        """The judgement of a form that was ignored, or of equal answers; None if the pair is to be rated."""
+        invalid = ignored(pair, self._language_of)
         if invalid:
-            near = await asyncio.to_thread(likeness, pair.reference.text, pair.candidate.text)
+            near = likeness(pair.reference.text, pair.candidate.text)
             why = f"The answer ignores the {' and the '.join(invalid)} asked for."
             return Judgement(self._scorer, None, why, unsure=True, similarity=near, invalid=invalid)
         if _is_same(pair):
             equal = {DECIDED_BY: float(STAGES.index("equality"))}
             return Judgement(self._scorer, _SAME, "The answers are equal.", equal, similarity=1.0)
-        rated = await self._rater.rate(pair)
+        return None
+
+    async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
+        """The judgement of a pair that was rated, with the qualities of its task if it shifted."""
         if isinstance(rated.outcome, Failure):
             return Judgement(
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
@@ -194,7 +216,7 @@ def judge_scorer(
         votes: Calls for one rating; odd.
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
-        group: Pairs of a `PairGroup` that are judged in one call at most; 1 = each alone.
+        group: Pairs of an exchange that are judged in one call at most; 1 = each alone.
         heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
         language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
@@ -212,7 +234,6 @@ def judge_scorer(
         fresh=asked.afresh(),
         share=recheck_share,
         count=count,
-        note=grouped.note,
         turned=grouped.turned,
     )
     if heuristic is not None:

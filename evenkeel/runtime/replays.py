@@ -277,7 +277,7 @@ def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callab
 
 def reference_keeper(
     settings: Settings, store: ReferenceStore, tally: Tally
-) -> Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None:
+) -> Callable[[Original, Verdict, Answer | None], None] | None:
     """Keeps reference prompts; None if none are asked, or if no exchange may be kept."""
     if not settings.asks_references:
         return None

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.runtime import choices, replays
-from evenkeel.shadow.trials import Stamp
+from evenkeel.shadow.trial_log import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,8 @@ so that estimates can be weighted: `docs/design/0007-adaptive-plan.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from math import ceil, exp, log
@@ -20,7 +21,7 @@ from evenkeel.shadow.perturbations.together import MOST, Together, combinable
 from evenkeel.shadow.planner import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.planner import Need, Needs
@@ -222,24 +223,40 @@ def _uniform(exchange_id: str, of: str) -> float:
     return seed_for(exchange_id, f"plan/{of}", 0.0, _CHANCE_VERSION) / _UNIT
 
 
-@dataclass(slots=True)
-class Standing:
-    """Alerts that have been up for long: there is nothing left to learn of these."""
+_MOST_MODELS: Final = 256
+"""Routes and models that are remembered."""
 
-    _since: dict[str, int] = field(default_factory=dict)
-    """By cell with an alert, the trials that it had when the alert was first seen."""
 
-    def settled(self, needs: Needs) -> Needs:
-        """The needs of a model, where a cell counts as settled whose alert is up for 300 trials."""
+class SettledNeeds:
+    """The needs of models, where a cell whose alert has been up for 300 trials counts as settled.
+
+    There is nothing left to learn of it until the alert is over.
+    """
+
+    def __init__(self, needs: Callable[[str, str], Needs]) -> None:
+        """Watch the alerts of the needs that this returns for a route and a model."""
+        self._needs = needs
+        self._since: OrderedDict[tuple[str, str], dict[str, int]] = OrderedDict()
+        """By route and model, for each cell with an alert the trials that it had when that was first seen."""
+
+    def __call__(self, route: str, model: str) -> Needs:
+        """The needs of a model on a route."""
+        needs = self._needs(route, model)
+        since = self._since.setdefault((route, model), {})
+        self._since.move_to_end((route, model))
+        if len(self._since) > _MOST_MODELS:
+            self._since.popitem(last=False)
         for name, need in needs.cells.items():
             if not need.up:
-                self._since.pop(name, None)
+                since.pop(name, None)
             else:
-                self._since.setdefault(name, need.trials)
+                since.setdefault(name, need.trials)
+        if not since:
+            return needs
         cells = {
             name: replace(need, up=False, suspicion=0.0)
-            if need.up and need.trials - self._since[name] >= SETTLED
+            if need.up and need.trials - since[name] >= SETTLED
             else need
             for name, need in needs.cells.items()
         }
-        return needs._replace(cells=cells) if self._since else needs
+        return needs._replace(cells=cells)

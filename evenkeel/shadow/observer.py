@@ -54,6 +54,10 @@ class TrialReport(Protocol):
         """32 hex digits of the trace that holds it, "" if it is in none."""
         ...
 
+    def within(self) -> AbstractContextManager[object]:
+        """Open around what is done for this trial alone: calls that are made there belong to it."""
+        ...
+
     def skipped(self, reason: str) -> None:
         """The trial is not made."""
         ...
@@ -66,7 +70,7 @@ class TrialReport(Protocol):
 class ShadowObserver(CallObserver, Protocol):
     """Observes exchanges, their trials, and the calls made for them. Its methods are quick and do not raise.
 
-    What is opened within an exchange or a trial, in the same task or one started there, belongs to it.
+    What is opened within an exchange, in the same task or one started there, belongs to it.
     """
 
     def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
@@ -74,7 +78,10 @@ class ShadowObserver(CallObserver, Protocol):
         ...
 
     def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
-        """Open around one trial, from the reservation of its cost to its verdict in the log."""
+        """Open around one trial, from the reservation of its cost to its verdict in the log.
+
+        Several are open at once: an exchange's trials are replayed side by side and judged together.
+        """
         ...
 
 
@@ -94,6 +101,9 @@ class _NoTrialReport:
     """A trial that nobody observes."""
 
     trace_id = ""
+
+    def within(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def skipped(self, reason: str) -> None:
         del reason

@@ -128,11 +128,6 @@ class Trial:
     path_weight: float = 1.0
     """As `Verdict.path_weight`."""
     split_of: str = ""
-    can_wait: bool = False
-    """Whether its answer may come later, and so in a cheaper tier: not while anything is learned or
-    suspected, or after a change."""
-    urgent: bool = False
-    """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have."""
 
     @property
     def id(self) -> str:

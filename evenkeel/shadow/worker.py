@@ -19,12 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
-from evenkeel.shadow.answer_traits import seen
-from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, api_path
-from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.prompt.members import counted
-from evenkeel.shadow.stages import TrialStages
 from evenkeel.stores.archive import ArchivedExchange
 
 if TYPE_CHECKING:
@@ -32,14 +28,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
-    from evenkeel.core.pair import Answer
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.observer import ExchangeReport, ShadowObserver
+    from evenkeel.shadow.observer import ExchangeReport
     from evenkeel.shadow.original import Original, Reader
     from evenkeel.shadow.trials import TrialMaker
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
-    from evenkeel.stores.verdict_log import VerdictLog
 
 
 log = logging.getLogger("evenkeel.worker")
@@ -66,47 +59,37 @@ class Worker:
     def __init__(
         self,
         queue: ExchangeQueue,
-        verdicts: VerdictLog,
         reader: Reader,
         trials: TrialMaker,
         *,
         tally: Tally,
         settings: WorkerSettings | None = None,
-        needs: Callable[[str, str], Needs] = lambda _route, _model: Needs(),
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
-        keep_reference: Callable[[Original, Verdict, Callable[[], Answer | None]], None] | None = None,
         bounded: Callable[[str], AbstractContextManager[None]] = lambda _id: nullcontext(),
-        observer: ShadowObserver = NOBODY,
     ) -> None:
         """Wire the worker.
 
         Args:
             queue: Where exchanges come from.
-            verdicts: Where verdicts are found that a dead worker has left.
             reader: Reads exchanges.
-            trials: Makes trials.
+            trials: Makes trials; its observer is told of exchanges, too.
             tally: Counters of this process.
             settings: How the queue is treated.
-            needs: Route and model → what is still to be learnt.
             hold: While true, nothing new is taken: what is queued waits for a scorer in trouble.
             keep: Archives an exchange that could be read; called in a thread, and never raises.
-            keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
-                and what reads that one's answer; likewise.
             bounded: Given the id of an exchange: ends the block with `ProcessorTimeError` if computing in it
                 takes too long.
-            observer: Told of exchanges.
         """
         self._queue = queue
-        self._verdicts = verdicts
         self._reader = reader
-        self._stages = TrialStages(verdicts, trials, needs, keep_reference)
+        self._trials = trials
         self._tally = tally
         self._settings = settings or WorkerSettings()
         self._hold = hold
         self._keep = keep
         self._bounded = bounded
-        self._observer = observer
+        self._observer = trials.observer
         self._held: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
@@ -213,7 +196,7 @@ class Worker:
         await asyncio.to_thread(self._note_traits, original)
         if self._keep is not None:
             await asyncio.to_thread(self._keep, original)
-        made = await self._stages.make(original)
+        made = await self._trials.make(original)
         if isinstance(made, str):
             await self._skip(exchange, made, report)
         else:
@@ -224,7 +207,7 @@ class Worker:
     def _note_traits(self, original: Original) -> None:
         """Note how the answer looks, once an exchange. Trouble is logged and counted: trials go on."""
         try:
-            self._verdicts.note(seen(original))
+            self._trials.log.note_traits(original)
         except Exception:  # the boundary of the notes: they are a convenience, scoring is the purpose
             exchange = original.exchange
             log.exception("the answer of exchange %s cannot be noted", exchange.id, extra=_about(exchange))

@@ -38,6 +38,7 @@ from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_tra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from opentelemetry._logs import Logger
     from opentelemetry.trace import Span, Tracer
@@ -242,7 +243,7 @@ class ShadowSpans:
                 attributes=sendable(said),
                 links=[Link(forwarded_context(exchange))],
             )
-        with _current(span):
+        with _ending(span), _within(span):
             yield _ExchangeSpan(span)
 
     @contextmanager
@@ -257,7 +258,7 @@ class ShadowSpans:
             names.SEED: trial.seed,
         }
         span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(said))
-        with _current(span):
+        with _ending(span):
             yield _TrialSpan(span, self._events, content=self._content)
 
 
@@ -299,16 +300,20 @@ def kind_of(error: BaseException) -> str:
 
 
 @contextmanager
-def _current(span: Span) -> Iterator[None]:
-    """What is started within is below the span, which ends with it."""
-    with use_span(span, record_exception=False, set_status_on_exception=False):
-        try:
-            yield
-        except BaseException as error:
-            mark_failed(span, kind_of(error))
-            raise
-        finally:
-            span.end()
+def _ending(span: Span) -> Iterator[None]:
+    """The span ends with the block, and has failed if that did."""
+    try:
+        yield
+    except BaseException as error:
+        mark_failed(span, kind_of(error))
+        raise
+    finally:
+        span.end()
+
+
+def _within(span: Span) -> AbstractContextManager[object]:
+    """What is started within is below the span."""
+    return use_span(span, record_exception=False, set_status_on_exception=False)
 
 
 def _trace_id(span: Span) -> str:
@@ -354,6 +359,10 @@ class _TrialSpan:
     def trace_id(self) -> str:
         """As `TrialReport.trace_id`."""
         return _trace_id(self._span)
+
+    def within(self) -> AbstractContextManager[object]:
+        """As `TrialReport.within`."""
+        return _within(self._span)
 
     def skipped(self, reason: str) -> None:
         """As `TrialReport.skipped`."""

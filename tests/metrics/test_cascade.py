@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,9 @@ from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from tests.kit.recorded import DATA, gpt4o_kinds
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SAME, OTHER = "The import of order 4711 failed at noon.", "I'm sorry, but I can't help with that."
 NEAR = "The import of order 4711 failed at 12:00"
 """Proven to be the same, but not equal to `SAME`."""
@@ -42,6 +46,10 @@ class Script:
     outcome: int | Failure = 2
     seen: list[Pair] = field(default_factory=list)
 
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """As `rate`."""
+        return [await self.rate(pair) for pair in pairs]
+
     async def rate(self, pair: Pair) -> Rating:
         """The planted outcome, at ten tokens."""
         self.seen.append(pair)
@@ -50,7 +58,8 @@ class Script:
 
 def rated(pair: Pair, judge: Script, share: float = 0.0) -> Rating:
     rater = HeuristicRater(language_of=lambda _: "en")
-    return asyncio.run(CascadeRater(rater, judge, audit_share=share).rate(pair))
+    (rating,) = asyncio.run(CascadeRater(rater, judge, audit_share=share).rate_all([pair]))
+    return rating
 
 
 def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
@@ -128,7 +137,7 @@ def test_the_whole_chain_leaves_its_trace_in_the_judgement():
     cascade = CascadeRater(HeuristicRater(language_of=lambda _: "en"), noise, audit_share=1.0)
     judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, f"{SAME}\n")))
     assert (judgement.rating, stage_of(judgement.details), judge.seen) == (3, "equality", [])
-    rating = asyncio.run(cascade.rate(pair_of(SAME, NEAR)))
+    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, NEAR)]))
     trace = {name: rating.details[name] for name in PROVENANCE & rating.details.keys()}
     assert trace == {DECIDED_BY: 2, HEURISTIC_RATING: 3, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
     assert (rating.outcome, rating.tokens, len(fresh.seen)) == (2, 30, 2)
@@ -164,7 +173,7 @@ class Paid:
 def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outcome, tokens, usd):
     """Decided without the judge, audited, audited in vain, and judged."""
     cascade = CascadeRater(HeuristicRater(Paid()), Script(outcome), audit_share=share)
-    rating = asyncio.run(cascade.rate(pair_of(SAME, candidate)))
+    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, candidate)]))
     assert (rating.tokens, rating.cost_usd) == (tokens, usd)
 
 
@@ -214,14 +223,11 @@ def test_the_audited_share_is_about_the_share_asked_for():
     """Of 1,000 pairs that the heuristics decide about 50 are judged: 6 standard deviations are 41."""
     judge = Script(3)
     rater = CascadeRater(HeuristicRater(), judge)
-
-    async def all_of_them() -> list[Rating]:
-        return [
-            await rater.rate(pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon!"))
-            for number in range(1000)
-        ]
-
-    ratings = asyncio.run(all_of_them())
+    pairs = [
+        pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon!")
+        for number in range(1000)
+    ]
+    ratings = asyncio.run(rater.rate_all(pairs))
     assert 9 < len(judge.seen) < 91
     assert sum(HEURISTIC_RATING in rating.details for rating in ratings) == len(judge.seen)
     assert all(rating.outcome == 3 for rating in ratings)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from evenkeel.core.verdict import stage_of
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "pairs.jsonl"
 OTHER = ("refusal", "empty", "subject")
@@ -63,10 +66,10 @@ class Labels:
         self._rows = {(pair.reference.text, pair.candidate.text): row for row, pair in pairs()}
         self.calls = 0
 
-    async def rate(self, pair: Pair) -> Rating:
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """3 for equal answers, 1 for plainly other ones, else 2."""
-        self.calls += 1
-        return Rating(self.right(pair))
+        self.calls += len(pairs)
+        return [Rating(self.right(pair)) for pair in pairs]
 
     def right(self, pair: Pair) -> int:
         """What the label means as a rating."""
@@ -78,11 +81,9 @@ def test_the_cascade_says_what_a_judge_that_is_right_would_say() -> None:
     """On at least 99 % of the pairs, with fewer calls."""
     judge = Labels()
     cascade = CascadeRater(HeuristicRater(language_of=language_of), judge, audit_share=0.0)
-
-    async def all_of_them() -> list[tuple[dict[str, Any], Pair, Rating]]:
-        return [(row, pair, await cascade.rate(pair)) for row, pair in pairs()]
-
-    found = asyncio.run(all_of_them())
+    rows = list(pairs())
+    ratings = asyncio.run(cascade.rate_all([pair for _, pair in rows]))
+    found = [(row, pair, rating) for (row, pair), rating in zip(rows, ratings, strict=True)]
     wrong = [row["id"] for row, pair, rating in found if rating.outcome != judge.right(pair)]
     assert len(wrong) <= 0.01 * len(found), wrong
     decided = [row["id"] for row, _, rating in found if stage_of(rating.details) != "judge"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,9 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
 from evenkeel.metrics.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
@@ -34,6 +38,10 @@ class Planted:
     version: int = 4
     tokens: int = 10
     seen: list[tuple[str, str]] = field(default_factory=list)
+
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """As `rate`."""
+        return [await self.rate(pair) for pair in pairs]
 
     async def rate(self, subject: Pair | Answer, context: str = "") -> Rating:
         """The planted outcome; a string stands for the reason of a failure."""

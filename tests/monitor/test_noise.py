@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -29,6 +30,9 @@ from evenkeel.monitor.noise import JudgeCounts
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.monitor.planted_verdicts import VERDICT
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 PAIR = Pair(Answer("left"), Answer("right"), "question")
 SWAPPED = Pair(Answer("right"), Answer("left"), "question")
 DOWN = Failure("similarity", 1, "timeout")
@@ -41,6 +45,10 @@ class Script:
     outcomes: list[int | Failure]
     seen: list[Pair] = field(default_factory=list)
 
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """As `rate`."""
+        return [await self.rate(pair) for pair in pairs]
+
     async def rate(self, pair: Pair) -> Rating:
         """The next planted outcome, at ten tokens."""
         self.seen.append(pair)
@@ -50,7 +58,8 @@ class Script:
 def measured(first: Script, fresh: Script, share: float = 1.0) -> tuple[Rating, list[str]]:
     told: list[str] = []
     noise = JudgeNoise(first, fresh=fresh, share=share, count=told.append)
-    return asyncio.run(noise.rate(PAIR)), told
+    (rating,) = asyncio.run(noise.rate_all([PAIR]))
+    return rating, told
 
 
 def test_a_sampled_pair_is_judged_again_past_the_cache_and_with_its_sides_swapped():
@@ -85,12 +94,7 @@ def test_the_sampled_share_is_about_the_share_asked_for():
     """Of 2,000 pairs about 200 are judged again; five standard deviations are 67."""
     first, fresh = Script([3] * 2000), Script([3] * 4000)
     noise = JudgeNoise(first, fresh=fresh, share=0.1)
-
-    async def all_of_them():
-        for number in range(2000):
-            await noise.rate(Pair(Answer(f"a{number}"), Answer("b"), ""))
-
-    asyncio.run(all_of_them())
+    asyncio.run(noise.rate_all([Pair(Answer(f"a{number}"), Answer("b"), "") for number in range(2000)]))
     assert 133 < len(fresh.seen) / 2 < 267
 
 

@@ -13,7 +13,8 @@ import logging
 import random
 from collections import Counter
 from dataclasses import replace
-from itertools import count, islice
+from functools import partial
+from itertools import count
 
 import httpx2
 import pytest
@@ -27,21 +28,21 @@ from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.llm.sdk import bounded_sdk
 from evenkeel.metrics.judge.client import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.perturbations.control import Control
-from evenkeel.shadow.planner import RoutePlan, candidates, control_trial
+from evenkeel.shadow.planner import Needs, RoutePlan
 from evenkeel.shadow.references.asker import Noticed, ReferenceAsker
 from evenkeel.shadow.references.pace import Pace
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-from evenkeel.shadow.trials import Planned, TrialMaker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.shadow.trial_makers import trial_maker
 
 DAY_S = 86_400
 START = 20_000 * DAY_S + 40_000.0
@@ -222,16 +223,15 @@ class Process:
         self.encoder = self.endpoint("encoder", transport)
         self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
         self.replayer._clients[None] = httpx2.AsyncClient(transport=transport)
-        self.trials = TrialMaker(
+        self.trials = trial_maker(
             *(
                 Nowhere(),
                 judge_scorer(self.judge, group=6) if world.judged else heuristic_scorer(),
                 self.replayer,
                 costs,
-                PRICES,
             ),
-            target=lambda one: Target("http://up" + one.path),
-            tally=Tally(),
+            lambda exchange: Target("http://up" + exchange.path),
+            prices=PRICES,
             clock=world.clock,
             rewriter=Rewriter(
                 self.writer,
@@ -269,16 +269,13 @@ class Process:
 
     async def trial(self):
         original, urgent = self.world.chance.choice(self.originals), self.world.chance.random() < 0.4
-        plan = [control_trial(original.exchange.id, Control())]
-        plan += islice(candidates(f"{next(self.names)}", original.route, {}), self.world.chance.randint(1, 3))
-        plan = [replace(one, urgent=urgent) for one in plan]
-        planned = [
-            Planned(one, outcome)
-            for one in plan
-            for outcome in (self.trials.outcome(original, one),)
-            if not hasattr(outcome, "reason")
-        ]
-        await self.trials.make(original, planned, None)
+        original = replace(
+            original,
+            exchange=replace(original.exchange, id=f"{next(self.names)}"),
+            route=replace(original.route, trials_per_exchange=self.world.chance.randint(1, 3)),
+        )
+        state = ExchangeTrial(original, Needs(urgent=urgent), outcome=partial(self.trials.perturb, original))
+        await self.trials.carry_out(state, state.first())
 
     async def reference(self):
         store = ReferenceStore(self.documents)

@@ -10,20 +10,19 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import COMPLETIONS, PromptView
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.shadow.trial_makers import trial_maker
 
 JSON = (("content-type", "application/json"),)
 ASKED = "Please tell me when the ferry to the island leaves on Sunday, and from where."
@@ -107,16 +106,15 @@ class Scene:
         costs = SqliteCostTracker(database, Budget(), lambda: 1000.0)
         replayer = Replayer(concurrency=8, timeout_s=5)
         replayer._clients[None] = httpx2.AsyncClient(transport=httpx2.MockTransport(self.upstream))
-        trials = TrialMaker(
-            *(log, heuristic_scorer(), replayer, costs, Prices()),
-            target=lambda one: Target("http://up" + one.path, route="default"),
+        trials = trial_maker(
+            *(log, heuristic_scorer(), replayer, costs),
+            lambda exchange: Target("http://up" + exchange.path, route="default"),
             tally=self.tally,
-            clock=lambda: 1000.0,
             answer_factor=self.factor,
         )
         queue.put([exchange])
         reader = Reader({"default": RoutePlan(self.kinds, (0.3,), len(self.kinds), "short_qa")})
-        await Worker(queue, log, reader, trials, tally=self.tally).drain()
+        await Worker(queue, reader, trials, tally=self.tally).drain()
         await replayer.close()
         verdicts = log.of_exchange(exchange.id)
         database.close()

@@ -22,13 +22,13 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.shadow.trial_makers import trial_maker
 
 JSON = (("content-type", "application/json"),)
 FAULTS = ("none", "none", "silent", "hang", "cut", "garbage", 400, 408, 429, 500, 503)
@@ -124,16 +124,16 @@ async def worked(folder, upstream, budget, prices=PRICES, *, judged=True, tally=
                         breaker=Breaker(failures=1000))  # fmt: skip
     replayer = Replayer(concurrency=8, timeout_s=0.05, clock=lambda: now[0], sleep=sleep)
     judge = Judge(endpoint)
-    trials = TrialMaker(
-        *(log, judge_scorer(judge) if judged else heuristic_scorer(), replayer, costs, prices),
-        target=lambda one: Target(url.removesuffix("/v1") + one.path),
-        tally=tally or Tally(),
-        clock=lambda: 1000.0,
+    trials = trial_maker(
+        *(log, judge_scorer(judge) if judged else heuristic_scorer(), replayer, costs),
+        lambda exchange: Target(url.removesuffix("/v1") + exchange.path),
+        prices=prices,
+        tally=tally,
     )
     reader = Reader({"default": RoutePlan(KINDS, (0.3,), 4, "short_qa")})
     queue.put([exchange(number) for number in range(4)])
     try:
-        await Worker(queue, log, reader, trials, tally=tally or Tally()).drain()
+        await Worker(queue, reader, trials, tally=tally or Tally()).drain()
     finally:
         server.close()
         await replayer.close()
@@ -169,7 +169,7 @@ def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(tmp_p
         worked(tmp_path, upstream, Budget(usd_per_day=1.0), unpriced, judged=False, tally=tally)
     )
     assert (upstream.calls, booked) == (0, Spend(0, 0.0))
-    assert tally.value("trials_skipped", reason="unpriced") == 4
+    assert tally.value("trials_skipped", reason="unpriced") == 4 * 5
     assert caplog.text.count("m has no known price") == 1
 
 

@@ -15,7 +15,7 @@ from evenkeel.shadow.groups import (
     MOVED_WEIGHT,
     SUSPECTING,
     WATCHING,
-    Standing,
+    SettledNeeds,
     drawn_of,
     is_learning,
     is_split,
@@ -140,11 +140,13 @@ def test_a_suspected_rewording_is_tried_by_itself():
 
 def test_an_alert_that_has_been_up_for_long_is_settled():
     """After 300 trials, counted from when it was first seen; another one begins anew."""
-    standing = Standing()
+    latest = []
+    needs = SettledNeeds(lambda _route, _model: latest[-1])
 
     def found(trials, *, up=True):
-        needs = Needs(known(general__casing=Need(trials, 30, suspicion=4.0, up=up)), urgent=True)
-        return standing.settled(needs)
+        cells = known(general__casing=Need(trials, 30, suspicion=4.0, up=up))
+        latest.append(Needs(cells, urgent=True))
+        return needs("shop", "m")
 
     assert found(900).cells["general.casing"].up
     assert found(1_199).cells["general.casing"].up

@@ -19,9 +19,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER, Judgement
 from evenkeel.llm.client import Endpoint
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.judge.group import PAIR_GROUP
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_lines, read_goldens
@@ -30,7 +28,6 @@ from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import INSTRUCTIONS, ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.judge import JUDGE_MODEL
@@ -44,6 +41,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedSighting
 from tests.cases import cases
+from tests.shadow.trial_makers import trial_maker
 from tests.shadow.wild_exchanges import WildExchanges
 
 JSON = (("content-type", "application/json"),)
@@ -79,26 +77,19 @@ class Plane:
 
     async def work(self, *, plan=None, settings=None):
         replayer = Replayer(concurrency=4, timeout_s=240)
-        trials = TrialMaker(
+        trials = trial_maker(
             self.log,
             self.scorer,
             replayer,
             SqliteCostTracker(self.database, self.budget, lambda: self.now),
-            Prices(),
-            target=lambda exchange: Target(
-                f"{self.upstream}{exchange.path}", route=exchange.route, flex=self.flex
-            ),
+            lambda exchange: Target(f"{self.upstream}{exchange.path}", route=exchange.route, flex=self.flex),
             tally=self.tally,
             clock=lambda: self.now,
             rewriter=self.rewriter,
-        )
-        reader = Reader({"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")})
-        worker = Worker(
-            *(self.queue, self.log, reader, trials),
-            tally=self.tally,
-            settings=settings,
             needs=lambda _route, _model: self.needs,
         )
+        reader = Reader({"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")})
+        worker = Worker(self.queue, reader, trials, tally=self.tally, settings=settings)
         try:
             await worker.drain()
         finally:
@@ -186,40 +177,6 @@ def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
     assert len(found[6]) == 30
 
 
-class FirstAsks:
-    """Judges the first answer of all, the identical resend's, and takes the others for proven."""
-
-    scorer = "judge"
-
-    def __init__(self):
-        self.scored = 0
-
-    def estimate(self, *_):
-        return NOTHING
-
-    async def score(self, pair, *, qualities=True):
-        self.scored += 1
-        if self.scored == 1:
-            await PAIR_GROUP.get().ask(pair, self.answer_all)
-        return Judgement("judge", 3, similarity=1.0)
-
-    async def answer_all(self, pairs):
-        return pairs
-
-
-def test_a_control_that_is_judged_does_not_wait_for_trials_that_wait_for_it(plane):
-    """Proven trials need the control's verdict, which needs the judge, which waits for all that may ask."""
-    plane.scorer = FirstAsks()
-    plane.queue.put([plane.capture(1)])
-
-    async def work():
-        async with asyncio.timeout(240):
-            await plane.work()
-
-    asyncio.run(work())
-    assert [(one.rating, one.baseline_rating) for one in plane.verdicts()] == [(3, None)] + [(3, 3)] * 4
-
-
 def test_evidence_shows_what_was_sent(plane):
     """Prompt, variant and both answers are kept for people."""
     plane.queue.put([plane.capture(1)])
@@ -251,16 +208,16 @@ def test_what_can_wait_goes_to_the_flex_tier_and_comes_back_where_it_has_no_room
     simulation.change("simulated-1", {"flex_refusals": refused})
     plane.flex, plane.needs = True, needs
     plane.queue.put([plane.capture(1)])
-    scored, waits = plane.scorer.score, []
+    scored, waits = plane.scorer.score_all, []
 
-    async def score(*pair, **more):
+    async def score_all(*pairs, **more):
         waits.append(SCORING_WAITS.get())
-        return await scored(*pair, **more)
+        return await scored(*pairs, **more)
 
-    monkeypatch.setattr(plane.scorer, "score", score)
+    monkeypatch.setattr(plane.scorer, "score_all", score_all)
     asyncio.run(plane.work())
     assert len(plane.verdicts()) == 5
-    assert waits == 5 * [needs is KNOWN]  # whichever tier has answered the replay
+    assert waits == [needs is KNOWN]  # whichever tier has answered the replay
     assert not any(verdict.failure for verdict in plane.verdicts())
     found = {tier: plane.tally.value("replays", route="default", tier=tier) for tier in ("flex", "standard")}
     assert {tier: count for tier, count in found.items() if count} == tiers
@@ -325,11 +282,11 @@ def test_a_change_gets_its_trials_from_the_reserve(plane):
     costs.settle(NOTHING, "default", {"replay": Spend(500_000, 0.0)})
     plane.queue.put([plane.capture(1)])
     asyncio.run(plane.work())
-    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 1
+    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 5
     plane.needs = Needs({"general.casing": Need(1_000, 30, evidence=0.7)})  # comes that far by chance
     plane.queue.put([plane.capture(3)])
     asyncio.run(plane.work())
-    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 2
+    assert plane.tally.value("trials_skipped", reason="budget_reserve") == 10
     plane.needs = Needs(urgent=True)
     plane.queue.put([plane.capture(2)])
     asyncio.run(plane.work())
@@ -351,7 +308,7 @@ def test_what_is_let_go_as_the_day_goes_is_not_spent_on_resends_alone(plane):
     made = Counter(verdict.exchange_id for verdict in plane.verdicts())
     assert set(made.values()) == {5}
     assert 3 < len(made) < 20
-    assert plane.tally.value("trials_skipped", reason="budget_pace") == 40 - (len(made) - 1)
+    assert plane.tally.value("trials_skipped", reason="budget_pace") == 5 * (40 - (len(made) - 1))
 
 
 @pytest.mark.parametrize(("changes", "where", "reason"), cases(__file__)["never tried"])
@@ -403,7 +360,7 @@ def test_a_spent_budget_stops_replays_and_is_counted(plane, simulation):
     asyncio.run(plane.work())
     assert simulation.counts(simulation.find(None)).calls == calls
     assert plane.tally.value("exchanges_skipped", reason="budget") == 1
-    assert plane.tally.value("trials_skipped", reason="budget") == 1  # without a baseline nothing follows
+    assert plane.tally.value("trials_skipped", reason="budget") == 5
 
 
 def test_the_budget_is_not_passed_by_calls_in_flight(plane):
@@ -462,23 +419,21 @@ def capture_json(plane, number):
 
 
 class Scoring:
-    """A scorer that notes what it is asked, and what each call may and does cost."""
+    """A scorer that notes what it is asked."""
 
     scorer = "judge"
 
     def __init__(self, invalid=()):
         self.invalid = invalid
         self.pairs = []
-        self.estimates = []
 
-    def estimate(self, answers_chars, _context_chars, _task):
-        self.estimates.append(answers_chars)
+    def estimate(self, *_):
         return Spend(300, 0.0)
 
-    async def score(self, pair, *, qualities=True):
-        self.pairs.append((pair, qualities))
+    async def score_all(self, pairs, *, qualities=True):
+        self.pairs += [(pair, qualities) for pair in pairs]
         rating, near = (3, 0.9) if qualities else (2, 0.5)
-        return Judgement("judge", rating, tokens=7, similarity=near, invalid=self.invalid)
+        return [Judgement("judge", rating, tokens=7, similarity=near, invalid=self.invalid)] * len(pairs)
 
 
 def in_formats(plane, kinds, *, trials):
@@ -488,7 +443,7 @@ def in_formats(plane, kinds, *, trials):
 
 
 def test_answers_in_formats_are_compared_with_the_free_answer_too(plane):
-    """Only they are, by one rating without qualities, which the trial's spend and what is set aside hold."""
+    """Only they are, by one rating without qualities, which the trial's spend holds."""
     plane.scorer = Scoring()
     plane.queue.put([capture_json(plane, 1)])
     found = in_formats(plane, FORMATS, trials=3)
@@ -506,8 +461,6 @@ def test_answers_in_formats_are_compared_with_the_free_answer_too(plane):
         answer = plane.log.evidence(found[kind].id).candidate
         replayed = answer.prompt_tokens + answer.completion_tokens
         assert found[kind].tokens - replayed == (7 if kind == "format.free" else 14)
-    # Four trials set a rating aside, two of them a second one.
-    assert len(plane.scorer.estimates) == 6
 
 
 def test_without_the_free_answer_nothing_more_is_asked(plane):
@@ -515,7 +468,7 @@ def test_without_the_free_answer_nothing_more_is_asked(plane):
     plane.scorer = Scoring()
     plane.queue.put([capture_json(plane, 1)])
     found = in_formats(plane, FORMATS[1:], trials=2)
-    assert len(found) == len(plane.scorer.pairs) == len(plane.scorer.estimates) == 3
+    assert len(found) == len(plane.scorer.pairs) == 3
     assert {one.free_similarity for one in found.values()} == {None}
 
 

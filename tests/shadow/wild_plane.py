@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.verdict import BASELINE, Failure
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody
@@ -20,13 +19,13 @@ from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.shadow.rewriter.client import Rejection
-from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.shadow.trial_makers import trial_maker
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
 if TYPE_CHECKING:
@@ -104,20 +103,17 @@ class WildPlane:
         self.queue = SqliteExchangeQueue(self._database, lambda: 1000.0)
         self.log = SqliteVerdictLog(self._database)
         self.tally = Tally()
-        trials = TrialMaker(
+        trials = trial_maker(
             self.log,
             heuristic_scorer(),
             WildReplayer(),
             SqliteCostTracker(self._database, Budget(), lambda: 1000.0),
-            Prices(),
-            target=lambda exchange: Target(exchange.path),
+            lambda exchange: Target(exchange.path),
             tally=self.tally,
-            clock=lambda: 1000.0,
             rewriter=WildRewriter(),
         )
         self._worker = Worker(
             self.queue,
-            self.log,
             Reader(dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, (0.1, 0.6), 3, "case_summary"))),
             trials,
             tally=self.tally,

@@ -15,7 +15,6 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from evenkeel.core.budget import Budget
 from evenkeel.llm.client import Endpoint
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
@@ -23,7 +22,6 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import Rewriter
-from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -41,6 +39,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
+from tests.shadow.trial_makers import trial_maker
 from tests.stores.examples import exchange as example
 
 KEY = "sk-never-in-a-trace"
@@ -123,27 +122,20 @@ def work(tmp_path, upstream):
                     endpoint(REWRITER_MODEL), cache=SqliteCache(database, "rewrites", "rewrite")
                 )
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
-            trials = TrialMaker(
+            trials = trial_maker(
                 log,
                 judge_scorer(judge) if judge else heuristic_scorer(),
                 replayer,
                 SqliteCostTracker(database, budget or Budget(), lambda: 1000.0),
-                Prices(),
-                target=lambda _: Target(url, (("authorization", f"Bearer {KEY}"),)),
-                tally=Tally(),
-                clock=lambda: 1000.0,
+                lambda _: Target(url, (("authorization", f"Bearer {KEY}"),)),
                 rewriter=rewriter,
                 observer=spans.observer,
+                needs=lambda *_: known or Needs(),
             )
             plan = RoutePlan(
                 by_name(kinds), (0.3,), len(kinds), "case_summary", settled_rate=1.0 if known else None
             )
-            worker = Worker(
-                *(queue, log, Reader({"default": plan}), trials),
-                tally=Tally(),
-                needs=lambda *_: known or Needs(),
-                observer=spans.observer,
-            )
+            worker = Worker(queue, Reader({"default": plan}), trials, tally=Tally())
             await worker.drain()
             await replayer.close()
             if judge:
@@ -219,7 +211,9 @@ def test_ratings_are_evaluation_events_of_the_trial(work):
     """Similarity first, then each quality with the value of the answer that the user got beside it."""
     traced = work([*BY_RULE, "general.spelling", "general.punctuation"], judged=True)
     assert any(verdict.quality for verdict in traced.verdicts.values())
-    for trial in traced.below(traced.root):
+    trials = [span for span in traced.below(traced.root) if span.name.startswith("trial ")]
+    assert len(trials) == len(traced.verdicts)
+    for trial in trials:
         verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
         assert {event.name for event in trial.events} == {"gen_ai.evaluation.result"}
         similarity, *qualities = [dict(event.attributes) for event in trial.events]
@@ -238,20 +232,19 @@ def test_ratings_are_evaluation_events_of_the_trial(work):
             assert one["evenkeel.evaluation.reference"] == scores[name].reference
 
 
-def test_calls_of_judge_and_rewriter_are_spans_of_their_trial(work):
-    """A paraphrase is written, replayed and judged: three CLIENT spans or more, told apart by purpose."""
+def test_calls_of_the_rewriter_are_spans_of_their_trial_and_those_of_the_judge_of_the_exchange(work):
+    """A paraphrase is written and replayed for itself, and judged with the resend: told apart by purpose."""
     traced = work(["general.paraphrase"], judged=True, rewritten=True)
     (trial,) = traced.named("trial general.paraphrase")
-    calls = traced.below(trial)
-    purposes = [span.attributes["evenkeel.purpose"] for span in sorted(calls, key=lambda one: one.start_time)]
-    assert purposes[0] == "rewriter"
-    assert {"replay", "judge"} <= set(purposes)
-    for span in calls:
+    calls = sorted(traced.below(trial), key=lambda span: span.start_time)
+    assert [span.attributes["evenkeel.purpose"] for span in calls] == ["rewriter", "replay"]
+    judged = [span for span in traced.below(traced.root) if span.kind is SpanKind.CLIENT]
+    assert {span.attributes["evenkeel.purpose"] for span in judged} == {"judge"}
+    for span in (*calls, *judged):
         model = {"rewriter": REWRITER_MODEL, "judge": JUDGE_MODEL, "replay": "simulated-1"}
         assert span.name == f"chat {model[span.attributes['evenkeel.purpose']]}"
         assert span.attributes["gen_ai.usage.input_tokens"] > 0
         assert span.kind is SpanKind.CLIENT
-    judged = [span for span in calls if span.attributes["evenkeel.purpose"] == "judge"]
     assert judged[0].attributes["gen_ai.prompt.name"].startswith("similarity@")
 
 
@@ -297,13 +290,11 @@ def test_a_failed_replay_is_an_error_with_its_reason(work):
 
 
 def test_a_trial_that_is_not_made_says_why(work):
-    """A spent budget: the baseline is skipped for it, and so is the exchange."""
+    """A spent budget: all trials are skipped for it, and so is the exchange."""
     traced = work(budget=Budget(tokens_per_day=1))
-    (trial,) = traced.below(traced.root)
-    assert (trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]) == (
-        "skipped",
-        "budget",
-    )
+    for trial in traced.below(traced.root):
+        said = trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]
+        assert said == ("skipped", "budget")
     assert traced.root.attributes["evenkeel.outcome"] == "skipped"
     assert traced.root.attributes["evenkeel.reason"] == "budget"
     assert traced.verdicts == {}

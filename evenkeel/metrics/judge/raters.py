@@ -247,6 +247,10 @@ class JudgeRater(_Asking):
         """Have the judge remember a ruling on these texts."""
         await self._judge.remember(self._question((reference, candidate)), ruling)
 
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """The judge's ratings in order, each of a call of its own."""
+        return list(await asyncio.gather(*map(self.rate, pairs)))
+
     async def rate(self, pair: Pair) -> Rating:
         """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
 
@@ -337,10 +341,9 @@ class JudgeNoise:
         self,
         judge: Rater,
         *,
-        fresh: Rater,
+        fresh: JudgeRater,
         share: float = 0.02,
         count: Callable[[str], None] = lambda _: None,
-        note: Callable[[int, int, int], None] = lambda _grouped, _alone, _again: None,
         turned: Callable[[Pair, Rating], bool] = lambda _pair, _rated: False,
     ) -> None:
         """Watch a judge.
@@ -353,7 +356,6 @@ class JudgeNoise:
                 judged alone, and again.
             count: Called with "alone", "again" and "swapped" for every rating made again, and with
                 "failed_<reason>".
-            note: Called with the three ratings of a pair: in a group, alone, alone again.
             turned: Whether a pair has to change sides for `fresh` to show it in the order in which the group
                 did, so that the order is not taken for the group's doing.
 
@@ -366,12 +368,14 @@ class JudgeNoise:
         self._fresh = fresh
         self._share = share
         self._count = count
-        self._note = note
         self._turned = turned
 
-    async def rate(self, pair: Pair) -> Rating:
-        """The judge's rating; details, tokens and cost include what was judged again."""
-        rated = await self._judge.rate(pair)
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """The judge's ratings in order; details, tokens and cost include what was judged again."""
+        ratings = await self._judge.rate_all(pairs)
+        return list(await asyncio.gather(*map(self._checked, pairs, ratings)))
+
+    async def _checked(self, pair: Pair, rated: Rating) -> Rating:
         first, grouped = rated.outcome, JUDGED_TOGETHER in rated.details
         drawn, share = draw(pair, _PURPOSE), self._share
         if not isinstance(first, int) or drawn >= (max(share, GROUP_AUDIT_SHARE) if grouped else share):
@@ -394,7 +398,4 @@ class JudgeNoise:
             elif repeated.outcome is not None:
                 self._count(kind)
                 rated = replace(rated, details=rated.details | {detail: float(repeated.outcome)})
-        if grouped and {JUDGED_ALONE, JUDGED_AGAIN} <= rated.details.keys():
-            alone, again = (int(rated.details[name]) for name in (JUDGED_ALONE, JUDGED_AGAIN))
-            self._note(first, alone, again)
         return rated

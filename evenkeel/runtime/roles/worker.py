@@ -15,6 +15,8 @@ from evenkeel.runtime.process import attend
 from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.runtime.stamp import stamp_of
 from evenkeel.runtime.timesheet import Deadline
+from evenkeel.shadow.replays import Replays
+from evenkeel.shadow.trial_log import TrialLog
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 
@@ -70,31 +72,36 @@ class WorkerRole:
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
         trials = TrialMaker(
-            stores.verdicts,
+            TrialLog(
+                stores.verdicts,
+                instruments.scorer.scorer,
+                clock=time.time,
+                stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
+                keep_reference=replays.reference_keeper(settings, stores.references, tally),
+            ),
             instruments.scorer,
-            instruments.replayer,
+            Replays(
+                instruments.replayer,
+                instruments.prices,
+                replays.replay_target(settings),
+                tally=tally,
+                observer=spans.observer,
+                answer_factor=settings.shadow.answer_factor,
+            ),
             instruments.ledger,
-            instruments.prices,
-            target=replays.replay_target(settings),
             tally=tally,
-            clock=time.time,
+            needs=await asyncio.to_thread(NeedsReader, stores.documents),
             rewriter=rewriter,
             observer=spans.observer,
-            stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
-            answer_factor=settings.shadow.answer_factor,
         )
         worker = Worker(
             stores.queue,
-            stores.verdicts,
             reader,
             trials,
             tally=tally,
-            needs=await asyncio.to_thread(NeedsReader, stores.documents),
             hold=lambda: instruments.health.hold,
             keep=replays.archivist(settings, stores.archive, tally),
-            keep_reference=replays.reference_keeper(settings, stores.references, tally),
             bounded=deadline,
-            observer=spans.observer,
         )
         return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
 

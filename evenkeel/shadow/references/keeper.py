@@ -86,7 +86,7 @@ class ReferenceKeeper:
         self._sketches: dict[str, NDArray[np.float64]] = {}
         """By id those of the references there are, of length one."""
 
-    def keep(self, original: Original, control: Verdict, resend: Callable[[], Answer | None]) -> None:
+    def keep(self, original: Original, control: Verdict, resend: Answer | None) -> None:
         """Keep an exchange if it says something new. A store in trouble is logged and counted.
 
         Args:
@@ -103,7 +103,7 @@ class ReferenceKeeper:
             log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
             self._tally.add("worker_errors", where="references")
 
-    def _consider(self, original: Original, resent_at: float, resend: Callable[[], Answer | None]) -> None:
+    def _consider(self, original: Original, resent_at: float, answer: Answer | None) -> None:
         now = self._clock()
         if now - self._read_at >= _READ_EVERY_S:
             self._states, self._read_at = self._store.states(), now
@@ -115,7 +115,6 @@ class ReferenceKeeper:
             return
         sketch = sketch_of(original.view)
         place = self._place(original, sketch, now)
-        answer = resend() if place is not None else None
         if place is None or answer is None or (answer.model or "") != (original.answer.model or ""):
             return
         exchange = original.exchange

@@ -1,12 +1,10 @@
-"""Several pairs in one call: who waits for whom, what is asked, what it costs, and when it is given up."""
+"""Several pairs in one call: what is asked, what it costs, and when it is given up."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +17,7 @@ from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JU
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge import group as group_module
-from evenkeel.metrics.judge.group import GroupRater, PairGroup, SharedBudget, Steadiness, shares
+from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.judge.reply import Ruling, read_rulings
 from evenkeel.metrics.protocol import Rating
@@ -28,7 +26,7 @@ from tests.llm.scripted import Canned, said
 from tests.metrics.judge.scripted_judge import error, rated, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.metrics.judge import Judge
     from tests.llm.scripted import Scripted
@@ -38,15 +36,12 @@ CANDIDATES = {"It leaves at 9.": 3, "It leaves at ten.": 2, "There is no ferry."
 
 
 class Wallet:
-    """A budget that notes what is set aside, and refuses what is more than it holds."""
+    """A budget that notes what is set aside."""
 
-    def __init__(self, most: int = 10**9) -> None:
-        self.most = most
+    def __init__(self) -> None:
         self.held = self.spent = NOTHING
 
     def reserve(self, estimate: Spend) -> bool:
-        if self.spent.plus(self.held).tokens + estimate.tokens > self.most:
-            return False
         self.held = self.held.plus(estimate)
         return True
 
@@ -83,7 +78,7 @@ def scene(
     candidates: Sequence[str] = tuple(CANDIDATES),
     *,
     most: int = 6,
-    wallets: Sequence[Wallet] = (),
+    wallet: Wallet | None = None,
     swap_share: float = 0.0,
     **settings: Any,
 ) -> tuple[dict[str, Rating], list[dict[str, Any]], Counter[tuple[str, str]]]:
@@ -93,19 +88,16 @@ def scene(
     async def staged(judge: Judge, server: Scripted) -> Any:
         alone = JudgeRater(judge, swap_share=swap_share)
         rater = GroupRater(judge, alone, most=most, count=lambda *what: counted.update([what]))
-        group = PairGroup()
-
-        async def one(place: int, candidate: str) -> Rating:
-            if wallets:
-                SCORING_BUDGET.set(wallets[place])
-            return await rater.rate(Pair(Answer(REFERENCE), Answer(candidate), ""))
-
-        members = [group.join(partial(one, place, text)) for place, text in enumerate(candidates)]
-        ratings = await asyncio.gather(*members)
+        SCORING_BUDGET.set(wallet)
+        ratings = await rater.rate_all(pairs_of(candidates))
         return dict(zip(candidates, ratings, strict=True)), server.asked
 
     found, bodies = run(script, staged, **settings)
     return found, bodies, counted
+
+
+def pairs_of(candidates: Iterable[str]) -> list[Pair]:
+    return [Pair(Answer(REFERENCE), Answer(text), "") for text in candidates]
 
 
 def outcomes(found: dict[str, Rating]) -> dict[str, Any]:
@@ -115,7 +107,7 @@ def outcomes(found: dict[str, Rating]) -> dict[str, Any]:
     }
 
 
-def test_pairs_that_wait_are_rated_in_one_call() -> None:
+def test_pairs_are_rated_in_one_call() -> None:
     """Each pair gets the rating of its own candidate, however they are shuffled, and a third of the price."""
     found, asked, counted = scene(honest)
     assert outcomes(found) == CANDIDATES
@@ -128,7 +120,7 @@ def test_pairs_that_wait_are_rated_in_one_call() -> None:
     assert counted == {("calls", "rated"): 1, ("pairs", "rated"): 3}
 
 
-def test_the_order_follows_from_the_texts_not_from_who_asks_first() -> None:
+def test_the_order_follows_from_the_texts() -> None:
     """The same pairs make the same question in any order; other pairs are shuffled otherwise."""
     texts = [f"It leaves at {hour}." for hour in range(6)]
     table = dict.fromkeys(texts, 2)
@@ -210,8 +202,8 @@ def test_a_judge_that_takes_no_key_is_not_asked_about_each_pair_as_well() -> Non
 def test_a_judge_that_rates_no_groups_is_left_alone_with_them(
     canned: Canned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After five calls in a row pairs are judged alone for some rounds, then tried again; nothing is lost."""
-    monkeypatch.setattr(group_module, "_ROUNDS_ALONE", 3)
+    """After five calls in a row pairs are judged alone for a while, then tried again; nothing is lost."""
+    monkeypatch.setattr(group_module, "_EXCHANGES_ALONE", 3)
     counted: Counter[tuple[str, str]] = Counter()
     groups: list[int] = []
 
@@ -219,9 +211,7 @@ def test_a_judge_that_rates_no_groups_is_left_alone_with_them(
         rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *what: counted.update([what]))
         for _round in range(10):
             groups.append(0)
-            group = PairGroup()
-            pairs = [Pair(Answer(REFERENCE), Answer(text), "") for text in CANDIDATES]
-            ratings = await asyncio.gather(*(group.join(partial(rater.rate, pair)) for pair in pairs))
+            ratings = await rater.rate_all(pairs_of(CANDIDATES))
             assert [one.outcome for one in ratings] == list(CANDIDATES.values())
 
     def script(body: dict[str, Any]) -> Canned:
@@ -299,53 +289,41 @@ def test_garbage_is_never_a_rating(reply: Any) -> None:
 def test_whatever_a_judge_says_about_a_group_each_trial_ends_with_a_rating(
     entries: list[Any], swap_share: float
 ) -> None:
-    """Nobody waits for good, every token is paid once; a rating is an entry's or that of the pair alone."""
-    reply = said(json.dumps({"ratings": entries}), (1000, 101))
-    wallets = [Wallet(), Wallet(), Wallet()]
+    """Every token is paid once; a rating is an entry's or that of the pair alone."""
+    reply, wallet = said(json.dumps({"ratings": entries}), (1000, 101)), Wallet()
     found, asked, _ = scene(
-        lambda body: reply if is_group(body) else honest(body), wallets=wallets, swap_share=swap_share
+        lambda body: reply if is_group(body) else honest(body), wallet=wallet, swap_share=swap_share
     )
     single = sum(not is_group(body) for body in asked)
-    assert sum(wallet.spent.tokens for wallet in wallets) == 1101 + 120 * single
-    assert [wallet.held for wallet in wallets] == [NOTHING] * 3
+    assert wallet.spent.tokens == sum(one.tokens for one in found.values()) == 1101 + 120 * single
+    assert wallet.held == NOTHING
     for text, rating in found.items():
         assert isinstance(rating.outcome, int)
         if JUDGED_TOGETHER not in rating.details:
             assert rating.outcome == CANDIDATES[text]
 
 
-def test_who_is_cancelled_leaves_nobody_waiting() -> None:
-    """A stage that is stopped while its judge hangs ends, and what was sent stays booked."""
-    wallets = [Wallet(), Wallet(), Wallet()]
-
-    asked = asyncio.Event()
+def test_a_group_that_is_cancelled_stays_booked() -> None:
+    """It ends while its judge hangs, and what was sent stays booked."""
+    wallet, asked = Wallet(), asyncio.Event()
 
     def script(_: dict[str, Any]) -> Canned:
         asked.set()
         return Canned(hang=True)
 
-    async def staged(judge: Judge, _: Scripted) -> list[Any]:
+    async def staged(judge: Judge, _: Scripted) -> None:
         rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *_: None)
-        group = PairGroup()
-
-        async def one(place: int, text: str) -> Rating:
-            SCORING_BUDGET.set(wallets[place])
-            return await rater.rate(Pair(Answer(REFERENCE), Answer(text), ""))
-
-        members = [
-            asyncio.ensure_future(group.join(partial(one, place, text)))
-            for place, text in enumerate(CANDIDATES)
-        ]
+        SCORING_BUDGET.set(wallet)
+        rating = asyncio.ensure_future(rater.rate_all(pairs_of(CANDIDATES)))
         async with asyncio.timeout(240):
             await asked.wait()
-            for member in members:
-                member.cancel()
-            return await asyncio.gather(*members, return_exceptions=True)
+            rating.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await rating
 
-    ended = run(script, staged, timeout_s=480.0)
-    assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
-    assert [wallet.held for wallet in wallets] == [NOTHING] * 3
-    assert all(wallet.spent.tokens > 0 for wallet in wallets)
+    run(script, staged, timeout_s=480.0)
+    assert wallet.held == NOTHING
+    assert wallet.spent.tokens > 0
 
 
 def test_equal_candidates_are_asked_about_once() -> None:
@@ -366,9 +344,7 @@ def test_what_the_judge_remembers_is_not_asked_again() -> None:
     async def staged(judge: Judge, server: Scripted) -> list[dict[str, Any]]:
         rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *_: None)
         for texts in (list(CANDIDATES)[:2], list(CANDIDATES)):
-            group = PairGroup()
-            pairs = [Pair(Answer(REFERENCE), Answer(text), "") for text in texts]
-            ratings = await asyncio.gather(*(group.join(partial(rater.rate, pair)) for pair in pairs))
+            ratings = await rater.rate_all(pairs_of(texts))
             assert [one.outcome for one in ratings] == [CANDIDATES[text] for text in texts]
         return server.asked
 
@@ -388,105 +364,12 @@ def test_a_call_holds_so_many_pairs_at_most() -> None:
     assert sorted(len(texts_of(body)) for body in asked) == [2, 3, 3]
 
 
-def test_each_pays_its_part() -> None:
-    """What the three have spent is what the call has cost, and nothing stays set aside."""
-    wallets = [Wallet(), Wallet(), Wallet()]
-    found, _, _ = scene(honest, wallets=wallets)
-    assert [wallet.spent.tokens for wallet in wallets] == [367, 367, 367]
-    assert [wallet.held for wallet in wallets] == [NOTHING] * 3
+def test_a_call_is_paid_once() -> None:
+    """The budget has what the call cost, which the ratings share; nothing stays set aside."""
+    wallet = Wallet()
+    found, _, _ = scene(honest, wallet=wallet)
+    assert (wallet.spent.tokens, wallet.held) == (1101, NOTHING)
     assert sum(one.tokens for one in found.values()) == 1101
-
-
-def test_who_cannot_pay_its_part_is_asked_about_alone() -> None:
-    """A group that one budget does not allow is not sent; the others are judged alone."""
-    wallets = [Wallet(), Wallet(10), Wallet()]
-    found, asked, counted = scene(honest, wallets=wallets)
-    assert outcomes(found) == CANDIDATES | {"It leaves at ten.": "budget"}
-    assert not any(map(is_group, asked))
-    assert [wallet.spent.tokens for wallet in wallets] == [120, 0, 120]
-    assert counted[("calls", "failed_budget")] == 1
-
-
-@given(st.integers(0, 10**7), st.floats(0, 100), st.integers(1, 20))
-def test_shares_add_up(tokens: int, usd: float, count: int) -> None:
-    """No token is lost or made, and dollars to the last bit that a float has."""
-    parts = list(shares(Spend(tokens, usd), count))
-    assert len(parts) == count
-    assert sum(part.tokens for part in parts) == tokens
-    assert sum(part.usd for part in parts) == pytest.approx(usd, rel=1e-12, abs=1e-15)
-    assert max(part.tokens for part in parts) - min(part.tokens for part in parts) <= 1
-
-
-def test_a_refused_part_gives_the_others_back() -> None:
-    """Reserving is all or nothing."""
-    wallets = [Wallet(), Wallet(10)]
-    assert not SharedBudget(wallets).reserve(Spend(100, 1.0))
-    assert [wallet.held for wallet in wallets] == [NOTHING, NOTHING]
-
-
-def test_who_ends_without_asking_holds_nobody_up() -> None:
-    """Three trials, of which one asks late and one never: one round of two."""
-    rounds: list[list[str]] = []
-
-    async def answer(questions: list[str]) -> list[str]:
-        rounds.append(questions)
-        return [question.upper() for question in questions]
-
-    async def staged() -> list[str | None]:
-        group = PairGroup()
-
-        async def member(name: str, pauses: int, *, asks: bool) -> str | None:
-            for _ in range(pauses):
-                await asyncio.sleep(0)
-            return await group.ask(name, answer) if asks else None
-
-        return await asyncio.gather(
-            group.join(partial(member, "a", 0, asks=True)),
-            group.join(partial(member, "b", 3, asks=True)),
-            group.join(partial(member, "c", 9, asks=False)),
-        )
-
-    assert asyncio.run(staged()) == ["A", "B", None]
-    assert rounds == [["a", "b"]]
-
-
-def test_who_waits_for_another_leaves_first() -> None:
-    """One asks, and the other, which has nothing to ask, waits for it to end."""
-
-    async def answer(questions: list[str]) -> list[str]:
-        return questions
-
-    async def staged() -> list[str]:
-        group, ended = PairGroup(), asyncio.Event()
-
-        async def asks() -> str:
-            said = await group.ask("a", answer)
-            ended.set()
-            return said
-
-        async def waits() -> str:
-            group.leave()
-            await ended.wait()
-            return "after it"
-
-        async with asyncio.timeout(240):
-            return await asyncio.gather(group.join(asks), group.join(waits))
-
-    assert asyncio.run(staged()) == ["a", "after it"]
-
-
-def test_what_goes_wrong_reaches_everybody() -> None:
-    """An error of whoever asks for all is raised to each, and nobody waits for good."""
-
-    async def answer(_: list[str]) -> list[str]:
-        raise RuntimeError("no")
-
-    async def staged() -> list[Any]:
-        group = PairGroup()
-        members = [group.join(partial(group.ask, name, answer)) for name in "abc"]
-        return await asyncio.gather(*members, return_exceptions=True)
-
-    assert [str(one) for one in asyncio.run(staged())] == ["no"] * 3
 
 
 class Told:
@@ -496,25 +379,24 @@ class Told:
         self.left = list(ratings)
         self.details = {} if together is None else {JUDGED_TOGETHER: together}
 
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        return [await self.rate(pair) for pair in pairs]
+
     async def rate(self, pair: Pair) -> Rating:
         return Rating(self.left.pop(0), details=dict(self.details), tokens=10)
 
 
 def test_a_grouped_pair_is_judged_alone_and_again() -> None:
     """The rating stays that of the group; noise is between the two single ones."""
-    noted: list[tuple[int, ...]] = []
-    noise = JudgeNoise(
-        Told(3, together=4.0), fresh=Told(2, 2, 3), share=1.0, note=lambda *three: noted.append(three)
-    )
-    rating = asyncio.run(noise.rate(Pair(Answer("a"), Answer("b"), "")))
+    noise = JudgeNoise(Told(3, together=4.0), fresh=Told(2, 2, 3), share=1.0)
+    (rating,) = asyncio.run(noise.rate_all([Pair(Answer("a"), Answer("b"), "")]))
     assert (rating.outcome, rating.tokens) == (3, 40)
     assert (rating.details[JUDGED_ALONE], rating.details[JUDGED_AGAIN]) == (2, 2)
-    assert noted == [(3, 2, 2)]
 
 
 def test_the_order_of_the_sides_is_not_taken_for_the_doing_of_the_group() -> None:
     """A judge that rates by the order alone, shown in one call or many, agrees with itself in every audit."""
-    noted: list[tuple[int, ...]] = []
+    audited: list[tuple[float, ...]] = []
 
     def script(body: dict[str, Any]) -> Canned:
         first, *others = texts_of(body).values()
@@ -527,23 +409,17 @@ def test_the_order_of_the_sides_is_not_taken_for_the_doing_of_the_group() -> Non
     async def staged(judge: Judge, _: Scripted) -> None:
         alone = JudgeRater(judge, swap_share=0.5)
         rater = GroupRater(judge, alone, most=6, count=lambda *_: None)
-        noise = JudgeNoise(
-            rater,
-            fresh=alone.afresh(),
-            share=1.0,
-            note=lambda *three: noted.append(three),
-            turned=rater.turned,
-        )
+        noise = JudgeNoise(rater, fresh=alone.afresh(), share=1.0, turned=rater.turned)
         for number in range(8):
-            group = PairGroup()
-            pairs = [Pair(Answer(REFERENCE), Answer(f"{text}{number}"), "") for text in "abc"]
-            for rating in await asyncio.gather(*(group.join(partial(noise.rate, pair)) for pair in pairs)):
+            for rating in await noise.rate_all(pairs_of(f"{text}{number}" for text in "abc")):
+                assert isinstance(rating.outcome, int)
                 assert rating.details[JUDGED_SWAPPED] != rating.outcome
+                audited.append((rating.outcome, rating.details[JUDGED_ALONE], rating.details[JUDGED_AGAIN]))
 
     run(script, staged)
-    assert {len(set(three)) for three in noted} == {1}
-    assert {three[0] for three in noted} == {2, 3}
-    assert len(noted) == 24
+    assert {len(set(three)) for three in audited} == {1}
+    assert {three[0] for three in audited} == {2, 3}
+    assert len(audited) == 24
 
 
 def test_without_a_recheck_share_groups_are_audited_all_the_same() -> None:
@@ -551,43 +427,8 @@ def test_without_a_recheck_share_groups_are_audited_all_the_same() -> None:
     for together, expected in ((4.0, 80), (None, 0)):
         fresh = Told(*[3] * 10_000)
         noise = JudgeNoise(Told(*[3] * 2000, together=together), fresh=fresh, share=0.0)
-        for number in range(2000):
-            asyncio.run(noise.rate(Pair(Answer("a"), Answer(str(number)), "")))
+        asyncio.run(noise.rate_all([Pair(Answer("a"), Answer(str(number)), "") for number in range(2000)]))
         assert (10_000 - len(fresh.left)) / 2 == pytest.approx(expected, abs=30)
-
-
-def test_a_steady_group_is_kept_and_an_unsteady_one_given_up() -> None:
-    """Noise of 3 % in all ratings: 300 judges are kept; 12 % more in groups are found in 600 audits."""
-
-    def doubted_after(extra: float, seed: int, audits: int) -> int | None:
-        chance, steadiness = random.Random(seed), Steadiness()
-        for number in range(audits):
-            moved = [chance.random() < rate for rate in (0.03 + extra, 0.03, 0.03)]
-            steadiness.note(*(2 if one else 3 for one in moved))
-            if steadiness.doubted:
-                return number
-        return None
-
-    assert sum(doubted_after(0.0, seed, 1000) is not None for seed in range(300)) <= 3
-    found = [doubted_after(0.12, seed, 600) for seed in range(50)]
-    assert sum(one is not None for one in found) >= 45
-
-
-def test_a_group_that_is_doubted_is_asked_no_more() -> None:
-    """From the proof on pairs are judged alone, which is counted once."""
-    counted: Counter[tuple[str, str]] = Counter()
-
-    async def staged(judge: Judge, server: Scripted) -> list[bool]:
-        rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *what: counted.update([what]))
-        for _ in range(40):
-            rater.note(2, 3, 3)
-        group = PairGroup()
-        pairs = [Pair(Answer(REFERENCE), Answer(text), "") for text in CANDIDATES]
-        await asyncio.gather(*(group.join(partial(rater.rate, pair)) for pair in pairs))
-        return [is_group(asked) for asked in server.asked]
-
-    assert run(honest, staged) == [False] * 3
-    assert counted == {("calls", "given_up_unsteady"): 1}
 
 
 def test_replies_are_read_strictly() -> None:

@@ -90,7 +90,7 @@ class Keeping:
 
     def keep(self, given, resend=Answer("Again.", model="m-1"), **changes):  # noqa: B008 - frozen
         control = verdict(1, **{"scored_at": 1500.0, "perturbation": "general.baseline", **changes})
-        self.keeper.keep(given, control, lambda: resend)
+        self.keeper.keep(given, control, resend)
 
     @property
     def ids(self):

@@ -1,8 +1,7 @@
-"""The trials of an exchange in stages, with a scripted maker of trials: what is tried, at which weight."""
+"""What is tried of an exchange, and at which weight, with answers that move as a script says."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import defaultdict
 from types import SimpleNamespace
@@ -10,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
-from evenkeel.shadow.stages import TrialStages
 
 KINDS = by_name([f"general.{one}" for one in ("casing", "spelling", "tone")])
 NAMES = [kind.name for kind in KINDS]
@@ -26,29 +25,11 @@ NOISE = 0.03
 class ScriptedTrials:
     """Moves answers as an exchange's draws say; all of it is written down."""
 
-    def __init__(self, *, refuses=(), not_applicable=()):
+    def __init__(self):
         self.made = []
-        self.skipped = []
-        self._refuses = refuses
-        self._not_applicable = not_applicable
 
-    def outcome(self, original, trial):
-        found = trial.perturbation.name in self._not_applicable
-        return NotApplicable("no_input") if found else original.view
-
-    def skip(self, trial, route, reason):
-        self.skipped.append((trial.perturbation.name, reason))
-
-    async def make(self, original, planned, control, *, free=None, further=0):
-        made = []
-        for one in planned:
-            without = control is None and one.trial.perturbation.name != BASELINE and made[0] is None
-            made.append(None if without else self.verdict(original, one.trial))
-        return made
-
-    def verdict(self, original, trial):
-        if trial.perturbation.name in self._refuses:
-            return None
+    def make(self, original, trial):
+        """The verdict of a trial."""
         verdict = Verdict(
             *(trial.id, original.exchange.id, 0.0, "default", "m", trial.perturbation.name, 1),
             *(trial.severity, trial.seed, "metrics", 1 if moved(original.exchange.id, trial) else 3, 3),
@@ -84,27 +65,27 @@ def needs(**changed):
     return Needs(cells | changed)
 
 
-def tried(count, trials, known=None, *, rate=0.125, kinds=KINDS):
-    """Try so many exchanges; returns what came of each."""
-    stages = TrialStages(
-        SimpleNamespace(of_exchange=lambda _id: []), trials, lambda _route, _model: known or needs()
-    )
-    route = RoutePlan(tuple(kinds), (0.1,), 2, settled_rate=rate)
-
-    async def all_of_them():
-        return [
-            await stages.make(
-                SimpleNamespace(
-                    exchange=SimpleNamespace(id=f"{number:016x}", route="default"),
-                    route=route,
-                    model="m",
-                    view=object(),
-                )
-            )
-            for number in range(count)
-        ]
-
-    return asyncio.run(all_of_them())
+def tried(count, trials, known=None, *, rate=0.125, refused=()):
+    """Try so many exchanges; returns how many verdicts each has, None for those left out."""
+    route = RoutePlan(KINDS, (0.1,), 2, settled_rate=rate)
+    came = []
+    for number in range(count):
+        exchange = SimpleNamespace(id=f"{number:016x}", route="default")
+        original = SimpleNamespace(exchange=exchange, route=route, view=object())
+        state = ExchangeTrial(
+            original,
+            known or needs(),
+            outcome=lambda trial: (
+                NotApplicable("no_input") if trial.perturbation.name in refused else object()
+            ),
+        )
+        planned = state.first()
+        for decide in (lambda planned=planned: planned or [], state.follow):
+            for trial, _ in decide():
+                verdict = trials.make(original, trial)
+                state.verdicts[verdict.id] = verdict
+        came.append(None if planned is None else len(state.verdicts))
+    return came
 
 
 def test_a_model_that_is_new_gets_the_uniform_plan():
@@ -117,15 +98,8 @@ def test_a_model_that_is_new_gets_the_uniform_plan():
 def test_settled_exchanges_are_left_out_and_counted():
     """An eighth is tried: a resend, the group, and now and then what follows."""
     came = tried(400, ScriptedTrials())
-    assert set(came) >= {"settled", 2}
-    assert 25 < sum(one != "settled" for one in came) < 80
-
-
-def test_a_spent_budget_is_no_settled_exchange():
-    """Without the resend nothing else is tried."""
-    trials = ScriptedTrials(refuses={BASELINE})
-    assert set(tried(50, trials, rate=1.0)) == {"budget"}
-    assert not trials.made
+    assert set(came) >= {None, 2}
+    assert 25 < sum(one is not None for one in came) < 80
 
 
 @pytest.mark.parametrize(
@@ -183,11 +157,10 @@ def test_a_group_that_moved_is_split():
 
 def test_a_root_that_does_not_apply_costs_nothing():
     """Though it has no baseline yet; an exchange that chance draws still gets its resend."""
-    known = needs(**{GROUP: Need(0, 30)})
-    trials = ScriptedTrials(not_applicable={GROUP})
-    came = tried(400, trials, known)
+    trials = ScriptedTrials()
+    came = tried(400, trials, needs(**{GROUP: Need(0, 30)}), refused={GROUP})
     assert 0 < len(trials.made) < 100
-    assert came.count("settled") > 300
+    assert came.count(None) > 300
 
 
 def test_the_parts_of_a_group_choose_as_they_do_alone():

@@ -1,0 +1,179 @@
+"""The trial of one exchange: what is planned for it, and what came of it so far.
+
+All of it is decided here and nothing is sent. Every choice follows from the exchange's id, from what is known
+of its route's cells and from the verdicts in the log, so another worker goes on where one has died.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.shadow.groups import (
+    MOVED_WEIGHT,
+    drawn_of,
+    is_learning,
+    is_split,
+    is_suspected,
+    plan_of,
+    roots_of,
+)
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.together import Together
+from evenkeel.shadow.planner import WHOLE, candidates, control_trial, trial_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.groups import Looked, Root
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.perturbations import Draft, Outcome, Perturbation
+    from evenkeel.shadow.planner import Needs, Trial
+    from evenkeel.shadow.prompt import PromptView
+
+_CONTROL: Final = Control()
+
+
+class Planned(NamedTuple):
+    """A trial to make, and what its perturbation made of the prompt."""
+
+    trial: Trial
+    outcome: PromptView | Draft
+
+
+class ExchangeTrial:
+    """What is tried of one exchange, in two rounds: `first`, and then `follow`."""
+
+    def __init__(
+        self,
+        original: Original,
+        needs: Needs,
+        verdicts: Iterable[Verdict] = (),
+        *,
+        outcome: Callable[[Trial], Outcome],
+        skip: Callable[[Trial, str], None] = lambda _trial, _reason: None,
+    ) -> None:
+        """Take up an exchange.
+
+        Args:
+            original: The exchange, read.
+            needs: What there is to learn about its model.
+            verdicts: Its verdicts that are in the log already.
+            outcome: What a trial's perturbation makes of the prompt; costs no call.
+            skip: Called with a trial that does not apply, and the reason.
+        """
+        self.original = original
+        self.verdicts = {verdict.id: verdict for verdict in verdicts}
+        self.control_trial = control_trial(original.exchange.id, _CONTROL)
+        self.urgent = needs.urgent
+        """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have.
+        Evidence on its way to an alert is no reason: that of drift comes far by chance if nothing changes."""
+        route = original.route
+        learning = is_learning(route.perturbations, route.trials_per_exchange, needs.cells)
+        self.can_wait = not learning and not is_suspected(needs)
+        """Whether its calls may go to a cheaper tier."""
+        self._needs = needs
+        self._adaptive = not learning and route.settled_rate is not None
+        self._outcome = outcome
+        self._skip = skip
+        self._severity = WHOLE
+        if self._adaptive:
+            chance = random.Random(f"{original.exchange.id}/severity")
+            self._severity = chance.choice(route.severities)
+        self._roots: tuple[Looked, ...] = ()
+
+    @property
+    def control(self) -> Verdict | None:
+        """The verdict of the identical resend; None while there is none."""
+        return self.verdicts.get(self.control_trial.id)
+
+    def first(self) -> list[Planned] | None:
+        """The trials of the first round, the identical resend first if it has no verdict yet.
+
+        Returns: None if everything is settled and chance leaves the exchange out.
+        """
+        if self._adaptive:
+            rewordings = self._roots_to_try()
+            if rewordings is None:
+                return None
+        else:
+            rewordings = self._by_need()
+        if self.control is None:
+            return [Planned(self.control_trial, self.original.view), *rewordings]
+        return rewordings
+
+    def follow(self) -> list[Planned]:
+        """The trials that follow from the answers to groups, which are rewordings by themselves."""
+        groups = [looked for looked in self._roots if looked.whole and looked.root.is_group]
+        trials = [trial for looked in groups for trial in self._singles(looked)]
+        return self._applicable(trials, len(trials))
+
+    def _by_need(self) -> list[Planned]:
+        """As many rewordings as the route says, those first of which least is known."""
+        original = self.original
+        made = self.verdicts.keys() - {self.control_trial.id}
+        trials = candidates(original.exchange.id, original.route, self._needs.cells)
+        return self._applicable(trials, original.route.trials_per_exchange - len(made))
+
+    def _roots_to_try(self) -> list[Planned] | None:
+        """The roots of the adaptive plan, as far as they apply; None if the exchange is left out."""
+        original = self.original
+        assert original.route.settled_rate is not None
+        plan = plan_of(
+            original.exchange.id,
+            roots_of(original.route.perturbations),
+            self._needs.cells,
+            original.route.settled_rate,
+            urgent=self.urgent,
+        )
+        trials: list[Trial] = []
+        for looked in plan.roots:
+            if looked.whole:
+                trials.append(self._trial(looked.root.perturbation))
+            trials += (self._part(looked.root, kind) for kind in looked.alone)
+        found = self._applicable(trials, len(trials))
+        if not (found or plan.drawn or self.verdicts):
+            return None
+        self._roots = plan.roots
+        return found
+
+    def _singles(self, looked: Looked) -> Iterator[Trial]:
+        """All rewordings of a group whose answer moved, if chance splits it; else the drawn one, if any."""
+        root, exchange_id = looked.root, self.original.exchange.id
+        drawn = drawn_of(exchange_id, root, looked.pace)
+        group = self.verdicts.get(self._trial(root.perturbation).id)
+        split = group is not None and bool(group.shifted) and is_split(exchange_id, root, looked.pace)
+        for kind in root.kinds:
+            if kind in looked.alone or not (split or kind is drawn):
+                continue
+            because = "" if kind is drawn or group is None else group.id
+            weight = MOVED_WEIGHT if split else 1.0
+            yield replace(self._part(root, kind), path_weight=weight, split_of=because)
+
+    def _applicable(self, trials: Sequence[Trial], count: int) -> list[Planned]:
+        """The first `count` of the trials that have no verdict yet and apply."""
+        planned: list[Planned] = []
+        for trial in trials:
+            if len(planned) >= count:
+                break
+            if trial.id in self.verdicts:
+                continue
+            outcome = self._outcome(trial)
+            if isinstance(outcome, NotApplicable):
+                self._skip(trial, outcome.reason)
+            else:
+                planned.append(Planned(trial, outcome))
+        return planned
+
+    def _trial(self, perturbation: Perturbation) -> Trial:
+        severity = self._severity if perturbation.graded else WHOLE
+        return trial_of(self.original.exchange.id, perturbation, severity)
+
+    def _part(self, root: Root, kind: Perturbation) -> Trial:
+        """A rewording by itself, with the choices that it makes in its group."""
+        assert isinstance(root.perturbation, Together)
+        whole = self._trial(root.perturbation)
+        return replace(self._trial(kind), seed=root.perturbation.seed_of(kind, whole.seed))

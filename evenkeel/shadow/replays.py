@@ -1,0 +1,192 @@
+"""Replays of variants: in the tier that they may have, and again where our own limit cut the answer."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.text import named
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.observer import Message, ModelCall
+from evenkeel.llm.price import Quote, bound_of, estimate_tokens
+from evenkeel.shadow.observer import NOBODY
+from evenkeel.shadow.replay import FLEX_UNAVAILABLE, FLEX_UNSUPPORTED, Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.core.budget import CallBudget
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.tiers import Tier
+    from evenkeel.llm.observer import CallObserver
+    from evenkeel.llm.price import Prices
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.replay import Replayer, Target
+    from evenkeel.stores.counters import Tally
+
+log = logging.getLogger("evenkeel")
+
+_MOST_WARNED: Final = 100
+"""Names of models without a price that are logged: clients choose them."""
+_MOST_INFLEXIBLE: Final = 100
+"""Models without a flex tier that are remembered: clients choose their names."""
+_ANSWER_MARGIN: Final = 256
+"""Tokens that an answer may be longer than its share of the original's says."""
+_LONGER: Final = 4
+"""How many times as long a replay may be that is asked for again, where the client states no limit."""
+
+
+class Replays:
+    """Replays variants of exchanges, and says beforehand what that may cost."""
+
+    def __init__(
+        self,
+        replayer: Replayer,
+        prices: Prices,
+        target: Callable[[Exchange], Target],
+        *,
+        tally: Tally,
+        observer: CallObserver = NOBODY,
+        answer_factor: float = 2.0,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            replayer: Sends requests.
+            prices: Of the replayed models.
+            target: Where an exchange's replays go.
+            tally: Counters of this process.
+            observer: Sees each request.
+            answer_factor: How many times as long as the original's answer one to a replay may be.
+        """
+        self._replayer = replayer
+        self._prices = prices
+        self._target = target
+        self._tally = tally
+        self._observer = observer
+        self._answer_factor = answer_factor
+        self._inflexible: set[tuple[str, str | None]] = set()
+        """URLs and models without a flex tier."""
+        self._unpriced: set[str] = set()
+
+    def refuses(self, original: Original) -> bool:
+        """Whether the model must not be replayed, because its price is not known; that is logged once."""
+        names = (original.model, original.view.model)
+        if not self._prices.knows(*names):
+            self._warn(original)
+        return self._prices.refuses(*names)
+
+    def quote(self, original: Original, *, can_wait: bool, as_long: bool) -> Quote:
+        """What a replay like the original may cost. Reads the request: work for a thread.
+
+        Args:
+            original: The exchange.
+            can_wait: Whether the flex tier will do.
+            as_long: Whether the answer will be about as long as the original's. One in another format or
+                language may take far more tokens, so only the client's own limit holds for it.
+        """
+        target = self._target(original.exchange)
+        flexible = can_wait and target.flex and original.view.api.has_flex
+        tier: Tier = (
+            "flex" if flexible and self._key(original, target) not in self._inflexible else "standard"
+        )
+        return self._quote(original, tier, self._longest(original) if as_long else None)
+
+    async def replay(
+        self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
+    ) -> Replay | Failure:
+        """The answer to a variant, which is asked for again where our own limit cut it.
+
+        Args:
+            original: The exchange.
+            variant: Of its prompt.
+            quote: As `quote` gave it.
+            budget: Pays for each request.
+        """
+        found = await self._answer(original, variant, quote, budget)
+        if not isinstance(found, Replay) or not quote.cuts(found.answer):
+            return found
+        self._tally.add("replays_cut", route=original.exchange.route)
+        limit = quote.limit_tokens
+        longer = self._quote(original, quote.tier, _LONGER * limit if limit else None)
+        return await self._answer(original, variant, longer, budget)
+
+    async def _answer(
+        self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
+    ) -> Replay | Failure:
+        """The answer to a variant; from the standard tier where the flex tier does not take it."""
+        route, tier = original.exchange.route, quote.tier
+        found = await self._send(original, variant, quote, budget)
+        if isinstance(found, Failure) and found.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
+            if found.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
+                self._inflexible.add(self._key(original, self._target(original.exchange)))
+            self._tally.add("flex_refusals", route=route, reason=found.reason.removeprefix("flex_"))
+            tier = "standard"
+            standard = self._quote(original, tier, quote.most_tokens)
+            found = await self._send(original, variant, standard, budget)
+        answered_in = (found.tier if isinstance(found, Replay) else None) or tier
+        self._tally.add("replays", route=route, tier=answered_in)
+        return found
+
+    async def _send(
+        self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
+    ) -> Replay | Failure:
+        target = self._target(original.exchange)
+        call = ModelCall(
+            "replay",
+            variant.api.operation,
+            variant.model or original.model,
+            target.url,
+            target.unix_path,
+            content=lambda: [Message(message.role, message.text) for message in variant.messages],
+        )
+        return await self._replayer.send(
+            target,
+            variant.for_replay(quote.tier, quote.most_tokens),
+            api=variant.api,
+            observed=lambda: self._observer.call(call),
+            budget=budget,
+            quote=quote,
+        )
+
+    @staticmethod
+    def _key(original: Original, target: Target) -> tuple[str, str | None]:
+        return target.url, original.view.model
+
+    def _quote(self, original: Original, tier: Tier, most_tokens: int | None) -> Quote:
+        names, answer = (original.model, original.view.model), original.answer
+        completion_tokens = answer.completion_tokens or estimate_tokens(answer.text)
+        body = original.view.for_replay(tier, most_tokens)
+        return Quote(self._prices, names, body, answer.prompt_tokens, completion_tokens, tier, most_tokens)
+
+    def _longest(self, original: Original) -> int | None:
+        """Tokens that the answer to a replay may have; None = as the client allows.
+
+        An answer whose tokens are not known, or were partly thoughts, which vary much more, sets no limit.
+        """
+        answer = original.answer
+        tokens = answer.completion_tokens
+        if not tokens or answer.reasoning_tokens or not original.view.may_be_limited:
+            return None
+        parts = [answer.text, *(part for call in answer.tool_calls for part in (call.name, call.arguments))]
+        if tokens > bound_of(parts):
+            return None  # More than one for each byte: some were thoughts.
+        usual = max(tokens, estimate_tokens(answer.text))
+        return math.ceil(self._answer_factor * usual) + _ANSWER_MARGIN
+
+    def _warn(self, original: Original) -> None:
+        model, assumed = named(original.view.model or original.model), self._prices.assumed
+        if assumed is None or model in self._unpriced or len(self._unpriced) >= _MOST_WARNED:
+            return
+        self._unpriced.add(model)
+        log.warning(
+            "route %s: %s has no known price and a budget in dollars is set, so it %s. Set its price, or 0 "
+            'if it is free: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for every such model',
+            original.exchange.route,
+            model,
+            "is not replayed" if self._prices.required else assumed.said,
+            model,
+            extra={"route": original.exchange.route},
+        )

@@ -1,0 +1,178 @@
+"""What came of trials, as verdicts in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evenkeel.core.budget import NOTHING
+from evenkeel.core.text import named_if
+from evenkeel.core.verdict import Evidence, Failure, Verdict
+from evenkeel.shadow.answer_traits import seen
+from evenkeel.shadow.replay import Replay
+from evenkeel.stores.verdict_log import readable_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.core.budget import Spend
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Judgement, Scorer
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.planner import Trial
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.stores.verdict_log import VerdictLog
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What is the same for all verdicts of a process."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprint of its settings, by route."""
+    judge: str = ""
+    """Model name of its judge, "" without one."""
+    label_share: float = 0.0
+    """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a trial: first its replay, then how that was judged."""
+
+    trial: Trial
+    variant: PromptView
+    replay: Replay | Failure
+    judgement: Judgement | None = None
+    """None if the replay brought no answer."""
+    against_free: Judgement | None = None
+    """How an answer in a format was judged against the one in plain prose."""
+    spent: Spend = NOTHING
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer to the variant; None if there is none."""
+        return self.replay.answer if isinstance(self.replay, Replay) else None
+
+
+class TrialLog:
+    """Writes verdicts, and finds those that a dead worker has left."""
+
+    def __init__(
+        self,
+        verdicts: VerdictLog,
+        scorer: Scorer,
+        *,
+        clock: Callable[[], float],
+        stamp: Stamp | None = None,
+        keep_reference: Callable[[Original, Verdict, Answer | None], None] | None = None,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            verdicts: Where verdicts go.
+            scorer: Who rates answers that are not equal.
+            clock: Unix time in seconds.
+            stamp: What every verdict says about who made it.
+            keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
+                and the answer to that; called in a thread, and never raises.
+        """
+        self._verdicts = verdicts
+        self._scorer = scorer
+        self._clock = clock
+        self._stamp = stamp or Stamp()
+        self._keep_reference = keep_reference
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """The verdicts of an exchange that are there already. Blocks on storage, as all that follows."""
+        return self._verdicts.of_exchange(exchange_id)
+
+    def answer(self, verdict_id: str) -> Answer | None:
+        """The answer that a verdict is about; None if there is none, or if it is no longer kept."""
+        evidence = readable_evidence(self._verdicts, verdict_id)
+        return evidence.candidate if evidence else None
+
+    def note_traits(self, original: Original) -> None:
+        """Note how the answer of an exchange looks."""
+        self._verdicts.note(seen(original))
+
+    def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:
+        """Log the verdict of a trial.
+
+        Args:
+            original: What was tried.
+            outcome: What came of it.
+            control: Verdict of the identical resend; None if this is it.
+            trace_id: Of the trace that holds the trial, "" if none does.
+        """
+        verdict = self._verdict(original, outcome, control, trace_id)
+        evidence = Evidence(
+            original.view.text, outcome.variant.text, original.answer, outcome.answer, original.view.asked
+        )
+        self._verdicts.append(verdict, evidence)
+        if verdict.is_control and self._keep_reference is not None:
+            self._keep_reference(original, verdict, outcome.answer)
+        return verdict
+
+    def _verdict(
+        self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str
+    ) -> Verdict:
+        trial, replay, judgement = outcome.trial, outcome.replay, outcome.judgement
+        failure = replay if isinstance(replay, Failure) else None
+        quality_failures: tuple[Failure, ...] = ()
+        if judgement and judgement.rating is None and not judgement.unsure:
+            failure = judgement.failures[0]
+        elif judgement:
+            quality_failures = judgement.failures
+        free = outcome.against_free
+        return Verdict(
+            id=trial.id,
+            exchange_id=original.exchange.id,
+            scored_at=self._clock(),
+            route=original.exchange.route,
+            model=original.model,
+            perturbation=trial.perturbation.name,
+            perturbation_version=trial.perturbation.version,
+            severity=trial.severity,
+            seed=trial.seed,
+            scorer=judgement.scorer if judgement else self._scorer,
+            rating=judgement.rating if judgement else None,
+            baseline_rating=control.rating if control else None,
+            baseline_similarity=control.similarity if control else None,
+            unsure=judgement.unsure if judgement else False,
+            similarity=judgement.similarity if judgement else None,
+            invalid=judgement.invalid if judgement else (),
+            quality=judgement.quality if judgement else (),
+            failure=failure,
+            quality_failures=quality_failures,
+            explanation=judgement.explanation if judgement else "",
+            details=judgement.details if judgement else {},
+            rated_by=judgement.rated_by if judgement else "",
+            free_rating=free.rating if free else None,
+            free_similarity=free.similarity if free else None,
+            task=original.task,
+            prompt_version=original.prompt_version,
+            wanted_format=trial.perturbation.wanted.format,
+            wanted_language=trial.perturbation.wanted.language,
+            replay_s=replay.duration_s if isinstance(replay, Replay) else 0.0,
+            tokens=outcome.spent.tokens,
+            cost_usd=outcome.spent.usd,
+            trace_id=trace_id,
+            requested_model=named_if(original.view.model),
+            system_fingerprint=named_if(original.answer.system_fingerprint),
+            prompt_chars=original.traits.prompt_chars,
+            template_share=original.traits.template_share,
+            prompt_language=original.traits.language,
+            answer_chars=len(original.answer.text),
+            parameters=original.parameters,
+            judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
+            settings=self._stamp.settings.get(original.exchange.route, ""),
+            cluster=original.cluster,
+            client=original.exchange.client,
+            baseline_worse=control.worse if control else None,
+            audit_share=judgement.audit_share if judgement else 0.0,
+            label_share=self._stamp.label_share if judgement and not failure else 0.0,
+            baseline_proven=control.proven if control else None,
+            path_weight=trial.path_weight,
+            split_of=trial.split_of,
+        )
