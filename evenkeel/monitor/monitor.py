@@ -32,6 +32,8 @@ _BATCH = 2000
 _SCRAPE_PATIENCE_S = 0.02
 """A scrape reads several reports, each of which may wait so long."""
 _REFRESH_EVERY_S = 5.0
+_RESTS = 9
+"""So many times as long as a refresh took, the next one waits."""
 _NAMED_ROUTES = 5
 
 
@@ -174,21 +176,24 @@ class Monitor:
         """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
 
         Then `refresh` is called if anything was folded, to prepare what is shown to others; every five
-        seconds while a long log is caught up with.
+        seconds while a long log is caught up with, and never for more than a tenth of the time.
 
         A failing log or store is counted, reported once for each new message, and tried again.
         """
         reported, stale = "", False
-        refreshed_at = self._clock()
+        refreshed_at, took_s = self._clock(), 0.0
         while not stop.is_set():
             folded = 0
             try:
                 folded = self.step()
                 stale = stale or folded > 0
-                due = folded < self._batch or self._clock() - refreshed_at >= _REFRESH_EVERY_S
-                if refresh is not None and stale and due:
+                rested_s = self._clock() - refreshed_at
+                due = folded < self._batch or rested_s >= _REFRESH_EVERY_S
+                if refresh is not None and stale and due and rested_s >= _RESTS * took_s:
+                    begun_at = self._clock()
                     refresh()
                     refreshed_at, stale = self._clock(), False
+                    took_s = refreshed_at - begun_at
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1

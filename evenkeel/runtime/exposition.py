@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.core.version import VERSION
-from evenkeel.monitor.export.prometheus import CellText, MonitorReading
+from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Exposition:
             detail: Whether to export every estimate of every cell.
         """
         self._monitor = monitor
-        self._cells = CellText(
+        self._cells = CellCollector(
             MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION, detail=detail
         )
         self._folded = b""
@@ -127,7 +127,7 @@ class Exposition:
     def refresh(self) -> None:
         """Write the estimates anew, as of the monitor's last commit."""
         begun = self._monitor.stepped_at is not None
-        self._folded = self._cells.render()
+        self._folded = _text(self._cells)
         self._begun = begun
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import subprocess
 from dataclasses import replace
@@ -25,13 +24,10 @@ from evenkeel.core.cells import (
     RouteChanges,
     WindowEstimates,
 )
-from evenkeel.core.verdict import BASELINE, QualityScore
-from evenkeel.monitor.export import CellCollector, CellText, MonitorReading, SnapshotCollector
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.export import CellCollector, MonitorReading, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
-from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.cells import cell_report, with_figures
-from tests.monitor.planted_verdicts import VERDICT
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = cell_report(
@@ -368,61 +364,6 @@ def test_windows_and_rollups_say_what_they_look_back_on():
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0
 
 
-@pytest.mark.parametrize("detail", [False, True])
-def test_the_text_is_what_a_registry_makes_of_the_same_reports(detail):
-    """Byte for byte, escapes and large numbers included, at first and after some reports changed."""
-    cells = [FULL, RESEND, YOUNG]
-    rollups, changes = list(ROLLUPS), list(CHANGES)
-    reading = MonitorReading(lambda: cells, lambda: rollups, lambda: changes)
-    registry = CollectorRegistry()
-    registry.register(CellCollector(reading, version="1.2.3", detail=detail))
-    text = CellText(reading, version="1.2.3", detail=detail)
-    assert text.render() == generate_latest(registry)
-    cells[1] = with_figures(
-        RESEND, trials=12_345_678, last_scored_at=1.7e9, content_delta=Estimate(1e-9, 0.0, 1.0, 7)
-    )
-    rollups[0] = replace(ROLLUPS[0], trials=161)
-    assert text.render() == generate_latest(registry)
-    cells.insert(1, with_figures(YOUNG, key=CellKey("a\nb", "\\", "x.y"), evidence_log10=float("-inf")))
-    changes.pop(0)
-    text.refresh()
-    assert text.render() == generate_latest(registry)
-    del cells[0], rollups[:]
-    assert text.render() == generate_latest(registry)
-    cells.clear()
-    assert text.render() == generate_latest(registry)
-
-
-@pytest.mark.parametrize("detail", [False, True])
-def test_the_text_follows_the_monitor(detail):
-    """Over a fold with windows that move, alerts and changes, kept lines never differ from fresh ones."""
-    choice = random.Random(4)
-    state = MonitorState(MonitorSettings(min_trials=5, mean_trials_between_false_alarms=30))
-    reading = MonitorReading(state.reports, state.rollups, state.changes)
-    text = CellText(reading, version="1", detail=detail)
-    for number in range(1, 1201):
-        rating = choice.choice([1, 3])
-        verdict = replace(
-            VERDICT,
-            id=f"v{number}",
-            exchange_id=f"e{number // 3}",
-            scored_at=number * 20.0,
-            model="m" if number < 700 else "n",
-            perturbation=choice.choice([BASELINE, "general.casing", "format.json"]),
-            scorer=choice.choice(["judge", "metrics"]),
-            rating=rating,
-            baseline_rating=choice.choice([3, 3, 2]),
-            quality=(QualityScore("faithfulness", 1, 3, choice.choice([1, 3])),) if rating < 3 else (),
-        )
-        state.apply(LoggedVerdict(number, verdict))
-        if number % 60 == 0:
-            registry = CollectorRegistry()
-            registry.register(CellCollector(reading, version="1", detail=detail))
-            assert text.render() == generate_latest(registry)
-    assert b'evenkeel_changes_total{kind="model",route="chat"} 1.0' in text.render()
-    assert (b'window="since_change"' in text.render()) is detail
-
-
 def test_coverage_is_the_share_of_forwarded_requests_that_were_scored():
     """Per route, over all classes of status; never above 1, and absent without requests."""
     counters = [
@@ -444,13 +385,10 @@ def test_promtool_has_nothing_to_say(detail):
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: apt-get install prometheus")
-    cells = CellText(
-        MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES),
-        version="1",
-        detail=detail,
-    )
+    reading = MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES)
     registry = CollectorRegistry()
+    registry.register(CellCollector(reading, version="1", detail=detail))
     registry.register(SnapshotCollector(lambda: [*SNAPSHOTS, EVERY_NAME]))
-    text = cells.render() + generate_latest(registry)
+    text = generate_latest(registry)
     result = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")

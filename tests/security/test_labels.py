@@ -6,11 +6,13 @@ import asyncio
 import json
 from dataclasses import replace
 
+from prometheus_client import CollectorRegistry, generate_latest
+
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.text import LONGEST_NAME
 from evenkeel.core.verdict import BASELINE, Verdict
-from evenkeel.monitor.export.prometheus import CellText, MonitorReading
+from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
@@ -60,9 +62,10 @@ def flooded(count):
 
 
 def exposed(state):
-    text = CellText(MonitorReading(state.reports, state.rollups, state.changes), version="1")
-    text.refresh()
-    return text.render()
+    registry = CollectorRegistry()
+    reading = MonitorReading(state.reports, state.rollups, state.changes)
+    registry.register(CellCollector(reading, version="1"))
+    return generate_latest(registry)
 
 
 def test_a_flood_of_names_makes_no_flood_of_series():

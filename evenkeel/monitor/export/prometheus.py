@@ -1,7 +1,4 @@
-"""What the monitor knows, for Prometheus: as a collector for a registry, and as text made at once.
-
-Both say the same. The text is what to serve: of 5,000 cells it renders those that changed since the last
-scrape, where a registry would format 200,000 samples anew.
+"""What the monitor knows, as a collector for a Prometheus registry.
 
 By default each route and model has its estimates as they are now (since the last change, where there is
 enough of it), and each perturbation two gauges, for models that were rated within the last day of their
@@ -16,19 +13,16 @@ from __future__ import annotations
 import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prometheus_client.core import Metric
 
@@ -148,8 +142,6 @@ class Block(NamedTuple):
     families: tuple[Family, ...]
     samples: Callable[[Any], Samples]
     """What one report says in each family."""
-    same: Callable[[Any, Any], bool]
-    """Whether a report says what another of the same key, read before, said."""
 
 
 _CELL_FAMILIES = listed("cell")
@@ -171,18 +163,7 @@ def _share(found: float, needed: float) -> float:
     return max(0.0, found) / needed if needed > 0 else 0.0
 
 
-def _same_cell(old: CellReport, new: CellReport) -> bool:
-    # What belongs to the route and model is not in the cell's series: it may differ.
-    # But a noise floor may blind the cell.
-    return old is new or (
-        old.revision is not None
-        and old.revision == new.revision
-        and old.windows is new.windows
-        and old.detection.blind == new.detection.blind
-    )
-
-
-CELLS = Block(_CELL_FAMILIES, _cell, _same_cell)
+CELLS = Block(_CELL_FAMILIES, _cell)
 """The reports of perturbations."""
 
 
@@ -234,7 +215,7 @@ def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alar
     upper.append(Sample(cell, found.upper))
 
 
-DETAILS = Block(_DETAIL_FAMILIES, _detail, _same_cell)
+DETAILS = Block(_DETAIL_FAMILIES, _detail)
 """Every report, of which the label `scorer` says who decided the ratings."""
 
 
@@ -278,11 +259,7 @@ def _counts(reports: tuple[CellReport, ...]) -> Samples:
     ]
 
 
-def _same_counts(old: tuple[CellReport, ...], new: tuple[CellReport, ...]) -> bool:
-    return len(old) == len(new) and all(map(_same_cell, old, new))
-
-
-COUNTS = Block(_COUNT_FAMILIES, _counts, _same_counts)
+COUNTS = Block(_COUNT_FAMILIES, _counts)
 """All reports of a route and model together."""
 
 
@@ -303,11 +280,7 @@ def _judge(report: CellReport) -> Samples:
     return samples
 
 
-def _same_judge(old: CellReport, new: CellReport) -> bool:
-    return old.judge == new.judge
-
-
-JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
+JUDGES = Block(_JUDGE_FAMILIES, _judge)
 """One report of each route and model: they agree in what is known of the judge."""
 
 
@@ -327,13 +300,9 @@ def _every_limit(report: CellReport) -> Samples:
     ]
 
 
-def _same_limits(old: CellReport, new: CellReport) -> bool:
-    return bool(old.detection.limits == new.detection.limits)
-
-
-LIMITS = Block(listed("limit"), _limits, _same_limits)
+LIMITS = Block(listed("limit"), _limits)
 """One report of each route and model: their cells have the same limits."""
-EVERY_LIMIT = Block(listed("every_limit"), _every_limit, _same_limits)
+EVERY_LIMIT = Block(listed("every_limit"), _every_limit)
 
 
 _ROLLUP_FAMILIES = (
@@ -354,17 +323,9 @@ def _rollup(report: RollupReport) -> Samples:
     return samples
 
 
-def _same_rollup(old: RollupReport, new: RollupReport) -> bool:
-    return old.windows is new.windows and (old.trials, old.last_scored_at, old.scorer) == (
-        new.trials,
-        new.last_scored_at,
-        new.scorer,
-    )
-
-
-PLACES = Block(_PLACE_FAMILIES, _place, _same_rollup)
+PLACES = Block(_PLACE_FAMILIES, _place)
 """The roll-ups of models."""
-ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup, _same_rollup)
+ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup)
 """`level` says what is rolled up; the labels that it leaves open are empty."""
 
 
@@ -379,7 +340,7 @@ def _change(report: RouteChanges) -> Samples:
     ]
 
 
-CHANGES = Block(_CHANGE_FAMILIES, _change, lambda old, new: bool(old == new))
+CHANGES = Block(_CHANGE_FAMILIES, _change)
 """The changes of each route."""
 
 
@@ -419,26 +380,29 @@ class MonitorReading:
     changes: Callable[[], Sequence[RouteChanges]] = tuple
 
 
-_Filled: TypeAlias = "Iterator[tuple[Block, Sequence[Any], Callable[[Any], Hashable]]]"
-
-
-def _filled(reading: MonitorReading, *, detail: bool) -> _Filled:
-    """The blocks with their reports, and what names a report within its block."""
+def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, Sequence[Any]]]:
+    """The blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
     places = by_place(shown)
     known = {here[0].key.parts[:2] for here in places}
-    models = [one for one in rollups if one.key.level == "model" and (one.key.route, one.key.model) in known]
-    yield PLACES, models, lambda report: report.key
-    yield COUNTS, places, lambda here: here[0].key.parts[:2]
-    yield JUDGES, [here[0] for here in places], lambda report: report.key.parts[:2]
-    yield LIMITS, [here[0] for here in places], lambda report: report.key.parts[:2]
-    yield CELLS, [one for one in shown if one.key.perturbation != BASELINE], lambda report: report.key
-    yield CHANGES, reading.changes(), lambda report: report.route
+    yield (
+        PLACES,
+        [
+            rollup
+            for rollup in rollups
+            if rollup.key.level == "model" and (rollup.key.route, rollup.key.model) in known
+        ],
+    )
+    yield COUNTS, places
+    yield JUDGES, [here[0] for here in places]
+    yield LIMITS, [here[0] for here in places]
+    yield CELLS, [report for report in shown if report.key.perturbation != BASELINE]
+    yield CHANGES, reading.changes()
     if detail:
-        yield DETAILS, cells, lambda report: report.key
-        yield EVERY_LIMIT, [here[0] for here in by_place(cells)], lambda report: report.key.parts[:2]
-        yield ROLLUPS, rollups, lambda report: report.key
+        yield DETAILS, cells
+        yield EVERY_LIMIT, [here[0] for here in by_place(cells)]
+        yield ROLLUPS, rollups
 
 
 class CellCollector(Collector):
@@ -470,7 +434,7 @@ class CellCollector(Collector):
         info = _metric(_BUILD)
         info.add_metric((self._version,), 1)
         yield info
-        for block, reports, _ in _filled(reading, detail=self._detail):
+        for block, reports in _filled(reading, detail=self._detail):
             metrics = [_metric(family) for family in block.families]
             for report in reports:
                 for metric, samples in zip(metrics, block.samples(report), strict=True):
@@ -502,102 +466,3 @@ class ListedCollector(Collector, ABC):
     @abstractmethod
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """Add the samples of each family, in the order of the block."""
-
-
-class CellText:
-    """The same series in the text format 0.0.4, byte for byte what `generate_latest` makes of them.
-
-    Keeps every report's lines until the report changes: with detail about 8 KB for each cell. May be used
-    from several threads.
-    """
-
-    def __init__(self, reading: MonitorReading, *, version: str, detail: bool = False) -> None:
-        self._reading = reading
-        self._detail = detail
-        self._lock = Lock()
-        build = _Template(_BUILD)
-        self._build = build.head + build.line((version,), 1)
-        self._blocks = {block: _Lines(block) for block, *_ in _filled(MonitorReading(tuple), detail=detail)}
-
-    def refresh(self) -> None:
-        """Estimate and write anew what changed, so that the next scrape need not."""
-        with self._lock:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        for block, reports, name in _filled(self._reading, detail=self._detail):
-            self._blocks[block].update(reports, name)
-
-    def render(self) -> bytes:
-        """Everything, as of the monitor's last commit."""
-        with self._lock:
-            self._refresh()
-            texts = [self._build]
-            for lines in self._blocks.values():
-                lines.put(texts)
-            return b"".join(texts)
-
-
-class _Lines:
-    """The lines of a block: a column for each family, a row for each report."""
-
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._templates = [_Template(family) for family in block.families]
-        self._names: list[Hashable] = []
-        self._reports: list[Any] = []
-        self._columns: list[list[bytes]] = [[] for _ in block.families]
-
-    def update(self, reports: Sequence[Any], name: Callable[[Any], Hashable]) -> None:
-        """Write the lines of the reports that changed."""
-        names = [name(report) for report in reports]
-        if names != self._names:
-            self._arrange(names)
-        for row, (old, new) in enumerate(zip(self._reports, reports, strict=True)):
-            if old is not new:
-                if old is None or not self._block.same(old, new):
-                    self._write(row, new)
-                self._reports[row] = new
-
-    def _arrange(self, names: list[Hashable]) -> None:
-        """Make a row for each name, keeping what is written of those that were there."""
-        places = {name: row for row, name in enumerate(self._names)}
-        rows = [places.get(name) for name in names]
-        self._reports = [None if row is None else self._reports[row] for row in rows]
-        self._columns = [[b"" if row is None else column[row] for row in rows] for column in self._columns]
-        self._names = names
-
-    def _write(self, row: int, report: Any) -> None:
-        written = zip(self._columns, self._templates, self._block.samples(report), strict=True)
-        for column, template, samples in written:
-            column[row] = b"".join([template.line(labels, value) for labels, value in samples])
-
-    def put(self, texts: list[bytes]) -> None:
-        """Append head and lines of each family."""
-        for template, column in zip(self._templates, self._columns, strict=True):
-            texts.append(template.head)
-            texts.extend(column)
-
-
-class _Template:
-    """How the lines of a family are written."""
-
-    __slots__ = ("_line", "_order", "head")
-
-    def __init__(self, family: Family) -> None:
-        name = f"{family.name}_total" if family.kind == "counter" else family.name
-        told = family.help.replace("\\", r"\\").replace("\n", r"\n")
-        self.head = f"# HELP {name} {told}\n# TYPE {name} {family.kind}\n".encode()
-        self._order = sorted(range(len(family.labels)), key=family.labels.__getitem__)
-        labels = ",".join(f'{family.labels[place]}="%s"' for place in self._order)
-        self._line = f"{name}{{{labels}}} %s\n"
-
-    def line(self, labels: Sequence[str], value: float) -> bytes:
-        """One sample."""
-        written = [_escaped(labels[place]) for place in self._order]
-        return (self._line % (*written, floatToGoString(value))).encode("utf-8", "replace")  # type: ignore[no-untyped-call]
-
-
-@lru_cache(maxsize=8192)
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
