@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 
 import pytest
@@ -48,19 +47,6 @@ def test_workers_hear_which_cells_need_trials(store):
     assert heard("shop", "m") == ({"general.casing": Need(12, 30)}, False)
     assert heard("shop", "other") == Needs(urgent=True)  # a new model where others are known
     assert heard("other", "m") == Needs()
-
-
-@pytest.mark.parametrize(
-    "row", [[12, 30, 0.5, 0.25, 1], [12, 30, 0.5, 0.25, 1, 0.0, 0, "of a release to come"]]
-)
-def test_needs_that_another_release_published_are_read(store, caplog, row):
-    """During an upgrade monitors and workers differ: what a row lacks is nothing, and more is ignored."""
-    documents = RedisDocuments(store)
-    heard = NeedsReader(documents, lambda: 0.0)
-    body = json.dumps([{"m": {"general.casing": row}}, True, "more"])
-    store.client.hset(store.key("needs", "routes"), "shop", body)
-    assert heard("shop", "m") == ({"general.casing": Need(12, 30, 0.5, 0.25, up=True)}, True)
-    assert caplog.messages == []
 
 
 def test_needs_go_on_as_they_were_while_redis_is_gone(store):
