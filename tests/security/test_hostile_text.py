@@ -13,16 +13,18 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenkeel.cli.main import TerminalGuard, main
 from evenkeel.console import create_app
 from evenkeel.core.approval import Approval, ApprovedCell
+from evenkeel.core.cells import CellKey
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
-from evenkeel.monitor.export.prometheus import Family, _Template
+from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.notify import Message, Webhook
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
@@ -31,6 +33,7 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.cells import cell_report
 from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
 from tests.stores.examples import ARCHIVED, verdict
@@ -341,8 +344,10 @@ def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> N
     assert json.loads(bodies[0])["title"] == odd
 
     model = f'{odd}"}} 1\nevil_metric 1\r\n'
-    family = _Template(Family("evenkeel_odd", "gauge", "Odd.", ("model",)))
-    exposition = (family.head + family.line((model,), 1.0)).decode()
+    registry = CollectorRegistry()
+    report = cell_report(CellKey("shop", model, "general.casing"), ratings={3: 1})
+    registry.register(CellCollector(lambda: [report], version="1"))
+    exposition = generate_latest(registry).decode()
     assert "evil_metric 1" not in exposition.splitlines()
     list(text_string_to_metric_families(exposition))
 

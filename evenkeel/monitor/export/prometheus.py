@@ -439,8 +439,13 @@ class CellCollector(Collector):
             for report in reports:
                 for metric, samples in zip(metrics, block.samples(report), strict=True):
                     for labels, value in samples:
-                        metric.add_metric(labels, value)
+                        metric.add_metric([_encodable(label) for label in labels], value)
             yield from metrics
+
+
+def _encodable(label: str) -> str:
+    """The label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
+    return label if label.isascii() else label.encode("utf-8", "replace").decode()
 
 
 def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:
