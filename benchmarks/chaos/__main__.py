@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.chaos import on_redis, on_sentinel, on_sqlite
 from benchmarks.chaos.account import of_drops, of_exchanges, of_requests, table
 from benchmarks.chaos.scene import Options
-from benchmarks.proxy.machine import NotMeasured, machine_line, raise_file_limit, stop_when_told
+from benchmarks.machine import NotMeasured, machine_line, raise_file_limit, stop_when_told
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,7 +19,7 @@ from benchmarks.chaos.scene import KEYS, Scene, acting, until
 from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
-from benchmarks.proxy.machine import NotMeasured
+from benchmarks.machine import NotMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import redis
 
-from benchmarks.proxy.machine import NotMeasured
+from benchmarks.machine import NotMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

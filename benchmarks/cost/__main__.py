@@ -62,7 +62,6 @@ def main() -> None:
         [
             tables.shares(compared, tariffs),
             tables.changes(compared, tariffs[0]),
-            tables.alerts(compared),
             tables.quiet(compared, tariffs[0]),
         ]
         if options.plays

@@ -115,7 +115,7 @@ def _ratios_are_of_sums_over_the_plays() -> None:
     """One plan's dollars are divided by the other's over all plays of a change, and so are requests."""
 
     def outcome(plan: str, requests: float, prompt: int) -> Outcome:
-        return Outcome(plan, FALLS[0].name, 1, True, "", requests, Bill(prompt=prompt), Bill(), 0, 0)
+        return Outcome(plan, FALLS[0].name, 1, True, requests, Bill(prompt=prompt), Bill(), 0, 0)
 
     uniform = [outcome("uniform", 100, 300), outcome("uniform", 300, 500)]
     adaptive = [outcome("adaptive", 100, 100), outcome("adaptive", 200, 100)]

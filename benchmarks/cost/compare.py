@@ -35,8 +35,6 @@ class Outcome:
     fall: str
     seed: int
     found: bool
-    cell: str
-    """That alerted; "" if none did."""
     requests: float
     """Sampled exchanges of the route until the alert, or as many as were waited for."""
     bill: Bill
@@ -79,7 +77,6 @@ def outcomes(plan: Plan, seed: int, sizes: Sizes) -> Iterator[Outcome]:
             fall=fall.name,
             seed=seed,
             found=found is not None,
-            cell=f"{found.cell} ({found.what})" if found else "",
             requests=bill.exchanges / len(ROUTES),
             bill=bill,
             before=before,

@@ -121,17 +121,6 @@ def quiet(plans: Sequence[Sequence[Outcome]], tariff: Tariff) -> Table:
     return Table("cost-quiet", heads, tuple(rows), digits=0)
 
 
-def alerts(plans: Sequence[Sequence[Outcome]]) -> Table:
-    """Which cell alerted first."""
-    rows = []
-    for name in _NAMES[:-1]:
-        for some in plans:
-            cells = Counter(one.cell for one in _of(name, some) if one.cell)
-            said = ", ".join(f"{cell} {count} ×" for cell, count in cells.most_common(3)) or "none"
-            rows.append((f"{name}: {some[0].plan}", said))
-    return Table("cost-alerts", ("change: plan", "first alert"), tuple(rows))
-
-
 _TAIL: Final = 0.025
 
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.proxy.contenders import BUILTIN, Contender, Evenkeel, Site
-from benchmarks.proxy.machine import (
+from benchmarks.machine import (
     Cores,
     NotMeasured,
     free_port,
@@ -25,12 +24,13 @@ from benchmarks.proxy.machine import (
     stop_when_told,
     undisturbed,
 )
+from benchmarks.proxy.contenders import BUILTIN, Contender, Evenkeel, Site
 from benchmarks.proxy.measures import Measure, Scale, Target, measures
 from benchmarks.proxy.report import DIRECT, Results, markdown
 from benchmarks.proxy.upstream import Model
 
 if TYPE_CHECKING:
-    from benchmarks.proxy.machine import Running
+    from benchmarks.machine import Running
 
 _QUICK = Scale(seconds=1.0, crowds=(200,), crowd_events=3, crowd_pause_s=0.3, crowd_limit_s=15.0)
 

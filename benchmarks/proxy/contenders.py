@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from benchmarks.proxy.machine import HOST, NotMeasured, free_port, running
+from benchmarks.machine import HOST, NotMeasured, free_port, running
 from evenkeel import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from benchmarks.proxy.machine import Running
+    from benchmarks.machine import Running
 
 
 CHAT = "/v1/chat/completions"
@@ -125,7 +125,7 @@ class Evenkeel:
         command += ["--port", str(port), "--sampling-rate", str(self._sampling_rate)]
         if self.processes > 1:
             command += ["--processes", str(self.processes)]
-        drain = (sys.executable, "-m", "benchmarks.proxy.machine", site.folder / DATABASE)
+        drain = (sys.executable, "-m", "benchmarks.machine", site.folder / DATABASE)
         with (
             _started(command, site, port) as program,
             running(drain, cores=site.rest, log=site.folder / DRAINED, port=None, cwd=_ROOT),
@@ -144,7 +144,7 @@ class Relay:
         """Start it."""
         port = free_port()
         upstream = f"http://{HOST}:{site.upstream}"
-        command = [sys.executable, "-m", "benchmarks.proxy.machine", str(port), upstream, str(SAMPLING_RATE)]
+        command = [sys.executable, "-m", "benchmarks.machine", str(port), upstream, str(SAMPLING_RATE)]
         with _started(command, site, port) as program:
             yield Place(program, (Door("evenkeel, nothing stored", port),), __version__)
 

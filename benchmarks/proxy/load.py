@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httptools
 import uvloop
 
-from benchmarks.proxy.machine import HOST, NotMeasured
+from benchmarks.machine import HOST, NotMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping

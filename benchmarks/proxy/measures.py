@@ -10,17 +10,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.machine import HOST, CoreTime, NotMeasured
 from benchmarks.proxy.load import KB, Wrk, answers, crowd, image_body, request_bytes, streams, text_body
-from benchmarks.proxy.machine import HOST, CoreTime, NotMeasured
 from benchmarks.proxy.upstream import Manner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from benchmarks.machine import Running
     from benchmarks.proxy.contenders import Door
     from benchmarks.proxy.load import Counted
-    from benchmarks.proxy.machine import Running
 
 Figures = dict[str, float]
 """By name, unit included."""

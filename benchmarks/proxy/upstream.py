@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from benchmarks.machine import HOST, Running, running
 from benchmarks.proxy.load import VARIANTS
-from benchmarks.proxy.machine import HOST, Running, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

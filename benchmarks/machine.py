@@ -1,12 +1,12 @@
 """Processes on chosen cores, and what the kernel knows of them.
 
-    python -m benchmarks.proxy.machine DATABASE
+    python -m benchmarks.machine DATABASE
 
 empties evenkeel's queue in place of workers: at the rates of a benchmark no number of workers could replay
 the samples, the queue would be full after seconds, and only the counting of drops would be measured.
 Prints how many exchanges there have been.
 
-    python -m benchmarks.proxy.machine PORT UPSTREAM SAMPLING_RATE
+    python -m benchmarks.machine PORT UPSTREAM SAMPLING_RATE
 
 relays with a queue that forgets: the difference is what storing samples costs.
 """
