@@ -28,7 +28,7 @@ from evenkeel.proxy.response_head import parse_any_response, parse_response, ren
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
-from evenkeel.shadow.perturbations.format import readers as skeleton
+from evenkeel.shadow.perturbations.format import skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
@@ -207,13 +207,8 @@ def structures(data: bytes) -> None:
 
 def skeletons(data: bytes) -> None:
     """The form that a prompt asks for is read, or not at all."""
-    text = data.decode("utf-8", "replace")
-    for read in (
-        *(skeleton.read_json, skeleton.read_yaml, skeleton.read_xml),
-        *(skeleton.read_markdown, skeleton.read_html),
-    ):
-        with contextlib.suppress(UnreadableSkeleton):
-            read(text)
+    with contextlib.suppress(UnreadableSkeleton):
+        skeleton.read_json(data.decode("utf-8", "replace"))
 
 
 def workflows(data: bytes) -> None:

@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
-from evenkeel.shadow.perturbations.format.forms import element_name
 from evenkeel.shadow.perturbations.format.instructions import skeletons
-from evenkeel.shadow.perturbations.format.readers import (
-    read_html,
-    read_json,
-    read_markdown,
-    read_xml,
-    read_yaml,
-)
 from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
@@ -33,6 +25,8 @@ from evenkeel.shadow.perturbations.format.schema import (
     forces_tools,
     names_in,
 )
+from evenkeel.shadow.perturbations.format.skeleton import read_json
+from evenkeel.shadow.perturbations.format.writers import element_name
 from evenkeel.shadow.prompt import Block, PromptView
 
 
@@ -107,21 +101,6 @@ def test_a_json_skeleton_in_each_format(format_):
     assert said.endswith("\nCite as (doc_1).")
 
 
-@pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown"])
-def test_every_format_leads_back_to_json(format_):
-    """A skeleton that was rendered can be read again, with all its names."""
-    back = asks(JSON, asks(BY_NAME[format_], FIELDS))
-    names = ["Main Cause", "Known Steps", "parts", "name", "count", "mood"]
-    if format_ == "xml":
-        names = [element_name(Field(name, Leaf(""))) for name in names]
-    assert "Answer in the following JSON format with keys in English and values in Dutch" in back
-    assert "```json\n{" in back
-    shown = back.partition("```json\n")[2].partition("\n```")[0]
-    assert list(json.loads(shown)) == [names[0], names[1], names[2], names[5]]
-    assert list(json.loads(shown)["parts"][0]) == names[3:5]
-    assert back.endswith("\n```\nCite as (doc_1).")
-
-
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda one: one.name)
 def test_the_contract_of_each_kind(kind):
     """Its name and the wanted form agree, it has no grades and needs no model."""
@@ -137,21 +116,16 @@ def test_the_contract_of_each_kind(kind):
     ("Answer in JSON.", "json"),
     ('Answer like this:\n{"a": <string>}', "json"),
     ("Reply as YAML.", "yaml"),
-    ("Wrap it so:\n<a>\n  <b>text</b>\n</a>", "xml"),
-    ("Use HTML, not Markdown.", "html"),
-    ("No JSON. Use Markdown.", "markdown"),
-    ("Return YAML rather than JSON.", "yaml"),
+    ("Use HTML.", "html"),
     ("reply in yml", "yaml"),
 ])  # fmt: skip
 def test_what_is_asked_for_already(asked, format_):
-    """A prompt is not asked for what it asks for itself, or forbids; every other kind applies to it."""
+    """A prompt is not asked for what it asks for itself; every other kind applies to it."""
     for kind in FORMATS:
         outcome = applied(kind, view_of(asked))
         if kind.format == format_:
             assert isinstance(outcome, NotApplicable)
             assert outcome.reason == "already_wanted"
-        elif "rather" in asked and kind is JSON:
-            assert outcome.reason == "format_forbidden"
         else:
             assert isinstance(outcome, PromptView)
             assert outcome.body() != view_of(asked).body()
@@ -210,11 +184,6 @@ def test_a_users_own_wish_is_not_contradicted():
     ("Use JSON keys in English.", XML, "Use XML element names in English."),
     ("JSON-formatted, see schema.json.", HTML, "HTML-formatted, see schema.json."),
     ("Give JSON without Markdown fences.", YAML, "Give YAML without fences."),
-    ("Give JSON. Do not use Markdown. Be brief.", MARKDOWN, "Give Markdown. Be brief."),
-    ("Give JSON, no Markdown.", MARKDOWN, "Give Markdown."),
-    ("Give JSON, no Markdown or emoji.", MARKDOWN, "Give Markdown, no emoji."),
-    ("No Markdown or emoji.", MARKDOWN, "No emoji.\n\nWrite your whole answer in Markdown."),
-    ("Give YAML. No JSON. Be brief.", JSON, "Give JSON. Be brief."),
     ("Valid JSON only, two fields.", FREE, "Plain prose only, two fields."),
     ("Return a JSON object with names.", FREE, "Return plain prose with names."),
     ("Answer in one sentence.", YAML,
@@ -223,7 +192,7 @@ def test_a_users_own_wish_is_not_contradicted():
      "Return YAML with the fields:\n- name: who\n- due: a date"),
 ])  # fmt: skip
 def test_words_of_an_instruction(asked, kind, expected):
-    """Names of formats, articles and nouns change, prohibitions of the wanted format go, all else stays."""
+    """Names of formats, articles and nouns change, all else stays."""
     assert asks(kind, asked) == expected
 
 
@@ -233,6 +202,10 @@ def test_words_of_an_instruction(asked, kind, expected):
     ("Antworte in Markdown mit einer Tabelle.", FREE, "markup_wanted"),
     ("Return either JSON or YAML.", XML, "unclear_format"),
     ("Antworte in JSON. Kein XML.", XML, "format_forbidden"),
+    ("Give JSON. Do not use Markdown.", MARKDOWN, "format_forbidden"),
+    ("No Markdown or emoji.", MARKDOWN, "format_forbidden"),
+    ("In YAML:\n\nname: <who>\ndue: <when>", JSON, "unreadable_structure"),
+    ("Wrap it so:\n<a>\n  <b>text</b>\n</a>", HTML, "unreadable_structure"),
     ("Reply with the number only.", XML, "own_form"),
     ("Answer with one of: billing | access | other", JSON, "own_form"),
     ("Use the format below.\n\nname: <full name>\ndate: <date>", YAML, "own_form"),
@@ -480,49 +453,6 @@ def test_json_that_cannot_be_read(text):
         read_json(text)
 
 
-def test_yaml_as_people_write_it():
-    """Nested lists of objects, remarks, block text and flow style are read."""
-    text = 'a: <one>  # first\n"b c":\n- x: [<two>]\n  y: |\n    some text\n- x: <more>\nd:\n  e: 1\nf:\n'
-    assert read_yaml(text) == Record((
-        Field("a", Leaf("one: first")),
-        Field("b c", Listing(Record((Field("x", Listing(Leaf("two"))), Field("y", Leaf("some text")))))),
-        Field("d", Record((Field("e", Leaf("1", "bare")),))),
-        Field("f", Leaf("…")),
-    ))  # fmt: skip
-    with pytest.raises(UnreadableSkeleton):
-        read_yaml("just words")
-
-
-def test_xml_as_people_write_it():
-    """Repeated and list-like elements are lists, attributes fields, unclosed tags placeholders."""
-    text = '<answer><a><one></a><steps><step>[x]</step></steps><b id="7">t</b><c>1</c><c>2</c></answer>'
-    assert read_xml(text) == Record((
-        Field("a", Leaf("one")),
-        Field("steps", Listing(Leaf("x"))),
-        Field("b", Record((Field("id", Leaf("7", "literal")), Field("text", Leaf("t", "literal"))))),
-        Field("c", Listing(Leaf("1 | 2"))),
-    ))  # fmt: skip
-    for broken in ("<a><b></a></b>", "words", "words <a>b</a>"):
-        with pytest.raises(UnreadableSkeleton):
-            read_xml(broken)
-
-
-def test_outlines_as_people_write_them():
-    """Headings name fields, bullets are lists, bold names are fields too; tables are not read."""
-    expected = Record((Field("Cause", Leaf("why")), Field("Steps", Listing(Leaf("a step")))))
-    assert read_markdown("## Cause\n[why]\n\n## Steps\n- [a step]\n") == expected
-    assert read_markdown("# Report\n\n## Cause\n[why]\n\n## Steps\n1. [a step]\n") == expected
-    assert read_html("<h2>Cause</h2><p>[why]</p>\n<h2>Steps</h2><ul><li>[a step]</li></ul>") == expected
-    assert read_markdown("**Cause:** [why]\n**Steps**: [all]") == Record((
-        Field("Cause", Leaf("why")), Field("Steps", Leaf("all")),
-    ))  # fmt: skip
-    for broken in ("", "words", "words\n# Head\n"):
-        with pytest.raises(UnreadableSkeleton):
-            read_markdown(broken)
-    with pytest.raises(UnreadableSkeleton):
-        read_html("<table><tr><td>x</td></tr></table>")
-
-
 def test_skeletons_are_found_where_they_stand():
     """Fenced ones first; bare ones only at a line's beginning or behind a colon."""
     (bare,) = skeletons('Say {x}: {"a": <b>} and stop.', "json")
@@ -531,29 +461,6 @@ def test_skeletons_are_found_where_they_stand():
     assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
     (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
     assert (lines.start, lines.end) == (10, 33)
-
-
-def test_nested_sections():
-    """Sections of sections are objects in objects; text beside sections can't be read."""
-    node = read_markdown("## A\n### B\n[b]\n### C\n## D\n[some]\n- [d]\n")
-    assert node == Record((
-        Field("A", Record((Field("B", Leaf("b")), Field("C", Leaf("…"))))),
-        Field("D", Leaf("[some] [d]", "literal")),
-    ))  # fmt: skip
-    with pytest.raises(UnreadableSkeleton):
-        read_markdown("## A\ntext\n### B\n[b]\n")
-    assert read_markdown("## A\n- **x:** [1]\n  **y:** [2]\n- **x:** [3]\n  **z:** [4]\n") == Record((
-        Field("A", Listing(Record((Field("x", Leaf("1")), Field("y", Leaf("2")), Field("z", Leaf("4")))))),
-    ))  # fmt: skip
-
-
-def test_remarks_and_empty_elements_in_xml():
-    """A comment is a hint, an empty element any value, character data text."""
-    assert read_xml("<r><a/><b><!-- why -->[x]</b><c><![CDATA[t]]></c></r>") == Record((
-        Field("r", Record((
-            Field("a", Leaf("…")), Field("b", Leaf("x: why")), Field("c", Leaf("t", "literal")),
-        ))),
-    ))  # fmt: skip
 
 
 def test_remarks_on_lists_and_objects():

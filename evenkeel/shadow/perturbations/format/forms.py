@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Final
-from xml.sax.saxutils import escape
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Wanted
@@ -24,14 +22,19 @@ from evenkeel.shadow.perturbations.format.instructions import (
     skeletons,
 )
 from evenkeel.shadow.perturbations.format.schema import (
-    Field,
     Leaf,
-    Listing,
     Node,
-    Record,
     constraint_of,
     forces_tools,
     names_in,
+)
+from evenkeel.shadow.perturbations.format.writers import (
+    write_free,
+    write_html,
+    write_json,
+    write_markdown,
+    write_xml,
+    write_yaml,
 )
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
@@ -223,7 +226,7 @@ class Form:
 
     def _structure(self, node: Node, speech: Speech | None) -> str:
         if not self.fenced:
-            return _free(node, speech)
+            return write_free(node, speech)
         return f"```{self.format}\n{self.render(node)}\n```"
 
 
@@ -278,7 +281,7 @@ def _shows_form(segment: Segment) -> bool:
     if segment.type not in ("instructions", "text"):
         return False
     return any(
-        speaks_of_output(segment.text[: one.start].rstrip().rpartition("\n")[2]) and one.node is not None
+        speaks_of_output(segment.text[: one.start].rstrip().rpartition("\n")[2])
         for one in skeletons(segment.text, None)
     )
 
@@ -311,9 +314,7 @@ def _asked_in(text: str) -> Format | None:
 def _stated(asking: Sequence[Segment]) -> Format | None:
     """The format that output instructions ask for: that of a skeleton, else the one they name."""
     named = _form_named(asking)
-    shown = [
-        one.format for segment in asking for one in skeletons(segment.text, named) if one.node is not None
-    ]
+    shown = [one.format for segment in asking for one in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):
         return named
     return next((one for one in shown if one is not None), named)
@@ -332,254 +333,6 @@ def _appended(text: str, sentence: str) -> str:
     core = text.rstrip()
     gap = "\n\n" if "\n" in core or "\n" in text[len(core) :] or len(core) == len(text) else " "
     return f"{core}{gap}{sentence}{text[len(core) :]}"
-
-
-_SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
-
-
-_ENGLISH_WORDS: Final = ("such as", "any number", "each", "with")
-
-
-def _free(node: Node, speech: Speech | None = None) -> str:
-    """One sentence that names the contents, with what is said of them in parentheses."""
-    words = _ENGLISH_WORDS if speech is None else speech.words
-    match node:
-        case Record(fields=fields):
-            contents = "; ".join(_described(one.name, one.value, words) for one in fields)
-        case Listing(item=item):
-            many = "any number of parts" if speech is None else words[1]
-            hint = _hint(item, words)
-            contents = f"{many}, {words[2]} {hint}" if hint else many
-        case Leaf():
-            contents = node.text
-    if speech is not None:
-        return speech.covers.format(contents=contents)
-    return f"Plain prose, without JSON or any markup, that covers: {contents}."
-
-
-def _described(name: str, node: Node, words: Sequence[str]) -> str:
-    hint = _hint(node, words)
-    return f"{name} ({hint})" if hint else name
-
-
-def _hint(node: Node, words: Sequence[str]) -> str:
-    such_as, any_number, each, having = words
-    match node:
-        case Leaf(text=text, form="literal"):
-            return text if " " in text else f"{such_as} “{text}”"
-        case Leaf(text=text, form="bare"):
-            return f"{such_as} {text}"
-        case Leaf(text=text):
-            return "" if _SAYS_NOTHING.fullmatch(text) else text
-        case Listing(item=item):
-            inner = _hint(item, words)
-            return f"{any_number}, {each} {inner}" if inner else any_number
-        case Record(fields=()):
-            return ""
-        case Record(fields=fields):
-            return f"{having} " + ", ".join(_described(one.name, one.value, words) for one in fields)
-
-
-def _json(node: Node) -> str:
-    """The structure as JSON with placeholders in quotation marks, indented by two."""
-    return _value(node, "")
-
-
-def _value(node: Node, indent: str) -> str:
-    inner = indent + "  "
-    match node:
-        case Record(fields=()):
-            return "{}"
-        case Record(fields=fields):
-            lines = [f"{inner}{_quoted(one.name)}: {_value(one.value, inner)}" for one in fields]
-            return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-        case Listing(item=Leaf() as leaf):
-            return f"[{_json_leaf(leaf)}]"
-        case Listing(item=item):
-            return f"[\n{inner}{_value(item, inner)}\n{indent}]"
-        case Leaf():
-            return _json_leaf(node)
-
-
-def _json_leaf(leaf: Leaf) -> str:
-    if leaf.form == "bare":
-        return leaf.text
-    if leaf.form == "literal":
-        return _quoted(leaf.text)
-    return f"<{leaf.text}>" if leaf.is_number else _quoted(f"<{leaf.text}>")
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-_PLAIN: Final = re.compile(r"[^\W\d][\w ./()…-]*(?<! )|<(?!<)[^:#\n]*>")
-_OTHER_TYPE: Final = re.compile(r"true|false|yes|no|on|off|null|y|n", re.IGNORECASE)
-
-
-def _yaml(node: Node) -> str:
-    """The structure as YAML in block style, placeholders in angle brackets."""
-    return "\n".join(_yaml_lines(node))
-
-
-def _yaml_lines(node: Node) -> list[str]:
-    match node:
-        case Record(fields=fields) if fields:
-            lines: list[str] = []
-            for one in fields:
-                lines += _yaml_named(f"{_scalar(one.name)}:", one.value)
-            return lines
-        case Record():
-            return ["{}"]
-        case Listing(item=item):
-            first, *others = _yaml_lines(item)
-            return [f"- {first}", *(f"  {line}" for line in others)]
-        case Leaf():
-            return [_yaml_leaf(node)]
-
-
-def _yaml_named(key: str, value: Node) -> list[str]:
-    if isinstance(value, Leaf) or value == Record(()):
-        return [f"{key} {_yaml_lines(value)[0]}"]
-    return [key, *(f"  {line}" for line in _yaml_lines(value))]
-
-
-def _yaml_leaf(leaf: Leaf) -> str:
-    return (
-        leaf.text if leaf.form == "bare" else _scalar(f"<{leaf.text}>" if leaf.form == "hint" else leaf.text)
-    )
-
-
-def _scalar(text: str) -> str:
-    """The text, in quotation marks where it would be read as something else without."""
-    plain = _PLAIN.fullmatch(text) and not _OTHER_TYPE.fullmatch(text)
-    return text if plain else json.dumps(text, ensure_ascii=False)
-
-
-_NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
-_NAME_START: Final = re.compile(r"[^\W\d]")
-
-
-def _xml(node: Node) -> str:
-    """The structure as elements in one element "response", placeholders in square brackets."""
-    return "\n".join(_element("response", node))
-
-
-def _element(name: str, node: Node) -> list[str]:
-    match node:
-        case Leaf():
-            return [f"<{name}>{_xml_leaf(node)}</{name}>"]
-        case Record(fields=fields):
-            inner = [line for one in fields for line in _element(element_name(one), one.value)]
-        case Listing(item=item):
-            inner = _element("item", item)
-    return [f"<{name}>", *(f"  {line}" for line in inner), f"</{name}>"]
-
-
-def element_name(field: Field) -> str:
-    """The field's name, as XML allows it."""
-    name = _NOT_IN_NAMES.sub("_", field.name).strip("_") or "field"
-    return name if _NAME_START.match(name) else f"_{name}"
-
-
-def _xml_leaf(leaf: Leaf) -> str:
-    return escape(f"[{leaf.text}]" if leaf.form == "hint" else leaf.text)
-
-
-_LEVELS = (2, 6)
-
-
-def _html(node: Node) -> str:
-    """The structure as headings, paragraphs and lists, placeholders in square brackets."""
-    return "\n".join(_html_lines(node, _LEVELS[0]))
-
-
-def _html_lines(node: Node, level: int) -> list[str]:
-    match node:
-        case Leaf():
-            return [f"<p>{_html_leaf(node)}</p>"]
-        case Listing(item=Leaf() as leaf):
-            return ["<ul>", f"  <li>{_html_leaf(leaf)}</li>", "</ul>"]
-        case Listing(item=item):
-            return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
-        case Record(fields=fields):
-            lines: list[str] = []
-            for one in fields:
-                lines.append(f"<h{level}>{escape(one.name)}</h{level}>")
-                lines += _html_lines(one.value, min(level + 1, _LEVELS[1]))
-            return lines
-
-
-def _html_part(node: Node) -> list[str]:
-    """Inside a list, where headings would be out of place."""
-    match node:
-        case Leaf():
-            return [_html_leaf(node)]
-        case Listing(item=item):
-            return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
-        case Record(fields=fields):
-            lines = ["<dl>"]
-            for one in fields:
-                name = f"  <dt>{escape(one.name)}</dt>"
-                if isinstance(one.value, Leaf):
-                    lines.append(f"{name}<dd>{_html_leaf(one.value)}</dd>")
-                else:
-                    lines += [name, "  <dd>", *(f"    {line}" for line in _html_part(one.value)), "  </dd>"]
-            return [*lines, "</dl>"]
-
-
-def _html_leaf(leaf: Leaf) -> str:
-    return escape(f"[{leaf.text}]" if leaf.form == "hint" else leaf.text)
-
-
-def _markdown(node: Node) -> str:
-    """The structure as headings, paragraphs and lists, placeholders in square brackets."""
-    return "\n".join(_markdown_lines(node, _LEVELS[0]))
-
-
-def _markdown_lines(node: Node, level: int) -> list[str]:
-    match node:
-        case Leaf():
-            return [_markdown_leaf(node)]
-        case Listing(item=item):
-            return _markdown_part(item)
-        case Record(fields=fields):
-            lines: list[str] = []
-            for one in fields:
-                # A blank line before each heading but the first
-                lines += ([""] if lines else []) + [f"{'#' * level} {one.name}"]
-                inner = _markdown_lines(one.value, min(level + 1, _LEVELS[1]))
-                lines += ([""] if isinstance(one.value, Record) else []) + inner
-            return lines
-
-
-def _markdown_part(node: Node) -> list[str]:
-    """One item of a list, and what belongs under it."""
-    match node:
-        case Leaf():
-            return [f"- {_markdown_leaf(node)}"]
-        case Listing(item=item):
-            return ["-", *(f"  {line}" for line in _markdown_part(item))]
-        case Record(fields=fields):
-            lines: list[str] = []
-            for one in fields:
-                if isinstance(one.value, Leaf):
-                    lines.append(f"  **{one.name}:** {_markdown_leaf(one.value)}  ")
-                else:
-                    lines += [f"  **{one.name}:**", *(f"  {line}" for line in _nested(one.value))]
-            first, *others = lines or ["  "]
-            return [
-                line.rstrip() if place == len(others) else line
-                for place, line in enumerate([f"- {first[2:]}", *others])
-            ]
-
-
-def _nested(node: Node) -> list[str]:
-    return _markdown_part(node.item) if isinstance(node, Listing) else _markdown_part(node)
-
-
-def _markdown_leaf(leaf: Leaf) -> str:
-    return f"[{leaf.text}]" if leaf.form == "hint" else leaf.text
 
 
 _CATEGORY: Final = Category(
@@ -618,11 +371,11 @@ def _form(name: Format, render: Callable[[Node], str], *, fenced: bool = True) -
     return Form(name, render, Words(**table["words"]), table["request"], rewording, fenced)
 
 
-FREE: Final = _form("free", _free, fenced=False)
-JSON: Final = _form("json", _json)
-YAML: Final = _form("yaml", _yaml)
-XML: Final = _form("xml", _xml)
-HTML: Final = _form("html", _html)
-MARKDOWN: Final = _form("markdown", _markdown)
+FREE: Final = _form("free", write_free, fenced=False)
+JSON: Final = _form("json", write_json)
+YAML: Final = _form("yaml", write_yaml)
+XML: Final = _form("xml", write_xml)
+HTML: Final = _form("html", write_html)
+MARKDOWN: Final = _form("markdown", write_markdown)
 FORMATS: Final = (FREE, JSON, YAML, XML, HTML, MARKDOWN)
 """Every format perturbation."""

@@ -12,18 +12,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.shadow.perturbations.format.readers import (
-    json_at,
-    read_html,
-    read_json,
-    read_markdown,
-    read_xml,
-    read_yaml,
-)
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
+from evenkeel.shadow.perturbations.format.skeleton import json_at, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from evenkeel.core.pair import Format
     from evenkeel.shadow.perturbations.format.schema import Node
@@ -110,36 +103,12 @@ _ASKS_ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 """In other languages than English."""
-_MARKUP: Final = r"(?:\s+(?:formatting|syntax|markup))?"
 _ASKS: Final = re.compile(
     r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
     r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
     rf"\s+(?:(?:the|an?|one|following)\s+|{_ADJECTIVE}){{0,3}}(?:{'|'.join(_NAMES.values())})\b",
     re.IGNORECASE,
 )
-_PROHIBITIONS: Final = {
-    format_: re.compile(
-        # A sentence of its own, or the end of another one
-        r"(?:(?<=[.!?\n])|\A)[ ]*(?:do\ not|don['’]t|never|avoid|no|without|not)\s+"
-        r"(?:(?:use|using|add|output|write|return|include)\s+)?"
-        rf"(?:any\s+)?(?:{name}){_MARKUP}[.!]"
-        r"|(?<!\ )[ ]*+(?:,\ *)?(?:\band\s+)?\b(?:no|without(?:\s+any)?|not)\s+(?:in\s+)?"
-        rf"(?:{name}){_MARKUP}(?=[,.;:!\n]|\Z)",
-        re.IGNORECASE,
-    )
-    for format_, name in _NAMES.items()
-}
-
-_AMONG_OTHERS: Final = {
-    # "No Markdown or emoji"
-    format_: re.compile(
-        r"\b((?:no|not|without|avoid|(?:do\ not|don['’]t|never)\s+(?:use|add|output|write|include))"
-        r"(?:\s+any)?)\s+"
-        rf"(?:{name}){_MARKUP}\s*(?:,|\bor\b|\band\b|\bnor\b)(?!\s*\b(?:no|just|only|use|write))(?=\s+\w)",
-        re.IGNORECASE,
-    )
-    for format_, name in _NAMES.items()
-}
 
 
 def named_format(text: str) -> Format | None:
@@ -228,7 +197,7 @@ def renamed(
     Args:
         text: An output instruction without its skeleton.
         source: The format it speaks of, None if of none.
-        target: The format that it should speak of; what forbids it is taken out.
+        target: The format that it should speak of.
         words: How to speak of that in English.
         speech: How to speak of it in the text's own language; None if that is English.
     """
@@ -239,8 +208,6 @@ def renamed(
             else speech.renamed(text, source, target, words.name)
         )
     text = _FENCES.sub("", text)
-    if target in _PROHIBITIONS:
-        text = _AMONG_OTHERS[target].sub(r"\1", _PROHIBITIONS[target].sub("", text))
     if source is None or source not in _PHRASES:
         return text
     return _PHRASES[source].sub(lambda match: _instead(match, words), text)
@@ -286,13 +253,6 @@ _TAGS: Final[Mapping[str, Format]] = {
     "html": "html",
     "markdown": "markdown",
     "md": "markdown",
-}
-_READERS: Final[Mapping[Format, Callable[[str], Node]]] = {
-    "json": read_json,
-    "yaml": read_yaml,
-    "xml": read_xml,
-    "html": read_html,
-    "markdown": read_markdown,
 }
 _HTML_TAG: Final = re.compile(
     r"<(?:html|body|div|h[1-6]|p|ul|ol|li|table|section|article|dl)\b", re.IGNORECASE
@@ -355,8 +315,9 @@ def _fenced(text: str, named: Format | None) -> Iterator[Skeleton]:
         assert tag is not None  # the pattern matches the empty string
         content = text[tag.end() : closing].rstrip(" \t").removesuffix("\n")
         shape = _TAGS.get(tag[1].lower()) or _shape(content.strip(), named)
-        node = None if shape is None else _read(shape, content)
-        yield Skeleton(opening.start(), closing + len(opening[0]), node, shape, opening[0], tag[1])
+        yield Skeleton(
+            opening.start(), closing + len(opening[0]), _read(shape, content), shape, opening[0], tag[1]
+        )
 
 
 def _fence_pairs(text: str) -> Iterator[tuple[re.Match[str], int]]:
@@ -390,12 +351,12 @@ def _shape(content: str, named: Format | None) -> Format | None:
     return named
 
 
-def _read(format_: Format, content: str) -> Node | None:
-    reader = _READERS.get(format_)
-    if reader is None or len(content) > _LONGEST:
+def _read(format_: Format | None, content: str) -> Node | None:
+    """The structure, of a skeleton in JSON. Others are only seen, and so not replaced."""
+    if format_ != "json" or len(content) > _LONGEST:
         return None
     try:
-        return reader(content)
+        return read_json(content)
     except UnreadableSkeleton:
         return None
 
@@ -431,9 +392,7 @@ def _bare_xml(text: str) -> Skeleton | None:
         opening = _XML_MORE.match(text, end)
     if end == start:
         return None
-    content = text[start:end]
-    shape: Format = "html" if _HTML_TAG.match(content) else "xml"
-    return Skeleton(start, end, _read(shape, content), shape)
+    return Skeleton(start, end, None, "html" if _HTML_TAG.match(text, start) else "xml")
 
 
 def _bare_lines(text: str, format_: Format) -> Skeleton | None:
@@ -451,7 +410,4 @@ def _bare_lines(text: str, format_: Format) -> Skeleton | None:
             announced = line.rstrip().endswith(":")
             end = at + len(line.rstrip())
         at += len(line)
-    if start is None:
-        return None
-    node = _read(format_, text[start:end])
-    return None if node is None else Skeleton(start, end, node, format_)
+    return None if start is None else Skeleton(start, end, None, format_)
