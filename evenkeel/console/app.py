@@ -13,16 +13,16 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 from evenkeel.console.access import allowed, csrf_config
 from evenkeel.console.actions import action_handler, actions_table
 from evenkeel.console.alerts import alert_evidence_handlers, alerts_table
-from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
+from evenkeel.console.api import api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
-from evenkeel.console.calibration import calibration_handlers, calibration_table
+from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers, changes_table
 from evenkeel.console.downloads import download_handlers
 from evenkeel.console.gates import gate_page
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
 from evenkeel.console.incidents import incident_handlers
-from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
+from evenkeel.console.judge import judge_handlers, judge_table
 from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
@@ -35,36 +35,27 @@ from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers, spend_table, split_table
 from evenkeel.console.trial import trial_handlers
-from evenkeel.console.trials import trial_list_handlers, trials_table, verdicts_table
-from evenkeel.monitor.labels import human_agreement
+from evenkeel.console.trials import trial_list_handlers, trials_table
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
     from evenkeel.console.downloads import Table
-    from evenkeel.console.judge import Plot
     from evenkeel.console.sources import ConsoleSources
 
 
-def tables(
-    sources: ConsoleSources, situation: Situation, plots: Callable[[], Sequence[Plot]]
-) -> dict[str, Callable[[Mapping[str, str]], Table]]:
+def tables(sources: ConsoleSources, situation: Situation) -> dict[str, Callable[[Mapping[str, str]], Table]]:
     """What there is to download from these sources; each takes the query's parameters that are set."""
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trends": lambda asked: trends_table(sources, asked.get("route")),
-        "verdicts": lambda asked: verdicts_table(
-            sources.log.latest(MAX_VERDICTS, route=asked.get("route"), perturbation=asked.get("perturbation"))
-        ),
         "trials": lambda asked: trials_table(sources, asked),
         "alerts": lambda _: alerts_table(situation.board.all()),
         "judge": lambda _: judge_table(sources.reports()),
-        "judge-plots": lambda _: plots_table(plots()),
-        "calibration": lambda _: calibration_table(sources.calibration),
         "pipeline": lambda _: flow_table(sources.pipeline()),
         "skips": lambda _: skips_table(sources.pipeline()),
         "spend": lambda _: spend_table(sources.pipeline(), sources.spending() if sources.spending else None),
@@ -72,13 +63,11 @@ def tables(
         "dead-letters": lambda _: dead_table(sources),
     }
     changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
-    labels, actions, references = sources.labels, sources.actions, sources.references
+    actions, references = sources.actions, sources.references
     if references is not None:
         found["references"] = lambda _: references_table(references, sources.clock())
     if changes is not None:
         found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
-    if labels is not None:
-        found["human-agreement"] = lambda _: people_table(human_agreement(labels.select()))
     if goldens is not None:
         found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
     if actions is not None:
@@ -136,7 +125,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
         documents=documents is not None,
         signs_in=sources.signs_in,
     )
-    plots = PlotReader(sources)
     return Litestar(
         route_handlers=[
             *now_handlers(sources, situation, renderer),
@@ -151,14 +139,14 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *alert_evidence_handlers(sources),
             *(change_handlers(sources, situation, reports, renderer) if reports else ()),
             *(reference_handlers(sources, references) if references else ()),
-            *judge_handlers(sources, renderer, plots),
+            *judge_handlers(sources, renderer),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),
             *((action_handler(actions),) if actions else ()),
             setup_handlers(sources, renderer),
             *(document_handlers(documents, renderer) if documents else ()),
-            *download_handlers(tables(measured, situation, plots)),
+            *download_handlers(tables(measured, situation)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),

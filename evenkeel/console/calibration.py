@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console.chart import bar
-from evenkeel.console.downloads import Table, Value
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core.geometry import Interval, Range
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.chart import Bar
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import CalibrationInForce, ConsoleSources
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.verdict import Failure
     from evenkeel.monitor.detect import Limit
     from evenkeel.release.calibration.calibration import Calibration, ModeResult, Role
@@ -74,27 +73,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
 def shade(sensitivity: float) -> int:
     """The colour of a sensitivity, 0 (none) to 5 (steep)."""
     return sum(sensitivity >= each for each in _STEPS)
-
-
-def calibration_table(force: CalibrationInForce | None) -> Table:
-    """Roles and thresholds, for a file."""
-    columns = ("mode", "harmless", "part", "metric", "family", "sensitivity", "specificity", "stability")
-    limits = ("threshold", "threshold_lower", "threshold_upper", "false_alerts", "misses", "reason")
-    rows: list[tuple[Value, ...]] = []
-    for mode in force.calibration.modes if force else ():
-        for part, role in (("primary", mode.primary), ("secondary", mode.secondary)):
-            if role is None:
-                continue
-            limit = role.threshold
-            at: tuple[Value, ...] = (None,) * 5
-            if limit is not None:
-                at = (limit.value, limit.lower, limit.upper, limit.false_alerts.value, limit.misses.value)
-            said = (role.metric, role.family, role.sensitivity, role.specificity, role.stability)
-            reason = role.no_threshold.reason if role.no_threshold else None
-            rows.append((mode.mode.value, mode.harmless, part, *said, *at, reason))
-        if mode.failure is not None:
-            rows.append((mode.mode.value, mode.harmless, *(None,) * 11, mode.failure.reason))
-    return Table((*columns, *limits), rows)
 
 
 def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -1,7 +1,6 @@
 """The first hour: what is being learned, how much is missing for the first number, and what holds it up.
 
 How many requests are missing follows from what the route has yielded so far; before that, from its settings.
-A time is stated only from a pace that was seen.
 """
 
 from __future__ import annotations
@@ -20,15 +19,10 @@ if TYPE_CHECKING:
 
     from evenkeel.console.sources import ConsoleSources, PipelineView, RouteSetup
     from evenkeel.core.cells import CellReport
-    from evenkeel.core.verdict import Verdict
     from evenkeel.stores.counters import RouteFlow
 
-_READ: Final = 100
-"""Newest controls of a route, from which the pace is computed."""
 _ENOUGH: Final = 5
-"""Exchanges from which yield and pace are read; before, the settings say what to expect."""
-_SHORTEST_S: Final = 20.0
-"""No pace is read from a shorter time."""
+"""Exchanges from which the yield is read; before, the settings say what to expect."""
 _EXACT_BELOW: Final = 20
 _NEARLY_EQUAL: Final = 0.5
 """Share of the rated trials that are observations below which near-equal prompts are the reason."""
@@ -76,22 +70,25 @@ class FirstHour:
 
 def first_hour(sources: ConsoleSources) -> FirstHour | None:
     """How far the routes are; None once a rewording has a number. Blocks on the stores."""
-    if sources.setup is None:
+    setup_sources = sources.setup
+    if setup_sources is None:
         return None
     reports = sources.reports()
     if any(report.estimates.excess is not None for report in reports):
         return None
-    view, now = sources.pipeline(), sources.clock()
+    view = sources.pipeline()
     rules = sources.thresholds or MonitorSettings()
     flows = {flow.route: flow for flow in view.routes}
     progress, hold_ups = [], []
-    for setup in sources.setup.routes:
+    for setup in setup_sources.routes:
         own = [report for report in reports if report.key.route == setup.route]
-        controls = sources.log.latest(_READ, route=setup.route, perturbation=BASELINE)
+        controls = sources.log.latest(setup_sources.named_at, route=setup.route, perturbation=BASELINE)
+        named = any(control.prompt_version for control in controls)
         flow = flows.get(setup.route)
         replayed, rated = _counted(own)
-        supply = _Supply.of(setup, flow, replayed, controls, view, now)
-        goals = _goals(own, controls, supply, rules, sources.setup.named_at)
+        goals = _goals(
+            setup, own, replayed=replayed, named=named, rules=rules, named_at=setup_sources.named_at
+        )
         progress.append(RouteProgress(setup.route, _stages(flow, replayed, rated), goals))
         hold_ups += _hold_ups(setup, flow, own, view)
     progress.sort(key=lambda one: -sum(goal.have for goal in one.goals))
@@ -108,72 +105,27 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
     return FirstHour(tuple(progress), tuple(hold_ups))
 
 
-@dataclass(frozen=True, slots=True)
-class _Supply:
-    """How exchanges of a route come in."""
+def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: float) -> str:
+    """How much is missing for a goal.
 
-    setup: RouteSetup
-    replayed: int
-    """Exchanges whose control has a verdict."""
-    in_flight: int
-    """Sampled exchanges that wait or are being replayed."""
-    requests: float
-    """That bring one exchange on average; infinite if nothing is sampled."""
-    per_s: float | None
-    """Exchanges a second so far; None if too little was seen."""
-
-    @classmethod
-    def of(
-        cls,
-        setup: RouteSetup,
-        flow: RouteFlow | None,
-        replayed: int,
-        controls: Sequence[Verdict],
-        view: PipelineView,
-        now: float,
-    ) -> _Supply:
-        """What the counters and the controls, newest first, say."""
-        kept, in_flight = 1.0, 0
-        if flow is not None:
-            done = flow.scored + sum(flow.skipped.values())
-            kept = flow.scored / done if flow.scored and done >= _ENOUGH else 1.0
-            # Verdicts are known at once, counters a moment later; after a restart those are the fewer.
-            over = max(flow.scored, min(replayed, flow.queued))
-            in_flight = min(view.waiting + view.leased, max(0, flow.queued - over))
-        span_s = now - controls[-1].scored_at if controls else 0.0
-        paced = len(controls) >= _ENOUGH and span_s >= _SHORTEST_S
-        share = setup.sampling_rate * kept
-        return cls(
-            setup,
-            replayed,
-            in_flight,
-            1 / share if share else float("inf"),
-            len(controls) / span_s if paced else None,
-        )
-
-    def outlook(self, have: int, need: int, planned: float) -> str:
-        """How much is missing for a goal.
-
-        Args:
-            have: so far.
-            need: for the goal.
-            planned: what an exchange brings by the settings, at most 1.
-        """
-        if have >= need:
-            return "known"
-        seen = self.replayed >= _ENOUGH
-        if self.requests == float("inf") or not (have if seen else planned):
-            return "no estimate: nothing comes in"
-        yielded = min(1.0, have / self.replayed) if seen else planned
-        missing = ceil((need - have) / yielded) - self.in_flight
-        if missing <= 0:
-            return "sampled already, being replayed"
-        text = f"about {_rounded(ceil(missing * self.requests)):,} more requests"
-        if not seen and planned < 1:
-            text += f" if all {self.setup.rewordings} rewordings apply, fewer if some do not"
-        elif self.per_s is not None:
-            text += f", {figures.duration(missing / self.per_s)} at the pace so far"
-        return text
+    Args:
+        setup: of the route.
+        replayed: exchanges so far.
+        have: observations so far.
+        need: observations for the goal.
+        planned: observations that an exchange brings by the settings.
+    """
+    if have >= need:
+        return "known"
+    seen = replayed >= _ENOUGH
+    yielded = min(1.0, have / replayed) if seen else planned
+    per_request = yielded * setup.sampling_rate
+    if not per_request:
+        return "no estimate: nothing comes in"
+    text = f"about {_rounded(ceil((need - have) / per_request)):,} more requests"
+    if not seen and planned < 1:
+        text += f" if all {setup.rewordings} rewordings apply, fewer if some do not"
+    return text
 
 
 def _rounded(number: int) -> int:
@@ -210,26 +162,30 @@ def _stages(flow: RouteFlow | None, replayed: int, rated: int) -> tuple[Stage, .
 
 
 def _goals(
+    setup: RouteSetup,
     reports: Sequence[CellReport],
-    controls: Sequence[Verdict],
-    supply: _Supply,
+    *,
+    replayed: int,
+    named: bool,
     rules: MonitorSettings,
     named_at: int,
 ) -> tuple[Goal, ...]:
-    setup = supply.setup
     floor = max((one.counts.effective for one in reports if one.key.perturbation == BASELINE), default=0)
     reworded = max(
         (sum(one.counts.pairs.values()) for one in reports if one.key.perturbation != BASELINE), default=0
     )
     share = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
-    named = any(one.prompt_version for one in controls)
-    read = named_at if named else min(supply.replayed, named_at - 1)
+    read = named_at if named else min(replayed, named_at - 1)
     least, drift = max(1, rules.min_trials), rules.provisional_after
+
+    def outlook(have: int, need: int, planned: float) -> str:
+        return _outlook(setup, replayed, have, need, planned)
+
     return (
-        Goal("noise floor", min(floor, least), least, supply.outlook(floor, least, 1.0)),
-        Goal("points above noise", min(reworded, least), least, supply.outlook(reworded, least, share)),
+        Goal("noise floor", min(floor, least), least, outlook(floor, least, 1.0)),
+        Goal("points above noise", min(reworded, least), least, outlook(reworded, least, share)),
         Goal("prompt template", read, named_at, "known" if named else "if the prompts share one"),
-        Goal("baseline of drift", min(reworded, drift), drift, supply.outlook(reworded, drift, share)),
+        Goal("baseline of drift", min(reworded, drift), drift, outlook(reworded, drift, share)),
     )
 
 

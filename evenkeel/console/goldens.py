@@ -15,7 +15,7 @@ from evenkeel.console import diffs, links
 from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.questions import NO_FRAME, Frame, question_runs, question_spans
+from evenkeel.console.questions import question_runs, question_spans
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core.text import one_line, visible
@@ -43,8 +43,8 @@ SHOWN = 200
 """Goldens on the list at most."""
 _EXCERPT_CHARS = 200
 _QUESTION_CHARS = 240
-_OTHERS = 20
-"""Goldens that show which words of a prompt are template."""
+_ALIKE = 3
+"""Prompts that tell what is template; fewer may begin alike by chance."""
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 12
 _MOST_NOISE: Final = 0.8
@@ -88,18 +88,25 @@ def golden_list(
 
 
 def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
-    """What a golden asks, without what the prompts of its route and prompt version share."""
+    """What a golden asks, without the beginning that all prompts of its version on the list share."""
     prompts: dict[tuple[str, str | None], set[str]] = {}
     for golden in goldens:
         prompts.setdefault((golden.route, golden.prompt_version), set()).add(prompt_text(golden.request))
-    frames = {kind: Frame.of(some - {""}) for kind, some in prompts.items()}
+    shared = {kind: _shared_lines(*some) for kind, some in prompts.items() if len(some) >= _ALIKE}
 
     def question(golden: Golden) -> str:
         prompt = prompt_text(golden.request)
-        spans = question_spans(prompt, (), frames.get((golden.route, golden.prompt_version), NO_FRAME))
-        return one_line(" … ".join(prompt[start:end] for start, end in spans), _QUESTION_CHARS)
+        start = shared.get((golden.route, golden.prompt_version), 0)
+        parts = (prompt[max(start, span.start) : span.end] for span in question_spans(prompt, ()))
+        return one_line(" … ".join(parts), _QUESTION_CHARS)
 
     return question
+
+
+def _shared_lines(first: str, *others: str) -> int:
+    """Length of the whole lines with which all of these texts begin."""
+    shared = min(diffs.difference(first, other).start for other in others)
+    return first.rfind("\n", 0, shared) + 1
 
 
 class Rated(NamedTuple):
@@ -164,7 +171,6 @@ def golden_page(
     history: Sequence[Golden],
     trail: Sequence[Entry],
     actions: Sequence[Action] = (),
-    others: Sequence[Golden] = (),
     rating: Rated | None = None,
 ) -> Page:
     """The page of one golden.
@@ -173,13 +179,11 @@ def golden_page(
         history: all versions, oldest first, at least one.
         trail: what was done to it, oldest first.
         actions: what is on record, in any order.
-        others: goldens of its route, which show what of its prompt is template.
         rating: the last one, None if there is none.
     """
     newest = history[-1]
     prompt = prompt_text(newest.request)
-    alike = {prompt_text(one.request) for one in others if one.prompt_version == newest.prompt_version}
-    spans = question_spans(prompt, (), Frame.of((alike | {prompt}) - {""}))
+    spans = question_spans(prompt, ())
     question = question_runs(prompt, prompt, spans, max_chars=_PAGE_CHARS)
     known = {(one.by, one.at): one.known_by for one in actions if one.what.startswith("golden")}
     kept = history[-_MOST_VERSIONS:]
@@ -313,7 +317,6 @@ def golden_handlers(
                 history,
                 goldens.store.trail(name),
                 actions,
-                goldens.store.select(route=history[-1].route, limit=_OTHERS),
                 last_rating(goldens.last_runs(), history[-1]),
             ),
             token=form_token(request),

@@ -21,7 +21,7 @@ from evenkeel.console.api import Limit, json_object, json_response
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
 from evenkeel.console.trends import incident_trend
-from evenkeel.console.trial import TrialView, exhibit_in_full, frame_of
+from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.together import by_themselves
@@ -248,10 +248,9 @@ def incident_page(
 def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
     """The trials with their texts, the question without the template."""
     texts = [readable_evidence(log, verdict.id) for verdict in verdicts]
-    prompts = [one.prompt for one in texts if one]
     return [
-        TrialView(verdict, exhibit_in_full(one, frame=frame_of(log, verdict, prompts)) if one else None)
-        for verdict, one in zip(verdicts, texts, strict=True)
+        TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
+        for verdict, evidence in zip(verdicts, texts, strict=True)
     ]
 
 

@@ -63,7 +63,6 @@ class Plot:
     """The newest point with its interval, "" if there is none."""
     chart: Chart
     description: str
-    samples: tuple[Sample, ...]
 
 
 def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
@@ -99,7 +98,6 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
                 now=shown,
                 chart=chart([points], (), threshold=0.0, values=_WHOLE, now=now),
                 description=f"{title}, over time: now {shown}, from {len(seen)} observations.",
-                samples=tuple(points),
             )
         )
     return tuple(found)
@@ -200,15 +198,7 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
     )
 
 
-def plots_table(plots: Sequence[Plot]) -> Table:
-    """The points of the plots, for a file."""
-    return Table(
-        ("plot", "at", "value", "lower", "upper"),
-        [(plot.title, *one) for plot in plots for one in plot.samples],
-    )
-
-
-class PlotReader:
+class _PlotReader:
     """Makes the plots, and keeps them for half a minute."""
 
     def __init__(self, sources: ConsoleSources) -> None:
@@ -224,30 +214,11 @@ class PlotReader:
         return made[1]
 
 
-def judge_handlers(
-    sources: ConsoleSources, renderer: Renderer, plots: Callable[[], tuple[Plot, ...]]
-) -> list[HTTPRouteHandler]:
+def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/judge` and its live part."""
-    labels = CountedLabels(sources.labels)
+    labels, plots = CountedLabels(sources.labels), _PlotReader(sources)
 
     def page(_: object) -> Page:
         return judge_page(sources, plots(), human_agreement(labels()))
 
     return live_handlers("/judge", "_judge.html", page, renderer)
-
-
-def people_table(agreement: Sequence[HumanAgreement]) -> Table:
-    """How far people agree with ratings, for a file."""
-    return Table.of(
-        agreement,
-        "judge",
-        "decided_by",
-        ("verdicts_were", lambda one: one.source),
-        ("agreement", lambda one: one.value),
-        "lower",
-        "upper",
-        "n",
-        "agreed",
-        "too_high",
-        "split",
-    )

@@ -1,7 +1,6 @@
-"""What a prompt asks: its words without the template that all prompts of its kind share.
+"""What a prompt asks: the user's own words, which are stored with a trial as far as a template was learned.
 
-Where the user's own words stand is stored with a trial as far as a template was learned. What all prompts of
-a page share at both ends is left out too. What differs between a prompt and its rewording is always shown.
+What differs between a prompt and its rewording is always shown.
 """
 
 from __future__ import annotations
@@ -13,20 +12,14 @@ from evenkeel.console import diffs
 from evenkeel.console.diffs import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-LEAST_PROMPTS: Final = 3
-"""Fewer may share their beginning by chance."""
-_LEAST_SHARED_WORDS: Final = 8
-"""Fewer are no template, but the way in which people ask."""
 _LEAST_WORDS: Final = 4
 """A question of fewer words is shown with what stands around it."""
 _AROUND: Final = 70
 _TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
 _ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
 _WORD: Final = re.compile(r"\w+")
-_SPACE: Final = re.compile(r"\s")
-_LINE: Final = re.compile(r"\n")
 _FEW_WORDS: Final = 7
 _ROOM: Final = 6
 """Times as many characters are compared as are shown."""
@@ -39,59 +32,17 @@ class Span(NamedTuple):
     end: int
 
 
-class Frame(NamedTuple):
-    """What the prompts of one kind share at both ends, in characters."""
-
-    head: int = 0
-    tail: int = 0
-
-    @classmethod
-    def of(cls, prompts: Collection[str]) -> Frame:
-        """The frame of prompts, of which equal ones count once; nothing if they are too few to tell."""
-        first, *others = distinct = sorted(set(prompts)) or [""]
-        if len(distinct) < LEAST_PROMPTS:
-            return cls()
-        head = min(diffs.difference(first, other).start for other in others)
-        tail = min(len(first) - diffs.difference(first, other).end for other in others)
-        tail = min(tail, min(map(len, distinct)) - head)
-        end = len(first) - tail
-        # Signs that end a question are its own. Whole lines are template, however short.
-        head = _space_before(first, head) if _many_words(first, 0, head) else first.rfind("\n", 0, head) + 1
-        sign = _SPACE if _many_words(first, end, len(first)) else _LINE
-        begin = sign.search(first, end)
-        end = begin.start() if begin else len(first)
-        return cls(head, len(first) - end)
-
-
-NO_FRAME: Final = Frame()
-
-
-def _space_before(text: str, at: int) -> int:
-    """The place behind the last white space before a place."""
-    return max(text.rfind(sign, 0, at) for sign in " \n\t") + 1
-
-
-def _many_words(text: str, start: int, end: int) -> bool:
-    found = _WORD.finditer(text, start, end)
-    return sum(1 for _ in zip(range(_LEAST_SHARED_WORDS), found, strict=False)) == _LEAST_SHARED_WORDS
-
-
-def question_spans(prompt: str, asked: Sequence[tuple[int, int]], frame: Frame) -> list[Span]:
+def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
     """Where the question stands in a prompt.
 
     Args:
         prompt: "role: text" blocks, a blank line between, as trials store them.
         asked: where the user's own words stand, as far as that is known; else it is the last turn of a user.
-        frame: what the prompt shares with others like it.
 
     Returns: at least one span of a prompt that has words.
     """
     turn = _last_turn(prompt)
-    known = [Span(start, end) for start, end in asked if 0 <= start < end <= len(prompt)] or [turn]
-    inner = Span(frame.head, len(prompt) - frame.tail)
-    spans = [Span(max(one.start, inner.start), min(one.end, inner.end)) for one in known]
-    spans = [one for one in spans if prompt[one.start : one.end].strip()] or known
-    spans = _merged(spans)
+    spans = _merged([Span(start, end) for start, end in asked if 0 <= start < end <= len(prompt)] or [turn])
     words = sum(1 for one in spans for _ in zip(range(_LEAST_WORDS), _words(prompt, one), strict=False))
     return spans if words >= _LEAST_WORDS else [_widened(prompt, one) for one in spans]
 

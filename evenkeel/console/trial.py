@@ -12,9 +12,6 @@ from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback
 from evenkeel.console.questions import (
-    LEAST_PROMPTS,
-    NO_FRAME,
-    Frame,
     leaves_out,
     question_runs,
     question_spans,
@@ -27,7 +24,6 @@ from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
 from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -180,15 +176,14 @@ class TrialView(NamedTuple):
         return scores + others
 
 
-def exhibit_in_full(evidence: Evidence, control: Answer | None = None, frame: Frame = NO_FRAME) -> Exhibit:
+def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
     """The texts at the length of a page of their own.
 
     Args:
         evidence: what is shown.
         control: the answer to the control of the same exchange, None if there is none to show.
-        frame: what the prompt shares with others like it.
     """
-    spans = question_spans(evidence.prompt, evidence.asked, frame)
+    spans = question_spans(evidence.prompt, evidence.asked)
     said, prompt = answer_text(evidence.reference), evidence.prompt
     question = question_runs(prompt, evidence.variant, spans, max_chars=_QUESTION_CHARS)
     shortened = any(run.kind == "gap" for run in question) or leaves_out(prompt, spans)
@@ -206,24 +201,6 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None, frame: Fr
         if control
         else (),
     )
-
-
-def frame_of(log: VerdictLog, verdict: Verdict, prompts: Iterable[str]) -> Frame:
-    """What the prompts of a trial's route and prompt version share.
-
-    Args:
-        log: where further ones are read if these are too few.
-        verdict: the trial.
-        prompts: of this kind, as far as they are read already.
-    """
-    known = set(prompts)
-    if len(known) < LEAST_PROMPTS and not verdict.template_share:  # else its template was learned
-        others = log.latest(_OTHERS, route=verdict.route, perturbation=verdict.perturbation)
-        texts = [
-            readable_evidence(log, one.id) for one in others if one.prompt_version == verdict.prompt_version
-        ]
-        known |= {one.prompt for one in texts if one}
-    return Frame.of(known)
 
 
 class Texts(NamedTuple):
@@ -278,12 +255,11 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
-        frame = frame_of(sources.log, verdict, [evidence.prompt] if evidence else ())
         store = sources.labels
         said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
         return renderer.response(
             "trial.html",
-            one=TrialView(verdict, exhibit_in_full(evidence, again, frame) if evidence else None),
+            one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
             request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),

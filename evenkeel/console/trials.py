@@ -12,7 +12,7 @@ from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
 from evenkeel.console.questions import question_runs, question_spans
 from evenkeel.console.rendering import AnyRequest, Page, see_other
-from evenkeel.console.trial import FilterLink, TrialView, answer_text, frame_of, texts_of
+from evenkeel.console.trial import FilterLink, TrialView, answer_text, texts_of
 from evenkeel.console.trial_search import (
     CONTROLS,
     LABELS,
@@ -238,21 +238,14 @@ class TrialRow(NamedTuple):
 
 
 def trial_rows(log: VerdictLog, trials: Sequence[LoggedVerdict]) -> list[TrialRow]:
-    """The trials with their texts, each question without what the prompts of its kind share."""
-    read = [(one, texts_of(log, one.verdict.id)) for one in trials]
-    kinds: dict[tuple[str, str | None], list[tuple[Verdict, str]]] = {}
-    for one, texts in read:
-        if texts.evidence:
-            kind = one.verdict.route, one.verdict.prompt_version
-            kinds.setdefault(kind, []).append((one.verdict, texts.evidence.prompt))
-    frames = {kind: frame_of(log, some[0][0], [prompt for _, prompt in some]) for kind, some in kinds.items()}
+    """The trials with their texts."""
     rows = []
-    for one, (evidence, missing) in read:
+    for one in trials:
+        evidence, missing = texts_of(log, one.verdict.id)
         if evidence is None:
             rows.append(TrialRow(one.offset, TrialView(one.verdict), missing=missing))
             continue
-        frame = frames[one.verdict.route, one.verdict.prompt_version]
-        spans = question_spans(evidence.prompt, evidence.asked, frame)
+        spans = question_spans(evidence.prompt, evidence.asked)
         answers = answer_text(evidence.reference), answer_text(evidence.candidate)
         rows.append(
             TrialRow(
@@ -431,31 +424,6 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     "cost_usd",
     ("trace_id", lambda verdict: verdict.trace_id or None),
 )
-
-
-def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
-    """The newest verdicts for a file, newest first; no prompts and no answers."""
-    return Table.of(
-        verdicts,
-        "id",
-        "exchange_id",
-        "scored_at",
-        "route",
-        "model",
-        "perturbation",
-        "severity",
-        "scorer",
-        "rating",
-        "baseline_rating",
-        "direction",
-        ("failure", lambda verdict: verdict.failure.reason if verdict.failure else None),
-        "explanation",
-        "task",
-        "prompt_version",
-        "replay_s",
-        "tokens",
-        "cost_usd",
-    )
 
 
 class _Search(NamedTuple):

@@ -17,18 +17,15 @@ from tests.console.whole_scene import SECRET, whole
 
 _NAMES = (
     "alerts",
-    "calibration",
     "cells",
     "changes",
     "dead-letters",
     "judge",
-    "judge-plots",
     "pipeline",
     "settings",
     "skips",
     "spend",
     "trends",
-    "verdicts",
 )
 
 

@@ -12,7 +12,7 @@ from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.runtime.first_hour import FirstHourLog
 from evenkeel.stores.counters import RouteFlow, Untried, route_flows
-from tests.console.planted_trials import NOW, cell
+from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
 from tests.kit.cells import cell_report
 
@@ -60,67 +60,22 @@ def test_before_any_traffic_the_settings_say_how_much_is_needed():
     assert URL in held.next_step
 
 
-def controls(make_verdict, count, every_s):
-    """Verdicts of controls, the oldest `count` × `every_s` seconds ago."""
-    base, _ = make_verdict(0)
-    return [
-        replace(
-            base,
-            id=str(place),
-            route="shop",
-            perturbation=BASELINE,
-            prompt_version=None,
-            scored_at=NOW - (count - place) * every_s,
-        )
-        for place in range(count)
-    ]
-
-
-def test_with_traffic_yield_and_pace_are_those_that_were_seen(make_verdict):
-    """Ten exchanges in a minute gave five trials of a rewording: 25 more take 50 exchanges, so 5 minutes."""
+def test_with_traffic_the_yield_is_what_was_seen():
+    """Ten exchanges gave five trials of a rewording: 25 more take 50 exchanges, which are 500 requests."""
     reports = [control(10), cell_report(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={0: 4, 1: 1})]
-    found = read(
-        reports,
-        verdicts=controls(make_verdict, 10, 6.0),
-        eligible=100,
-        sampled=10,
-        queued=10,
-        scored=10,
-        requests={"2xx": 100},
-    )
-    assert outlooks(found)["noise floor"] == (10, 30, "about 200 more requests, 2 min at the pace so far")
-    assert outlooks(found)["points above noise"] == (
-        5,
-        30,
-        "about 500 more requests, 5 min at the pace so far",
-    )
-    assert [(one.name, one.count) for one in found.routes[0].stages] == [
-        ("seen", 100),
-        ("sampled", 10),
-        ("replayed", 10),
-        ("rated", 10),
-    ]
+    found = read(reports, eligible=100, sampled=10, queued=10, scored=10, requests={"2xx": 100})
+    assert outlooks(found)["noise floor"] == (10, 30, "about 200 more requests")
+    assert outlooks(found)["points above noise"] == (5, 30, "about 500 more requests")
+    stages = [(stage.name, stage.count) for stage in found.routes[0].stages]
+    assert stages == [("seen", 100), ("sampled", 10), ("replayed", 10), ("rated", 10)]
     assert found.hold_ups == ()
-
-
-def test_what_is_sampled_already_is_not_asked_for_again(make_verdict):
-    """Twenty that wait are enough for the twenty that are missing."""
-    found = read(
-        [control(10)],
-        PipelineView(URL, waiting=20),
-        controls(make_verdict, 10, 6.0),
-        eligible=300,
-        sampled=30,
-        queued=30,
-        scored=10,
-    )
-    assert outlooks(found)["noise floor"][2] == "sampled already, being replayed"
 
 
 def test_a_named_template_is_known(make_verdict):
     """Any exchange with a prompt version will do."""
-    verdicts = [replace(one, prompt_version="a1b2") for one in controls(make_verdict, 3, 1.0)]
-    assert outlooks(read([control(3)], verdicts=verdicts))["prompt template"] == (30, 30, "known")
+    verdict, _ = make_verdict(0)
+    named = replace(verdict, route="shop", perturbation=BASELINE, prompt_version="a1b2")
+    assert outlooks(read([control(3)], verdicts=[named]))["prompt template"] == (30, 30, "known")
 
 
 def test_it_is_over_once_a_rewording_has_a_number():
@@ -212,16 +167,13 @@ def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
     assert "The first numbers" not in console_client(make_scene("quiet"), setup=setup).get("/").text
 
 
-def test_the_log_says_what_is_new_and_then_ends(make_verdict):
+def test_the_log_says_what_is_new_and_then_ends():
     """A line for another reason, one for each third of a goal, and one when it is over."""
     said: list[str] = []
     steps = [
         read(),
         read(),
-        *(
-            read([control(done)], verdicts=controls(make_verdict, done, 6.0), **SEEN, scored=9)
-            for done in (6, 8, 12)
-        ),
+        *(read([control(done)], **SEEN, scored=9) for done in (6, 8, 12)),
         None,
     ]
     log = FirstHourLog(iter(steps).__next__, said.append)
@@ -231,7 +183,7 @@ def test_the_log_says_what_is_new_and_then_ends(make_verdict):
             "first numbers: shop has had no request that can be replayed. Point an application at "
             f"{URL}, or send a test request from the set-up page."
         ),
-        "first numbers: shop: noise floor has 6 of 30 (about 240 more requests, 2 min at the pace so far)",
-        "first numbers: shop: noise floor has 12 of 30 (about 180 more requests, 1 min at the pace so far)",
+        "first numbers: shop: noise floor has 6 of 30 (about 240 more requests)",
+        "first numbers: shop: noise floor has 12 of 30 (about 180 more requests)",
         "points above noise are known: the console shows them",
     ]

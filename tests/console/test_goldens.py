@@ -144,8 +144,8 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     assert "None match" in desk.page("/goldens?task=none").words()
 
 
-def test_list_and_page_show_the_question_and_not_what_all_prompts_share(desk):
-    """The template stands in the request, which is folded away."""
+def test_the_list_shows_the_question_without_the_beginning_that_all_prompts_share(desk):
+    """Whole lines of it, once three prompts show what is template."""
     for number, word in enumerate(("delivery", "journey", "warranty")):
         asked = (
             f"Answer in German, in two sentences, and name no prices.\\n\\nHow long is the {word} of lamps?"
@@ -155,10 +155,6 @@ def test_list_and_page_show_the_question_and_not_what_all_prompts_share(desk):
     html = desk.client.get("/goldens").text
     assert "Answer in German" not in html
     assert ">How long is the journey of lamps?</td>" in html
-    shown, _, folded = desk.client.get("/goldens/g1").text.partition("The request as it was sent")
-    assert "How long is the journey of lamps?" in shown
-    assert "Answer in German" not in shown
-    assert "Answer in German" in folded
 
 
 def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):

@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.console import diffs
-from evenkeel.console.questions import NO_FRAME, Frame, question_runs, question_spans
+from evenkeel.console.questions import question_runs, question_spans
 
 HEAD = (
     "system: You answer for the shop.\n\nuser: Answer the customer below, and keep every number.\n\nMessage: "
 )
 TAIL = "\n\nWrite three sentences at most and sign as the shop team."
-ASKED = ("Where is my order 4711?", "May I return the red shoes?", "Who pays for invoice 992?")
-PROMPTS = [f"{HEAD}{one}{TAIL}" for one in ASKED]
+ASKED = "Where is my order 4711?"
+PROMPT = f"{HEAD}{ASKED}{TAIL}"
 
 
-def cut(prompt, asked=(), frame=NO_FRAME):
-    return [prompt[start:end] for start, end in question_spans(prompt, asked, frame)]
+def cut(prompt, asked=()):
+    return [prompt[start:end] for start, end in question_spans(prompt, asked)]
 
 
 def text(runs):
     return "".join(run.text for run in runs)
-
-
-def test_what_all_prompts_share_at_both_ends_is_left_out():
-    """Where no template was learned, three prompts that differ in the middle show it."""
-    frame = Frame.of(PROMPTS)
-    assert PROMPTS[0][frame.head :].startswith("Where")
-    spans = question_spans(f"{HEAD}How do I pay for the second order of last week?{TAIL}", (), frame)
-    assert [one.start for one in spans] == [len(HEAD)]
-
-
-@pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS[:2], [PROMPTS[0]] * 5, []])
-def test_too_few_prompts_show_no_template(prompts):
-    """Two questions may begin alike by chance; equal prompts share everything and say nothing."""
-    assert Frame.of(prompts) == NO_FRAME
-
-
-def test_a_way_of_asking_is_no_template():
-    """Five words that all questions begin with are part of the question; whole lines are not."""
-    asked = [f"user: What is the capital of {one}?" for one in ("France", "Spain", "Peru")]
-    assert Frame.of(asked) == NO_FRAME
-    lines = [f"user: Be brief.\n{one}?\nThanks" for one in ("Why", "Who", "When")]
-    assert Frame.of(lines) == (len("user: Be brief.\n"), len("\nThanks"))
 
 
 def test_the_last_turn_of_the_user_is_the_question_where_nothing_else_is_known():
@@ -64,7 +41,7 @@ def test_learned_stretches_are_taken_and_close_ones_joined():
         + "It prints nothing since Monday."
     )
     end = prompt.index("It prints")
-    spans = question_spans(prompt, ((6, 13), (21, 50), (end, len(prompt))), NO_FRAME)
+    spans = question_spans(prompt, ((6, 13), (21, 50), (end, len(prompt))))
     assert [prompt[start:stop][:12] for start, stop in spans] == ["Case 17 of t", "It prints no"]
 
 
@@ -84,15 +61,15 @@ def test_spans_of_another_prompt_do_no_harm():
 
 def test_the_rewording_is_marked_and_never_left_out():
     """Also where it lies in the template."""
-    spans = question_spans(PROMPTS[0], (), Frame.of(PROMPTS))
-    runs = question_runs(PROMPTS[0], PROMPTS[0].replace("order", "oredr"), spans, max_chars=300)
+    spans = question_spans(PROMPT, [(len(HEAD), len(HEAD) + len(ASKED))])
+    runs = question_runs(PROMPT, PROMPT.replace("order", "oredr"), spans, max_chars=300)
     assert [(run.kind, run.text) for run in runs] == [
         ("same", "Where is my "),
         ("removed", "order"),
         ("added", "oredr"),
         ("same", " 4711?"),
     ]
-    runs = question_runs(PROMPTS[0], PROMPTS[0].replace("three", "two"), spans, max_chars=300)
+    runs = question_runs(PROMPT, PROMPT.replace("three", "two"), spans, max_chars=300)
     assert [run.text for run in runs if run.kind in {"removed", "added"}] == ["three", "two"]
     assert text(runs).startswith("Where is my order 4711?")
 
@@ -103,7 +80,7 @@ def test_what_was_moved_shows_at_both_places():
         " ".join(f"{letter}{number}" for number in range(n)) for letter, n in (("m", 60), ("r", 90))
     )
     one, two = f"user: {block} {rest} ", f"user: {rest} {block} "
-    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=300)
+    runs = question_runs(one, two, question_spans(one, ()), max_chars=300)
     for kind in ("removed", "added"):
         marked = "".join(run.text for run in runs if run.kind == kind)
         assert "m0 m1 m2" in marked
@@ -117,7 +94,7 @@ words = st.text(alphabet="ab .,\n", max_size=60)
 def test_every_rewording_shows_a_mark(head, asked, other, tail):
     """Whatever stands around it; an unchanged question shows none."""
     one, two = f"user: {head}{asked}{tail}", f"user: {head}{other}{tail}"
-    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=10_000)
+    runs = question_runs(one, two, question_spans(one, ()), max_chars=10_000)
     assert any(run.kind in {"removed", "added"} for run in runs) == (one != two)
 
 
@@ -149,6 +126,6 @@ def test_an_excerpt_marks_a_difference_exactly_if_there_is_one(left, right):
 def test_shown_text_cannot_turn_the_direction_of_writing():
     """Overrides, NUL and half a character are shown as U+FFFD."""
     one, two = "user: a\u202eb\x00 c\ud83d", "user: a\u202eb\x00 d\ud83d"
-    runs = question_runs(one, two, question_spans(one, (), NO_FRAME), max_chars=99)
+    runs = question_runs(one, two, question_spans(one, ()), max_chars=99)
     assert not set("\u202e\x00\ud83d") & set(text(runs))
     assert "\ufffd" in text(runs)

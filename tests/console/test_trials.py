@@ -348,14 +348,15 @@ def test_the_worst_are_paged_and_those_that_held_follow(client):
 
 
 def test_a_row_shows_the_question_and_both_answers_where_they_differ(console_client):
-    """Not the template that the prompts of the route share, of which the page itself shows too few."""
+    """Of the prompt, what the user put in."""
     scene = Scene(now=7200.0)
     for number, word in enumerate(("order", "invoice", "parcel")):
         prompt = f"user: Answer the customer below, and keep every number.\n\nWhere is my {word} 4711?"
         answer = Answer("We are sorry for the trouble. Your goods left the store on Monday at nine.")
         other = Answer(answer.text.replace("Monday", "Friday"))
         verdict = ranked(number, prompt_version=None)
-        scene.log.append(verdict, Evidence(prompt, prompt.replace("Where", "Wehre"), answer, other))
+        asked = ((prompt.index("Where"), len(prompt)),)
+        scene.log.append(verdict, Evidence(prompt, prompt.replace("Where", "Wehre"), answer, other, asked))
     html = console_client(scene).get("/trials?text=invoice").text
     row = html.partition('<tbody role="rowgroup"')[2].partition("</tr>")[0]
     assert "><del>Where</del><ins>Wehre</ins> is my invoice 4711?</td>" in row
