@@ -189,9 +189,11 @@ def start(tmp_path):
 @pytest.fixture
 def simulation():
     """A simulated model with answers that depend on the request alone."""
+    from evenkeel.lab.simulated_apis import APIS  # noqa: PLC0415 - as above
     from evenkeel.simulate import ModelState, Simulation, SimulationSettings  # noqa: PLC0415 - as above
 
-    return Simulation([ModelState("simulated-1", fragility=0.3)], SimulationSettings(deterministic=True))
+    settings = SimulationSettings(deterministic=True)
+    return Simulation([ModelState("simulated-1", fragility=0.3)], settings, apis=APIS)
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 `cases` makes support cases from the catalogue in `topics`, `tasks` makes prompts of them. `model` answers
 prompts: it recognises topic, identifiers and language (`recognition`) and picks one of three answers; a
 hash of the prompt or a random draw decides which. The same `content`, in the languages of `phrases`, is put
-into every format. A simulated `rewriter` and a simulated `judge` are served with it, for
-evenkeel's own prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under the `apis`,
-with a `simulation` whose models can be changed while it runs and which knows the truth about every delta.
-In place of the simulated models it can serve recorded answers, see `evenkeel.lab.recorded`. Nothing here is a
-language model.
+into every format. A simulated `rewriter` and a simulated `judge` are served with it, for evenkeel's own
+prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under some `apis`, with a
+`simulation` whose models can be changed while it runs and which knows the truth about every delta. More APIs,
+and recorded answers to serve in place of simulated ones, are in `evenkeel.lab`. Nothing here is a language
+model.
 """
 
 from evenkeel.simulate.cases import INSTRUCTIONS, Case, make_case, summary_prompt

@@ -18,7 +18,7 @@ from litestar.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.core.pair import ToolCall
-from evenkeel.simulate.apis import APIS, Completion, count_prompt_tokens
+from evenkeel.simulate.apis import Completion, count_prompt_tokens
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
@@ -367,7 +367,7 @@ class BreakableProtocol(HttpToolsProtocol):
 def create_app(simulation: Simulation) -> Litestar:
     """The application: the API under `/v1`, the admin calls under `/simulate`.
 
-    - `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/messages`, and the same under
+    - `POST /v1/chat/completions` and what other APIs the simulation has, and the same under
       `/openai/deployments/NAME` in place of `/v1`
     - `POST /v1/embeddings`, of `EMBEDDINGS_MODEL` alone
     - `GET /v1/models`, `GET /v1/models/{id}`
@@ -416,7 +416,7 @@ def create_app(simulation: Simulation) -> Litestar:
     def healthz() -> str:
         return "ok\n"
 
-    calls = [_call_handler(simulation, api) for api in APIS]
+    calls = [_call_handler(simulation, api) for api in simulation.apis]
     return Litestar(
         route_handlers=[
             *calls,
@@ -488,7 +488,7 @@ def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].rstrip("/")  # which a mount adds
         # Chat stands before completions: its path ends in theirs.
-        api = next((api for api in APIS if path.endswith(api.path.removeprefix("/v1"))), None)
+        api = next((api for api in simulation.apis if path.endswith(api.path.removeprefix("/v1"))), None)
         if api is None:
             raise HTTPException("Not Found", status_code=404)
         await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evenkeel.simulate.apis import ChatApi
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.simulate.model import SimulatedModel
@@ -32,6 +33,7 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evenkeel.simulate.apis import Api
     from evenkeel.simulate.model import Message
 
 
@@ -241,6 +243,7 @@ class Simulation:
         models: Sequence[ModelState] = (ModelState(DEFAULT_MODEL),),
         settings: SimulationSettings | None = None,
         *,
+        apis: Sequence[Api] = (ChatApi(),),
         recorded: Recordings | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,
@@ -250,6 +253,7 @@ class Simulation:
         Args:
             models: at least one, each with a name of its own.
             settings: fixed settings; None = the defaults.
+            apis: under which the models can be asked.
             recorded: answers for all models but the rewriter and the judge; None = they are simulated.
             rng: source of noise, chance errors and ids; None = seeded by the operating system.
             clock: Unix time in seconds for `created`.
@@ -257,6 +261,7 @@ class Simulation:
         Raises: ValueError if there is no model or a name occurs twice.
         """
         self.settings = settings or SimulationSettings()
+        self.apis = tuple(apis)
         self.recorded = recorded
         self.rng = rng or random.Random()
         self._clock = clock

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
@@ -54,7 +55,7 @@ def rig(tmp_path_factory):
     """Everything is sampled; the simulated model has neither noise nor fragility."""
     folder = tmp_path_factory.mktemp("integrations")
     model = Simulation(
-        [ModelState("simulated-1", fragility=0, noise=0)], SimulationSettings(deterministic=True)
+        [ModelState("simulated-1", fragility=0, noise=0)], SimulationSettings(deterministic=True), apis=APIS
     )
     with serving(model) as simulated, peers() as (others, bodies):
         # As the pages name them: with `/v1` where the client's own path has it, too.

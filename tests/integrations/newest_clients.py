@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from tests.integrations.pages import blocks, every_program, exports
 from tests.kit.relaying import running
@@ -142,7 +143,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = [block for block in every_program() if options.only in (None, block.page)]
     model = Simulation(
-        [ModelState("simulated-1", fragility=0, noise=0)], SimulationSettings(deterministic=True)
+        [ModelState("simulated-1", fragility=0, noise=0)], SimulationSettings(deterministic=True), apis=APIS
     )
     bad = 0
     with tempfile.TemporaryDirectory() as name, serving(model) as simulated:

@@ -149,6 +149,7 @@ def _simulated(options: dict[str, Any]) -> Simulation:
 
     Raises: ValueError if a share is outside [0, 1] or a model is named twice.
     """
+    from evenkeel.lab.simulated_apis import APIS
     from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
 
     states = [
@@ -164,7 +165,7 @@ def _simulated(options: dict[str, Any]) -> Simulation:
     for state in states:
         state.truth  # noqa: B018 - raises for a share outside [0, 1]
     settings = SimulationSettings(deterministic=options["deterministic"])
-    return Simulation(states, settings, rng=random.Random(options["seed"]))
+    return Simulation(states, settings, apis=APIS, rng=random.Random(options["seed"]))
 
 
 def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
@@ -173,6 +174,7 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
     Raises: ValueError if nothing can be read, a version is unknown or the noise is no share.
     """
     from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
+    from evenkeel.lab.simulated_apis import APIS
     from evenkeel.simulate import ModelState, Simulation, SimulationSettings
 
     recorded = RecordedAnswers.load(
@@ -190,7 +192,7 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
         click.echo(f"{len(recorded.skipped):,} lines or files skipped, the first: {first}", err=True)
     states = [ModelState(name, latency_s=options["latency"]) for name in endpoint.models]
     settings = SimulationSettings(deterministic=options["deterministic"])
-    return Simulation(states, settings, recorded=endpoint, rng=random.Random(options["seed"]))
+    return Simulation(states, settings, apis=APIS, recorded=endpoint, rng=random.Random(options["seed"]))
 
 
 def _names(

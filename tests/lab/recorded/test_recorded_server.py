@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
+from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import ModelState, Simulation, serving
 
 PROMPT = "Is 17077 a prime number? Think first."
@@ -39,7 +40,7 @@ def url(recorded_file):
     """A server of them, where `prod` is the old version."""
     endpoint = RecordedEndpoint(RecordedAnswers.load(recorded_file), {"prod": "old"})
     states = [ModelState(name) for name in endpoint.models]
-    with serving(Simulation(states, recorded=endpoint, rng=random.Random(1))) as url:
+    with serving(Simulation(states, apis=APIS, recorded=endpoint, rng=random.Random(1))) as url:
         yield url
 
 

@@ -9,6 +9,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
+from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import (
     Condition,
     Message,
@@ -40,7 +41,8 @@ PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messag
 def base():
     """The base URL of a server with a sound and a bad model."""
     models = (ModelState("sound"), ModelState("always-worse", fragility=1, worse_share=1))
-    with serving(Simulation(models, SimulationSettings(deterministic=True, api_key="right"))) as url:
+    settings = SimulationSettings(deterministic=True, api_key="right")
+    with serving(Simulation(models, settings, apis=APIS)) as url:
         yield url
 
 
