@@ -11,12 +11,11 @@ import click
 from rich.table import Table
 
 from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
-from evenkeel.core import figures
-from evenkeel.core.text import markdown as in_markdown
+from evenkeel.core import figures, rewordings
 from evenkeel.core.text import visible
+from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
-from evenkeel.monitor.changes.markdown import markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.goldens.prompts import prompt_text
@@ -25,8 +24,11 @@ from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from evenkeel.core.cells import Estimate
+    from evenkeel.monitor.changes import Comparison
+    from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
     from evenkeel.runtime.stores import Stores
 
 
@@ -74,7 +76,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
 @json_option
 @with_stores
 def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
-    """Print the report on one change as Markdown."""
+    """Print the report on one change."""
     report = _book(stores).find(change)
     if report is None:
         raise SettingsError(f'no change "{change}"; list them with `evenkeel changes list`')
@@ -85,9 +87,8 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)
     else:
-        click.echo(markdown(report), nl=False)
-        if examples:
-            click.echo("\n".join(_exhibited(shown)))
+        lines = [*report_lines(report), *(_exhibited(shown) if examples else ())]
+        click.echo("\n".join(visible(line) for line in lines))
 
 
 @changes.command("forget-references")
@@ -115,22 +116,72 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
         click.echo(f"{figures.count(forgotten, 'reference prompt')} deleted")
 
 
+def report_lines(report: ChangeReport) -> Iterator[str]:
+    """Yield the lines of a report."""
+    yield report.title
+    yield f"Change {report.id}, noticed {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    yield f"Effect: {report.said}"
+    if report.ended:
+        yield report.ended
+    if report.silent is not None:
+        yield from _section(
+            "A change that nobody announced", [f"{name}: {said}" for name, said in report.silent.facts]
+        )
+    noticed = [f"{kinds.NAMES[mark.kind]}: {mark.before} → {mark.after}" for mark in report.marks]
+    for title, lines in (
+        ("What was measured", report.finding_lines),
+        ("What coincided with it", report.candidate_lines),
+        ("What it was not", report.ruled_out),
+        ("What was noticed", noticed),
+        ("Evidence", report.evidence),
+        ("Settings that differ", report.settings),
+    ):
+        yield from _section(title, lines)
+    if report.goldens is not None:
+        yield from _section("Goldens, share that breaches a measure", _breaches(report.goldens))
+    if report.comparison is not None:
+        yield from _section("Content delta before and after", _sides(report.comparison))
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    listed = [f"  - {line}" for line in lines]
+    if listed:
+        yield from ("", title, *listed)
+
+
+def _breaches(goldens: GoldenSide) -> Iterator[str]:
+    if goldens.verdict is not None:
+        reason = f": {goldens.reason}" if goldens.reason else ""
+        verdict = goldens.verdict.value.replace("_", " ")
+        yield f"replayed after the change: {verdict}, {goldens.asked} asked{reason}"
+    for name, now, before in goldens.breaches:
+        yield f"{name}: {'not known' if before is None else f'{before:.0%}'} → {now:.0%}"
+
+
+def _sides(comparison: Comparison) -> Iterator[str]:
+    yield f"{comparison.exchanges_before} exchanges before, {comparison.exchanges_after} after"
+    sides = [("all rewordings", comparison.pooled)]
+    sides += [(rewordings.label(cell.perturbation), cell.content_delta) for cell in comparison.cells]
+    for name, side in sides:
+        yield f"{name}: {_estimate(side.before)} → {_estimate(side.after)}"
+
+
+def _estimate(estimate: Estimate | None) -> str:
+    return figures.estimate_text(estimate) if estimate else "too few trials"
+
+
 def _exhibited(shown: Exhibits) -> Iterator[str]:
-    """Examples and beginnings of answers, as Markdown; texts as code, so that nothing in them is markup."""
+    """Yield examples of answers."""
     if shown.unreadable:
         yield "\nThe stored answers are encrypted, and the key that opens them is not there."
     elif not shown.examples:
         yield "\nNo answers from before and after are stored."
-    for number, one in enumerate(plain(shown, prompt_text, answer_text)["examples"], 1):
-        yield f"\n## Example {number}: {one['route']}"
+    for number, example in enumerate(plain(shown, prompt_text, answer_text)["examples"], 1):
+        yield f"\nExample {number}: {example['route']}"
         for name in ("prompt", "before", "later_prompt", "after"):
-            if one[name] is not None:
+            if example[name] is not None:
                 yield f"\n{name.replace('_', ' ').capitalize()}:\n"
-                yield from (f"    {visible(line)}" for line in one[name].splitlines())
-    if shown.phrases:
-        yield "\n| answers begin | before | since |\n|---|---:|---:|"
-        for phrase in shown.phrases:
-            yield f"| {in_markdown(phrase.text)} | {phrase.before:.0%} | {phrase.after:.0%} |"
+                yield from (f"    {line}" for line in example[name].splitlines())
 
 
 def _book(stores: Stores) -> ChangeBook:

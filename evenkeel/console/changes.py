@@ -1,4 +1,4 @@
-"""The report on a change, as a page, JSON and Markdown."""
+"""The report on a change, as a page and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.console.trial import answer_text
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
-from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def change_handlers(
     reports: Callable[[], Sequence[ChangeReport]],
     renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
-    """`/changes/{id}`, `/api/changes/{id}` and `/api/changes/{id}/markdown`."""
+    """`/changes/{id}` and `/api/changes/{id}`."""
 
     def shown(report: ChangeReport) -> Exhibits:
         """What is still stored of answers before and after a silent change."""
@@ -106,11 +105,7 @@ def change_handlers(
         report = found(change)
         return json_response({"change": asdict(report), **plain(shown(report), prompt_text, answer_text)})
 
-    @get("/api/changes/{change:str}/markdown", sync_to_thread=True, needs="viewer")
-    def text(change: PathText) -> Response[bytes]:
-        return Response(markdown(found(change)).encode("utf-8", "replace"), media_type="text/markdown")
-
-    return [page, one, text]
+    return [page, one]
 
 
 def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
@@ -122,9 +117,9 @@ def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> 
         "at",
         ("cause", lambda one: one.cause.value),
         ("among", lambda one: " ".join(cause.value for cause in one.among)),
-        ("candidates", lambda one: " ".join(candidate_lines(one))),
+        ("candidates", lambda one: " ".join(one.candidate_lines)),
         "effect",
-        ("findings", lambda one: " ".join(finding_lines(one))),
+        ("findings", lambda one: " ".join(one.finding_lines)),
         ("state", lambda one: one.silent.state if one.silent else None),
         ("summary", lambda one: one.silent.summary if one.silent else None),
         ("ended_at", lambda one: one.end.at if one.end else None),

@@ -22,7 +22,6 @@ from evenkeel.console.heatmap import BANDS, cell_id
 from evenkeel.core import figures, geometry, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.monitor.changes.kinds import NAMES
-from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines
 from evenkeel.release.kit.renderings import environment
 from evenkeel.stores.audit_log import KNOWN_BY
 
@@ -195,9 +194,7 @@ class Renderer:
         self._environment.filters |= {each.__name__: each for each in _FILTERS}
         self._environment.filters |= {
             "band": geometry.band,
-            "candidate_lines": candidate_lines,
             "control_words": wording.control_words,
-            "finding_lines": finding_lines,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,
             "metric_label": metric_label,

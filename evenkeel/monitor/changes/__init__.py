@@ -4,7 +4,7 @@
 of its exchanges; `shares` detects shares of traffic that shift. Each change is kept as a `record` with a
 tally of the traffic before and after. `goldens` finds in replayed goldens whether answers changed. A `report`
 rests on the `comparison` of the two sides: `effects` say what was measured, `causes` what coincided with it.
-`markdown` writes it for people, `book` gathers the reports of all changes, `exporter` exports them.
+`book` gathers the reports of all changes, `exporter` exports them.
 """
 
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause

@@ -38,6 +38,14 @@ EFFECTS: Final[dict[Effect, str]] = {
 }
 """For people."""
 
+FOUND: Final[dict[Found, str]] = {
+    "worse": "Worse",
+    "fragile": "More fragile",
+    "better": "Better",
+    "different": "Different",
+}
+"""For people, before a finding."""
+
 UNTIL: Final[dict[Effect, str]] = {
     "fragile": "answers were more fragile",
     "different": "answers were different",

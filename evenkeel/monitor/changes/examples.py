@@ -1,40 +1,26 @@
-"""Answers before and after a change that nobody announced: examples, and how answers begin.
+"""Examples of answers before and after a change that nobody announced.
 
-Both are read when somebody looks at a report, from what the archive and the references still hold, so nothing
+They are read when somebody looks at a report, from what the archive and the references still hold, so nothing
 of a prompt or an answer is kept a second time.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import asdict, dataclass
-from math import sqrt
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.changes.silent_report import SilentSide
     from evenkeel.monitor.detect.references import ReferenceEvidence
-    from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 
 MOST_EXAMPLES: Final = 4
-_MOST_PHRASES: Final = 6
-_WORDS: Final = (3, 2, 1)
-"""Lengths of the phrases, in words."""
-_FEWEST: Final = 3
-"""Answers that a phrase has to begin on one side."""
-_SURE: Final = 3.0
-"""Standard errors by which its share has to differ."""
-_MOSTLY: Final = 0.75
-_WORD: Final = re.compile(r"\S+")
-_LONGEST: Final = 60
-"""Characters of a phrase."""
 
 
 class BothSides(NamedTuple):
@@ -58,24 +44,11 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
-    """How some answers begin. Shares are in [0, 1]."""
-
-    text: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True, slots=True)
 class Exhibits:
     """What can still be shown of a change."""
 
     examples: tuple[Example, ...] = ()
     """At most four; reference prompts before ordinary answers, the ones that moved furthest first."""
-    phrases: tuple[Phrase, ...] = ()
-    """Beginnings that became more or less frequent, the most changed first."""
-    compared: tuple[int, int] = (0, 0)
-    """Answers of the archive before and after that phrases were looked for in."""
     unreadable: bool = False
     """Whether the key that opens them is missing."""
 
@@ -90,17 +63,15 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: Exc
     """
     try:
         found = [*_of_references(silent, references), *_of_traits(silent, archive)][:MOST_EXAMPLES]
-        answers = _answers(silent, archive)
     except SealError:
         return Exhibits(unreadable=True)
-    before, after = answers
-    return Exhibits(tuple(found), tuple(phrases(before, after)), (len(before), len(after)))
+    return Exhibits(tuple(found))
 
 
 def plain(
     shown: Exhibits, prompt: Callable[[str], str], answer: Callable[[Answer], str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Examples and phrases as JSON values.
+    """Examples as JSON values.
 
     Args:
         shown: what the stores hold.
@@ -117,7 +88,7 @@ def plain(
         }
         for one in shown.examples
     ]
-    return {"examples": examples, "phrases": [asdict(one) for one in shown.phrases]}
+    return {"examples": examples}
 
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
@@ -149,64 +120,3 @@ def _of_traits(silent: SilentSide, archive: ExchangeArchive) -> Iterator[Example
             if before is not None and after is not None:
                 other = after.request if after.request != before.request else ""
                 yield Example(place.route, before.request, before.answer, after.answer, other)
-
-
-def _answers(silent: SilentSide, archive: ExchangeArchive) -> tuple[list[str], list[str]]:
-    """Texts of the archived answers on both sides, of the requested model where requests name one."""
-    before: list[str] = []
-    after: list[str] = []
-    for place in silent.routes:
-        for exchange in archive.latest(route=place.route):
-            if exchange.answer.text.strip() and _asks(exchange, silent.requested_model):
-                if exchange.received_at <= place.after:
-                    before.append(exchange.answer.text)
-                elif exchange.received_at >= place.since:
-                    after.append(exchange.answer.text)
-    return before, after
-
-
-def _asks(exchange: ArchivedExchange, model: str) -> bool:
-    """Whether a request names a model, read without parsing all of it."""
-    return not model or f'"{model}"' in exchange.request
-
-
-def phrases(before: Sequence[str], after: Sequence[str]) -> list[Phrase]:
-    """Beginnings of one to three words whose share differs by three standard errors, the most changed first.
-
-    Of phrases that begin alike, the longer one stands where it holds most of the change, else the shorter.
-    """
-    if not before or not after:
-        return []
-    found: list[Phrase] = []
-    for words in _WORDS:
-        old, new = _openings(before, words), _openings(after, words)
-        for text in old.keys() | new.keys():
-            one = Phrase(text, old[text] / len(before), new[text] / len(after))
-            if max(old[text], new[text]) >= _FEWEST and _moved(one, len(before), len(after)):
-                longer = [other for other in found if other.text.startswith(f"{text} ")]
-                if not any(abs(_change(other)) >= _MOSTLY * abs(_change(one)) for other in longer):
-                    found = [other for other in found if other not in longer] + [one]
-    return sorted(found, key=lambda one: (-abs(_change(one)), one.text))[:_MOST_PHRASES]
-
-
-def _openings(texts: Iterable[str], words: int) -> Counter[str]:
-    """How many answers begin with each phrase of so many words; shorter answers begin with none."""
-    found: Counter[str] = Counter()
-    for text in texts:
-        begins = _WORD.findall(text[: 4 * _LONGEST])[:words]
-        if len(begins) == words:
-            found[" ".join(begins)[:_LONGEST]] += 1
-    return found
-
-
-def _change(phrase: Phrase) -> float:
-    return phrase.after - phrase.before
-
-
-def _moved(phrase: Phrase, n_before: int, n_after: int) -> bool:
-    """By a comparison of two shares, half an answer more on each side so that none is without error."""
-    shares = [
-        (share * n + 0.5) / (n + 1) for share, n in ((phrase.before, n_before), (phrase.after, n_after))
-    ]
-    variance = sum(share * (1 - share) / n for share, n in zip(shares, (n_before, n_after), strict=True))
-    return abs(_change(phrase)) >= _SURE * sqrt(variance)

@@ -13,6 +13,7 @@ from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
+    FOUND,
     UNTIL,
     Effect,
     Finding,
@@ -166,6 +167,24 @@ class ChangeReport:
             f"{end.how.capitalize()}{by} at {figures.date_and_time(end.at)}, after {lasted} and "
             f"{figures.count(end.exchanges, 'sampled exchange')}."
         )
+
+    @property
+    def finding_lines(self) -> list[str]:
+        """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
+        lines = []
+        for finding in self.findings:
+            differently = self.rated_differently and finding.rated
+            lines.append(f"{'Rated differently' if differently else FOUND[finding.effect]}: {finding.text}")
+        return lines
+
+    @property
+    def candidate_lines(self) -> list[str]:
+        """What coincided with the change, the best candidate first."""
+        lines = []
+        for candidate in self.candidates:
+            weaker = " (weaker)" if candidate.weaker else ""
+            lines.append(f"{self.words(candidate.cause).capitalize()}{weaker}: {candidate.why}")
+        return lines
 
     @property
     def severity(self) -> Severity:

@@ -1,4 +1,4 @@
-"""Examples before and after a silent change, and how answers begin."""
+"""Examples before and after a silent change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.core.pair import Answer
-from evenkeel.monitor.changes.examples import Phrase, both_sides, exhibits, phrases
+from evenkeel.monitor.changes.examples import both_sides, exhibits
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.silent_report import silent_side
 from evenkeel.stores.archive import ArchivedExchange
@@ -98,33 +98,3 @@ def test_without_the_key_nothing_is_shown(database):
 
     side = silent_side([record(Silent(TRAITS))])
     assert exhibits(side, None, Sealed(database)).unreadable
-
-
-def test_phrases_are_counted_on_both_sides():
-    """Of 40 answers each, 30 began "Certainly! Here is", now 4 do; "Here you go" is as frequent."""
-    before = ["Certainly! Here is a summary."] * 30 + ["Here you go, friend."] * 10
-    after = ["Certainly! Here is one."] * 4 + ["Here you go, friend."] * 12 + ["The answer: 4."] * 24
-    assert phrases(before, after) == [
-        Phrase("Certainly! Here is", 0.75, 0.1),
-        Phrase("The answer: 4.", 0.0, 0.6),
-    ]
-    assert phrases(before, before) == []
-    assert phrases(before, []) == []
-
-
-def test_a_shorter_phrase_stands_where_the_longer_ones_differ():
-    """Answers that begin "Sure," in many ways have only that in common."""
-    before = ["No thanks at all."] * 40
-    after = [f"Sure, {'the one' if n < 12 else n} it is." for n in range(40)]
-    assert [one.text for one in phrases(before, after)] == ["No thanks at", "Sure,"]
-
-
-def test_phrases_are_of_the_requested_model(database):
-    """Answers of another model on the route count on neither side."""
-    archive = SqliteExchangeArchive(database)
-    for number in range(10):
-        archive.put(archived(f"b{number}", "Sure, done.", NOON - 9000))
-        archive.put(archived(f"a{number}", "Done.", NOON + 900))
-        archive.put(archived(f"o{number}", "Other.", NOON + 900, ASKED.replace("gpt-4o", "tiny")))
-    found = exhibits(silent_side([record(Silent(TRAITS))]), None, archive)
-    assert found.compared == (10, 10)

@@ -1,4 +1,4 @@
-"""Reports: both sides of a change, what got worse, and the page of Markdown."""
+"""Reports: both sides of a change, and what got worse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Candidate, Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
-from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.traits import compared
@@ -105,21 +104,16 @@ def test_tallies_add_up_and_stay_small():
 
 
 def test_a_report_says_cause_effect_and_evidence():
-    """A swapped model of which half of the answers got worse; the Markdown holds the same facts."""
+    """A swapped model of which half of the answers got worse."""
     (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
     assert (report.cause, report.effect) == (Cause.MODEL, "worse")
     casing = label("general.casing")
-    assert finding_lines(report)[:2] == [
+    assert report.finding_lines[:2] == [
         "More fragile: Over all rewordings answers shift in 50% of the trials, 5% before.",
         f"Worse: {casing}: answers are worse than the original's in 50% of the trials, 5% before.",
     ]
-    assert candidate_lines(report) == ["Another model: Returned model: “a” → “b”."]
-    text = markdown(report)
-    assert "# Change on chat: another model" in text
-    assert "- Effect: **answers got worse**" in text
-    assert "| returned model | a | b |" in text
-    assert f"| {casing} | 5% [" in text
-    assert text.endswith("|\n")
+    assert report.candidate_lines == ["Another model: Returned model: “a” → “b”."]
+    assert (report.title, report.said) == ("chat: another model", "answers got worse")
 
 
 def test_little_traffic_is_unknown_and_enough_without_harm_is_none_seen():
@@ -138,7 +132,7 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     history = GoldenHistory((alarm,), {}, {})
     (alone,) = reports_of([], history)
     assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "different", None)
-    assert finding_lines(alone) == ["Different: Goldens: 50% breach content_shift, 5% before."]
+    assert alone.finding_lines == ["Different: Goldens: 50% breach content_shift, 5% before."]
     worse = GoldenHistory((replace(alarm, measure="quality_change"),), {}, {})
     assert reports_of([], worse)[0].effect == "worse"
     answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)

@@ -10,7 +10,6 @@ import pytest
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.markdown import candidate_lines, finding_lines, markdown
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent import Silent
@@ -68,7 +67,7 @@ def test_a_finding_says_when_where_and_how_far():
     report = only(record(FOUND))
     assert (report.cause, report.effect, report.severity) == (Cause.PROVIDER, "different", "warning")
     assert report.title == "chat: a silent change by the provider"
-    assert finding_lines(report) == [
+    assert report.finding_lines == [
         (
             "Different: Reference prompts: new answers are 41% like the earlier ones, which are 78% like "
             "each other (18 calls)."
@@ -175,23 +174,16 @@ def test_heuristics_never_say_worse():
     """They show which quality moved."""
     report = only(record(FOUND), scores=scores(12, 0, judged=False))
     assert report.effect == "different"
-    assert finding_lines(report)[1] == (
+    assert report.finding_lines[1] == (
         "Different: faithfulness, by the heuristics: worse in 12 and better in 0 of 12 reference prompts."
     )
 
 
-def test_markdown_and_json_hold_the_evidence():
-    """Facts, traits, prompt versions and what it was not; the JSON is plain data."""
+def test_facts_and_json_hold_the_evidence():
+    """Since when, and the prompt versions; the JSON is plain data."""
     report = only(record(FOUND))
-    text = markdown(report)
-    for said in (
-        "## A change that nobody announced",
-        "- Began: between 12 Aug 2026 11:50 and 12:10 UTC",
-        "| length of answers: 812 → 433 characters | -1.4 |",
-        "| chat | v3 | 11 | 38% | 80% |",
-    ):
-        assert said in text
+    assert ("Began", "between 12 Aug 2026 11:50 and 12:10 UTC") in report.silent.facts
     body = asdict(report)["silent"]
     assert body["routes"][0]["references"]["versions"][0]["prompt_version"] == "v3"
     assert dumps(body)
-    assert candidate_lines(report)[0].startswith("A silent change by the provider: ")
+    assert report.candidate_lines[0].startswith("A silent change by the provider: ")

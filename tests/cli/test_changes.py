@@ -1,0 +1,21 @@
+"""`changes show`: the report on a change as lines of text."""
+
+from __future__ import annotations
+
+from evenkeel.cli.changes import report_lines
+from evenkeel.core.rewordings import label
+from evenkeel.monitor.changes.report import reports_of
+from tests.monitor.changes.test_report import MODEL, NOTHING, record, tally
+
+
+def test_a_report_has_what_was_noticed_measured_and_compared():
+    """A swapped model of which half of the answers got worse."""
+    (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
+    lines = list(report_lines(report))
+    assert lines[0] == "chat: another model"
+    assert "Effect: answers got worse" in lines
+    assert "  - returned model: a → b" in lines
+    assert "  - Another model: Returned model: “a” → “b”." in lines
+    assert "  - 200 exchanges before, 200 after" in lines
+    (casing,) = (line for line in lines if line.startswith(f"  - {label('general.casing')}: "))
+    assert "→" in casing
