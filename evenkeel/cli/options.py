@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
-    from evenkeel.release.kit.asking import ModelAddress
 
 NOWHERE: Final = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where none is named; never asked."""
@@ -109,35 +107,6 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
             show_default=False, help=f"Environment variable with its API key.  [default: {variable}]",
         ),
     )  # fmt: skip
-
-
-def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
-    """Where a model of `model_options` is, by these and the options of calls and of its price.
-
-    Args:
-        service: "judge" or "rewriter".
-        model: Its name; None = it is not asked.
-        given: The options.
-
-    Raises: InputError for a price that is none.
-    """
-    if not model:
-        return None
-    # Loaded on demand: roles take their options from this module, too, and stay small.
-    from evenkeel.llm.price import Prices
-    from evenkeel.release.kit.arguments import price
-    from evenkeel.release.kit.asking import ModelAddress
-
-    variable, own = given[f"{service}_key_env"], given["price"]
-    return ModelAddress(
-        model=model,
-        url=given[f"{service}_url"],
-        api_key=os.environ.get(variable, ""),
-        key_variable=variable,
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-        prices=Prices({} if own is None else {model: price(own)}),
-    )
 
 
 def call_options(

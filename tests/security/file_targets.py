@@ -15,6 +15,7 @@ from evenkeel.console.downloads import Table, as_csv
 from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.lab.bench.items import ItemError, item_of
+from evenkeel.lab.rows import numbered_objects
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
@@ -102,8 +103,9 @@ def queries(data: bytes) -> None:
 
 def issues(data: bytes) -> None:
     """A line of a benchmark's issues is an issue, or is refused by field."""
-    with contextlib.suppress(ItemError):
-        item_of(data.decode("utf-8", "replace"), "line 1")
+    for _, row in numbered_objects(data.decode("utf-8", "replace")):
+        with contextlib.suppress(ItemError):
+            item_of(row, "line 1")
 
 
 def labels(data: bytes) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from evenkeel.cli.lab.options import model_address
 from evenkeel.cli.options import (
     FILE,
     CommandFailedError,
@@ -22,7 +23,6 @@ from evenkeel.cli.options import (
     emit,
     file_option,
     json_option,
-    model_address,
     model_options,
     price_option,
     store_options,

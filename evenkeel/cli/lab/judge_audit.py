@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from evenkeel.cli.lab.options import model_address
 from evenkeel.cli.options import (
     EXISTING,
     CommandFailedError,
     call_options,
     file_option,
     json_option,
-    model_address,
     model_options,
     price_option,
     yes_option,
@@ -23,8 +23,8 @@ from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import Design
 from evenkeel.lab.judge_audit.ratings import Scale
 from evenkeel.lab.judge_audit.report import as_json, document
-from evenkeel.lab.judge_audit.rows import metric_key, suggestion
 from evenkeel.lab.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
+from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.release.kit.arguments import InputError, check_writable, words
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import html, show

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from evenkeel.lab.rows import numbered_objects
 from evenkeel.release.kit.arguments import InputError, read_text
 
 if TYPE_CHECKING:
@@ -101,11 +101,9 @@ def read_items(paths: Iterable[Path]) -> tuple[Item, ...]:
     """
     found: dict[str, tuple[Item, str]] = {}
     for path in paths:
-        for number, line in enumerate(read_text(path).split("\n"), start=1):
-            if not line.strip():
-                continue
+        for number, row in numbered_objects(read_text(path)):
             where = f"{path.name}, line {number}"
-            item = item_of(line, where)
+            item = item_of(row, where)
             if item.id in found:
                 raise ItemError(f'{where}, field "id": {item.id!r} occurs in {found[item.id][1]} already')
             found[item.id] = (item, where)
@@ -120,21 +118,17 @@ def builtin_items() -> tuple[Item, ...]:
         return read_items(sorted(Path(folder).glob("*.jsonl")))
 
 
-def item_of(text: str, where: str) -> Item:
-    """An issue from its JSON.
+def item_of(row: dict[str, Any] | str, where: str) -> Item:
+    """An issue from its JSON object, or from why there is none.
 
     Args:
-        text: One object.
+        row: One object.
         where: Names its place in messages.
 
     Raises: ItemError.
     """
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ItemError(f"{where}: is not JSON: {error}") from error
-    if not isinstance(row, dict):
-        raise ItemError(f"{where}: is not an object with the fields of an issue")
+    if isinstance(row, str):
+        raise ItemError(f"{where}: {row}")
     try:
         return Item.model_validate(row)
     except ValidationError as error:

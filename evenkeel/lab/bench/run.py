@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.version import VERSION
+from evenkeel.lab.asking import unwritable
 from evenkeel.lab.bench.costs import Judging, planned
 from evenkeel.lab.bench.models import ModelsAsked
 from evenkeel.lab.bench.scores import make_tables
 from evenkeel.lab.bench.trials import Rounds, measure
-from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError, unwritable
+from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError
 from evenkeel.release.kit.cost import BudgetUsedUpError, Costs
 from evenkeel.release.kit.journal import Answers, open_database
 from evenkeel.release.kit.progress import progress

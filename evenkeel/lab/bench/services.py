@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.budget import CallBudget
+    from evenkeel.lab.asking import Service
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.release.kit.asking import Service
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter

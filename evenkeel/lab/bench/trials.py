@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Format
     from evenkeel.core.verdict import Obligation
+    from evenkeel.lab.asking import Service
     from evenkeel.lab.bench.items import Item
     from evenkeel.lab.bench.models import ModelsAsked, ModelUnderTest
     from evenkeel.lab.bench.prompts import Case, Variant
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.release.kit.asking import Service
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView

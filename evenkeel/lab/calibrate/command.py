@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.release.calibration.calibration import Calibration, FailureMode
     from evenkeel.release.calibration.columns import Field
     from evenkeel.release.calibration.forms import Form
-    from evenkeel.release.kit.asking import ModelAddress
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
     from evenkeel.stores.goldens import Golden

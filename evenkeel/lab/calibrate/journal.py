@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from pydantic import TypeAdapter
 
 from evenkeel.lab.calibrate.score_table import Condition, MetricFacts, Scored
+from evenkeel.lab.line_file import LineFile
 from evenkeel.release.calibration.calibration import FailureMode  # noqa: TC001 - read by pydantic
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.journal import LineFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

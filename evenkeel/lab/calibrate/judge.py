@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.asking import ask_model
 from evenkeel.lab.calibrate.candidates import Candidate, conditions, made
 from evenkeel.lab.calibrate.journal import Key, Row
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.release.calibration.columns import Field
 from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
-from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError, ask_model
+from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, Estimate
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.candidates import CandidateSet, Source
     from evenkeel.release.calibration.judge import Asked
-    from evenkeel.release.kit.asking import ModelAddress
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.line_file import LineFile
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.release.kit.asking import work_through
-from evenkeel.release.kit.journal import LineFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

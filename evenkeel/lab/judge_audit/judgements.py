@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.judge_audit.rows import Row, check_columns, metric_key, read_rows, suggestion
+from evenkeel.lab.rows import Row, check_columns, metric_key, read_rows, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

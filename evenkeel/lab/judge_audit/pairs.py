@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.calls import Call
 from evenkeel.lab.judge_audit.questions import PROMPTS, system_message
-from evenkeel.lab.judge_audit.rows import Row, check_columns, is_missing, read_rows
+from evenkeel.lab.rows import Row, check_columns, is_missing, read_rows
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question, marked, sendable, unforgeable_tag
 from evenkeel.monitor.estimate.agreement import Share, cluster_share, wilson

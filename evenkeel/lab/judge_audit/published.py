@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.lab.judge_audit.rows import Row, column_name, suggestion
+from evenkeel.lab.rows import Row, column_name, suggestion
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:

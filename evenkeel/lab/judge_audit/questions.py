@@ -18,7 +18,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.attack import claimed_rating, human_mode
 from evenkeel.lab.judge_audit.calls import Call
 from evenkeel.lab.judge_audit.judgements import VERSION, Condition, Judged, Slot, Strategy
-from evenkeel.lab.judge_audit.rows import metric_key, suggestion
+from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question, marked, unforgeable_tag, wording_of
 from evenkeel.release.kit.arguments import InputError

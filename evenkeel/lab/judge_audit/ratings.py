@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.lab.judge_audit.published import published_rows
-from evenkeel.lab.judge_audit.rows import (
+from evenkeel.lab.rows import (
     Row,
     check_columns,
     column_name,

@@ -22,7 +22,7 @@ from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
 from evenkeel.lab.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
 from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
-from evenkeel.lab.judge_audit.rows import suggestion
+from evenkeel.lab.rows import suggestion
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import advised
 from evenkeel.release.kit.progress import progress
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.judge_audit.calls import Call, Place
     from evenkeel.lab.judge_audit.judgements import Judgements
     from evenkeel.lab.judge_audit.measures import AuditReport
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.ratings import Ratings, Scale
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
-    from evenkeel.release.kit.asking import ModelAddress
     from evenkeel.release.kit.confirmation import Confirm
 
 

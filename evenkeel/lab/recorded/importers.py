@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 import csv
-import gzip
 import io
 import json
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from evenkeel.lab.rows import numbered_objects
+from evenkeel.release.kit.arguments import InputError, read_text
 from evenkeel.simulate.model import Message
 from evenkeel.simulate.requests import WireError, read_messages
 
@@ -33,7 +33,7 @@ _SHOWN: Final = 60
 _LONGEST_CELL: Final = 1 << 30
 
 
-class RecordingError(ValueError):
+class RecordingError(InputError):
     """Recorded answers that cannot be read; the message says which, where, and what to do."""
 
 
@@ -85,19 +85,12 @@ class Source:
         self.skipped.append(Skipped(self.name, line, reason))
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects of JSON lines, each with its line number."""
-        for number, line in enumerate(self.text.split("\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                self.skip(number, f"not JSON ({error})")
-                continue
-            if isinstance(row, dict):
-                yield number, row
+        """The objects of JSON lines, each with its line number; other lines are noted."""
+        for number, row in numbered_objects(self.text):
+            if isinstance(row, str):
+                self.skip(number, row)
             else:
-                self.skip(number, "not a JSON object")
+                yield number, row
 
     def rows(self, *needed: str) -> Iterator[tuple[int, dict[str, str]]]:
         """The rows of a table with a header, each with the number of its last line.
@@ -378,7 +371,7 @@ def import_files(
         if not files:
             raise RecordingError(f"{path}: no {', '.join(_SUFFIXES)} in this folder, plain or with .gz")
         for file in files:
-            source = Source(str(file), _read(file), version_from)
+            source = Source(str(file), read_text(file), version_from)
             found = form or _recognise(source.text)
             if found is not None:
                 recordings.extend(FORMATS[found].read(source))
@@ -402,19 +395,6 @@ def _files(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.is_file() and path.name.removesuffix(".gz").endswith(_SUFFIXES)
     )  # fmt: skip
-
-
-def _read(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-        content = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (EOFError, zlib.error) as error:
-        raise RecordingError(f"{path}: the gzip file is cut or damaged ({error})") from error
-    except UnicodeDecodeError as error:
-        raise RecordingError(f"{path}: not UTF-8 at byte {error.start:,}; convert it") from error
 
 
 def _recognise(text: str) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import math
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
 from evenkeel.llm.price import ModelPrice
@@ -13,17 +15,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_GZIP: Final = b"\x1f\x8b"
+
+
 class InputError(UserError, ValueError):
     """An option, a file or its content cannot be used. The message says which, and what to do."""
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; a byte order mark is passed over.
+    """The text of a file, plain or compressed by gzip; a byte order mark is passed over.
 
     Raises: InputError if it cannot be read or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
+        content = gzip.decompress(data) if data.startswith(_GZIP) else data
+        return content.decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: is not a complete gzip file") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

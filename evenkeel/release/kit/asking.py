@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.release.kit.cost import BudgetUsedUpError
-from evenkeel.release.kit.progress import progress
 from evenkeel.shadow.prompt import CHAT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from rich.console import Console
+    from collections.abc import Awaitable, Callable, Iterable
 
     from evenkeel.core.pair import Answer
-    from evenkeel.llm.client import Endpoint
-    from evenkeel.metrics.judge import Judge
     from evenkeel.release.kit.cost import Account, Costs
     from evenkeel.release.kit.journal import Answers
     from evenkeel.shadow.prompt import Api
@@ -50,8 +43,6 @@ PASSING: Final = frozenset({"timeout", "rate_limited", "server_error", "connecti
 _WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
 _PATIENCE_AT_FIRST: Final = 3
 """Failures in a row of a model that has never answered, after which it is not asked again."""
-_SERVICE_PATIENCE: Final = 5
-"""The same of a judge or a rewriter; then the run ends."""
 
 
 class StoppedError(Exception):
@@ -60,13 +51,6 @@ class StoppedError(Exception):
 
 class UnusableError(Exception):
     """Nothing more can be measured: no model, or no judge, or no rewriter answers."""
-
-
-def unwritable(journal: Path, error: Exception) -> StoppedError:
-    """The journal cannot be written, most often because the disk is full."""
-    return StoppedError(
-        f"the journal {journal} cannot be written ({error}); make room on its disk, then {AGAIN}"
-    )
 
 
 def advised(reason: str, detail: str, **options: str) -> str:
@@ -80,78 +64,6 @@ def advised(reason: str, detail: str, **options: str) -> str:
     said = detail.partition(";")[0].removesuffix(".")
     advice = _ADVICE.get(reason)
     return f"{said}; {advice.format_map(options)}" if advice else said
-
-
-class Service:
-    """Judge or rewriter: watched until it has answered once."""
-
-    def __init__(self, name: str, *, variable: str, option: str) -> None:
-        """Begin.
-
-        Args:
-            name: In messages, "the judge gpt-4.1".
-            variable: Holds its key.
-            option: How its options begin, "--judge".
-        """
-        self._name = name
-        self._options = {
-            "variable": variable,
-            "key_option": f"{option}-key-env",
-            "url_option": f"{option}-url",
-        }
-        self._answered = False
-        self._failures = 0
-        self._said = ""
-
-    def answered(self) -> None:
-        """It works: what goes wrong later may pass."""
-        self._answered = True
-
-    def failed(self, reason: str, detail: str) -> None:
-        """Count a failure.
-
-        Raises: UnusableError if it has never answered and failed several times.
-        """
-        if self._answered or reason not in FAULTS:
-            return
-        self._failures += 1
-        if reason != "circuit_open" or not self._said:
-            self._said = advised(reason, detail, **self._options)
-        if self._failures >= _SERVICE_PATIENCE:
-            raise UnusableError(f"{self._name} does not answer: {self._said}")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAddress:
-    """Where a judge or a rewriter is, as a command line names it."""
-
-    model: str
-    url: str
-    api_key: str = field(repr=False)
-    key_variable: str
-    """Environment variable that the key was taken from, for messages."""
-    concurrency: int = 4
-    timeout_s: float = 60.0
-    prices: Prices = field(default_factory=Prices)
-
-    def endpoint(self, model: str | None = None) -> Endpoint:
-        """The model there, or another one of the same server; nothing is sent yet."""
-        from evenkeel.llm.client import Endpoint  # noqa: PLC0415 - brings the SDK, which few commands need
-
-        return Endpoint(
-            base_url=self.url,
-            model=model or self.model,
-            api_key=self.api_key,
-            timeout_s=self.timeout_s,
-            concurrency=self.concurrency,
-            price=self.prices.usd,
-        )
-
-    def judge(self) -> Judge:
-        """A judge there; nothing is sent yet."""
-        from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
-
-        return Judge(self.endpoint())
 
 
 async def work_through(
@@ -174,46 +86,6 @@ async def work_through(
                 group.create_task(worker())
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from errors.exceptions[0].__cause__
-
-
-def ask_model(
-    model: str, todo: Sequence[_Item], work: Callable[[_Item], Awaitable[object]], *, nouns: tuple[str, str],
-    concurrency: int, close: Iterable[Callable[[], Awaitable[None]]], err: Console,
-    details: Callable[[], str] = str,
-) -> None:  # fmt: skip
-    """Do all that one model is asked for, showing progress.
-
-    Args:
-        model: Its name.
-        todo: What is asked.
-        work: Asks for one.
-        nouns: What is asked and what is answered, as in ("questions", "answers").
-        concurrency: Calls at a time.
-        close: Closes the connections in the end.
-        err: Gets progress.
-        details: What else there is to say of it.
-
-    Raises: StoppedError if the model cannot be used, or the budget is used up.
-    """
-    with progress(f"asking {model}", nouns[0], len(todo), err, details=details) as made:
-
-        async def one(item: _Item) -> None:
-            await work(item)
-            made.add()
-
-        async def everything() -> None:
-            try:
-                await work_through(todo, one, concurrency=concurrency)
-            finally:
-                for closed in close:
-                    await closed()
-
-        try:
-            asyncio.run(everything())
-        except (UnusableError, BudgetUsedUpError) as error:
-            raise StoppedError(
-                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
-            ) from error
 
 
 def call_key(where: list[object], body: bytes) -> bytes:

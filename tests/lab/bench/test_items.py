@@ -36,7 +36,7 @@ def broken(**changes):
     ("line", "said"),
     [
         ("{", "own.jsonl, line 2: is not JSON"),
-        ("[]", "own.jsonl, line 2: is not an object"),
+        ("[]", "own.jsonl, line 2: is not a JSON object"),
         (broken(case=" "), 'own.jsonl, line 2, field "case"'),
         (broken(documents=[]), 'own.jsonl, line 2, field "documents"'),
         (broken(extra=1), 'own.jsonl, line 2, field "extra"'),

@@ -11,6 +11,7 @@ import pytest
 
 from evenkeel.cli.lab.simulate import _FORMATS
 from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
+from evenkeel.release.kit.arguments import InputError
 from evenkeel.simulate.model import Message
 from tests.kit.public import DATA
 
@@ -135,8 +136,8 @@ def test_conditions_as_versions(file):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "not JSON"),
-        ("[1]", "not a JSON object"),
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
         ('{"model": "m", "answer": "2"}', "prompt or messages is missing"),
         ('{"prompt": "p", "answer": "2"}', "version or model is missing"),
         ('{"prompt": "p", "model": "m"}', "answer or answers is missing"),
@@ -161,7 +162,7 @@ def test_a_broken_line_is_skipped_and_said(file, line, reason):
         ("name,age\nx,1\n", {}, "no known format of recorded answers; it begins 'name,age"),
         ("", {}, "no known format"),
         (b"\x1f\x8b\x08broken", {}, "gzip"),
-        (b"prompt\xff", {}, "not UTF-8 at byte 6"),
+        (b"prompt\xff", {}, "is not UTF-8 (byte 6)"),
         ("name,age\nx,1\n", {"form": "llm_drift"}, ":1: the header lacks model, query, answer"),
         ('[{"instruction": "a"', {"form": "alpaca_eval"}, "not JSON"),
         ('{"prompt": "", "model": "m", "answer": "2"}\n', {}, ":1: prompt or messages is missing"),
@@ -170,7 +171,7 @@ def test_a_broken_line_is_skipped_and_said(file, line, reason):
 def test_a_file_that_cannot_be_served_is_an_error(file, content, options, message):
     """The message says which file, what is wrong with it, and where."""
     path = file(content)
-    with pytest.raises(RecordingError) as caught:
+    with pytest.raises(InputError) as caught:
         import_files([path], **options)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import difflib
-import gzip
 import io
 import json
-import zlib
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.arguments import InputError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +89,7 @@ def read_rows(path: Path) -> list[Row]:
 
     The first character says what a file without one of these suffixes holds.
     """
-    text = _text(path)
+    text = read_text(path)
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     start = text.lstrip()[:1]
     if kind in {"csv", "tsv"} or start not in {"{", "["}:
@@ -130,20 +128,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or 'not a complete gzip file'}") from error
-    except (EOFError, zlib.error) as error:
-        raise InputError(f"{path}: not a complete gzip file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
-
-
 def column_name(column: object) -> str:
     """A column's name as rows know it: lower case, "_" for spaces and hyphens."""
     return str(column).strip().lower().replace(" ", "_").replace("-", "_")
@@ -151,19 +135,26 @@ def column_name(column: object) -> str:
 
 def _cells(source: str, place: str, value: Any) -> Row:
     if not isinstance(value, dict):
-        raise InputError(f"{source}, {place}: is not a JSON object")
+        raise InputError(f"{source}, {place}: {value if isinstance(value, str) else 'is not a JSON object'}")
     return Row(source, place, {column_name(column): cell for column, cell in value.items()})
 
 
-def _line_rows(source: str, text: str) -> Iterator[Row]:
+def numbered_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """The objects of JSON lines with their line numbers; for another line why it is none."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            place = f"line {number}"
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{source}, {place}: is not JSON ({error})") from error
-            yield _cells(source, place, value)
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, f"is not JSON ({error})"
+        else:
+            yield number, value if isinstance(value, dict) else "is not a JSON object"
+
+
+def _line_rows(source: str, text: str) -> Iterator[Row]:
+    for number, value in numbered_objects(text):
+        yield _cells(source, f"line {number}", value)
 
 
 def _array_rows(source: str, text: str) -> Iterator[Row]:

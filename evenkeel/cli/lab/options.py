@@ -1,0 +1,37 @@
+"""What commands of the lab read of their options."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.lab.asking import ModelAddress
+from evenkeel.llm.price import Prices
+from evenkeel.release.kit.arguments import price
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
+    """Where a model of `model_options` is, by these and the options of calls and of its price.
+
+    Args:
+        service: "judge" or "rewriter".
+        model: Its name; None = it is not asked.
+        given: The options.
+
+    Raises: InputError for a price that is none.
+    """
+    if not model:
+        return None
+    variable, own = given[f"{service}_key_env"], given["price"]
+    return ModelAddress(
+        model=model,
+        url=given[f"{service}_url"],
+        api_key=os.environ.get(variable, ""),
+        key_variable=variable,
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        prices=Prices({} if own is None else {model: price(own)}),
+    )

@@ -1,0 +1,170 @@
+"""Judges and rewriters that a command of the lab names: where they are, and when they are given up."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenkeel.llm.price import Prices
+from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
+from evenkeel.release.kit.cost import REWRITER, BudgetUsedUpError, Costs
+from evenkeel.release.kit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.core.budget import Spend
+    from evenkeel.llm.client import Endpoint
+    from evenkeel.metrics.judge import Judge
+
+_Item = TypeVar("_Item")
+
+_SERVICE_PATIENCE: Final = 5
+"""Failures in a row of a judge or a rewriter that has never answered, after which the run ends."""
+
+
+def unwritable(journal: Path, error: Exception) -> StoppedError:
+    """The journal cannot be written, most often because the disk is full."""
+    return StoppedError(
+        f"the journal {journal} cannot be written ({error}); make room on its disk, then {AGAIN}"
+    )
+
+
+class Service:
+    """Judge or rewriter: watched until it has answered once."""
+
+    def __init__(self, name: str, *, variable: str, option: str) -> None:
+        """Begin.
+
+        Args:
+            name: In messages, "the judge gpt-4.1".
+            variable: Holds its key.
+            option: How its options begin, "--judge".
+        """
+        self._name = name
+        self._options = {
+            "variable": variable,
+            "key_option": f"{option}-key-env",
+            "url_option": f"{option}-url",
+        }
+        self._answered = False
+        self._failures = 0
+        self._said = ""
+
+    def answered(self) -> None:
+        """It works: what goes wrong later may pass."""
+        self._answered = True
+
+    def failed(self, reason: str, detail: str) -> None:
+        """Count a failure.
+
+        Raises: UnusableError if it has never answered and failed several times.
+        """
+        if self._answered or reason not in FAULTS:
+            return
+        self._failures += 1
+        if reason != "circuit_open" or not self._said:
+            self._said = advised(reason, detail, **self._options)
+        if self._failures >= _SERVICE_PATIENCE:
+            raise UnusableError(f"{self._name} does not answer: {self._said}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """Where a judge or a rewriter is, as a command line names it."""
+
+    model: str
+    url: str
+    api_key: str = field(repr=False)
+    key_variable: str
+    """Environment variable that the key was taken from, for messages."""
+    concurrency: int = 4
+    timeout_s: float = 60.0
+    prices: Prices = field(default_factory=Prices)
+
+    def endpoint(self, model: str | None = None) -> Endpoint:
+        """The model there, or another one of the same server; nothing is sent yet."""
+        from evenkeel.llm.client import Endpoint  # noqa: PLC0415 - brings the SDK, which few commands need
+
+        return Endpoint(
+            base_url=self.url,
+            model=model or self.model,
+            api_key=self.api_key,
+            timeout_s=self.timeout_s,
+            concurrency=self.concurrency,
+            price=self.prices.usd,
+        )
+
+    def judge(self) -> Judge:
+        """A judge there; nothing is sent yet."""
+        from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
+
+        return Judge(self.endpoint())
+
+
+def ask_model(
+    model: str, todo: Sequence[_Item], work: Callable[[_Item], Awaitable[object]], *, nouns: tuple[str, str],
+    concurrency: int, close: Iterable[Callable[[], Awaitable[None]]], err: Console,
+    details: Callable[[], str] = str,
+) -> None:  # fmt: skip
+    """Do all that one model is asked for, showing progress.
+
+    Args:
+        model: Its name.
+        todo: What is asked.
+        work: Asks for one.
+        nouns: What is asked and what is answered, as in ("questions", "answers").
+        concurrency: Calls at a time.
+        close: Closes the connections in the end.
+        err: Gets progress.
+        details: What else there is to say of it.
+
+    Raises: StoppedError if the model cannot be used, or the budget is used up.
+    """
+    with progress(f"asking {model}", nouns[0], len(todo), err, details=details) as made:
+
+        async def one(item: _Item) -> None:
+            await work(item)
+            made.add()
+
+        async def everything() -> None:
+            try:
+                await work_through(todo, one, concurrency=concurrency)
+            finally:
+                for closed in close:
+                    await closed()
+
+        try:
+            asyncio.run(everything())
+        except (UnusableError, BudgetUsedUpError) as error:
+            raise StoppedError(
+                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
+            ) from error
+
+
+class PayeeBudget:
+    """One payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
+
+    def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
+        self._costs = costs
+        self._payee = payee
+        self._set_aside = 0.0
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
+        most = self._costs.most_usd
+        if most is not None and self._costs.usd + self._set_aside + estimate.usd > most:
+            return False
+        self._set_aside += estimate.usd
+        return True
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release what was set aside and book what was spent."""
+        self._set_aside -= estimate.usd
+        account = self._costs.of(self._payee)
+        account.calls += 1
+        account.book(spent)
