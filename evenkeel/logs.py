@@ -3,8 +3,8 @@
 Every event comes this way: evenkeel's own loggers, those of uvicorn, litestar and asyncio, Python's
 warnings, and exceptions that nobody catches. The data plane logs no requests.
 
-Only evenkeel's own loggers follow `log.level`. Libraries log warnings and errors at any level: at `debug`
-some of them log requests with their headers.
+Only evenkeel's own loggers follow `telemetry.log_level`. Libraries log warnings and errors at any level: at
+`debug` some of them log requests with their headers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "text", "json"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
-LEVEL_VARIABLE: Final = "EVENKEEL_LOG__LEVEL"
-FORMAT_VARIABLE: Final = "EVENKEEL_LOG__FORMAT"
+LEVEL_VARIABLE: Final = "EVENKEEL_TELEMETRY__LOG_LEVEL"
+FORMAT_VARIABLE: Final = "EVENKEEL_TELEMETRY__LOG_FORMAT"
 """Named as those of all settings."""
 
 log = logging.getLogger("evenkeel")
@@ -167,7 +167,7 @@ def configure(
 
 
 def from_environment(*, serving: bool) -> None:
-    """Configure as the variables of `log.level` and `log.format` say; ignores values that do not exist."""
+    """Configure by the variables of level and format; ignore values that do not exist."""
     level, form = os.environ.get(LEVEL_VARIABLE), os.environ.get(FORMAT_VARIABLE)
     configure(
         next((one for one in LEVELS if one == level), "info"),

@@ -23,7 +23,7 @@ hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, p
 hypothesis.settings.load_profile("default")
 
 # What is started here is read by tests, as a person would: the banner, and events as text.
-os.environ.setdefault("EVENKEEL_LOG__FORMAT", "text")
+os.environ.setdefault("EVENKEEL_TELEMETRY__LOG_FORMAT", "text")
 
 # A request of a test that says nothing of time would have five seconds, which is little on a busy machine.
 _default = inspect.signature(httpx2.Client).parameters["timeout"].default

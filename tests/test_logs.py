@@ -170,8 +170,8 @@ def test_text_has_the_date_where_it_is_kept():
 
 def test_variables_set_both(monkeypatch):
     """Under the names that all settings have; what makes no sense is left to the settings to refuse."""
-    monkeypatch.setenv("EVENKEEL_LOG__FORMAT", "json")
-    monkeypatch.setenv("EVENKEEL_LOG__LEVEL", "loud")
+    monkeypatch.setenv("EVENKEEL_TELEMETRY__LOG_FORMAT", "json")
+    monkeypatch.setenv("EVENKEEL_TELEMETRY__LOG_LEVEL", "loud")
     logs.from_environment(serving=False)
     assert logs.is_json()
 

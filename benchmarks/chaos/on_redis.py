@@ -89,7 +89,9 @@ class OnRedis(Scene):
         return self.other.on(command) if self.other and name.endswith("2") else command
 
     def _config(self, name: str, url: str) -> Path:
-        return self.write(name, self.settings(redis={"url": url, "prefix": PREFIX, **self._more()}))
+        return self.write(
+            name, self.settings(storage={"redis": {"url": url, "prefix": PREFIX, **self._more()}})
+        )
 
     def _more(self) -> Mapping[str, object]:
         return {}

@@ -1,7 +1,7 @@
 """The roles on a Redis with a replica, watched by three Sentinels: primaries die and are replaced.
 
-Every write that matters waits for the replica (`redis.replicas: 1`). What only a primary had when it was lost
-no longer exists; the witness reads all that both servers ever wrote, and then what is there.
+Every write that matters waits for the replica (`storage.redis.replicas: 1`). What only a primary had when
+it was lost no longer exists; the witness reads all that both servers ever wrote, and then what is there.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ class OnSentinel(OnRedis):
             "sentinels": [f"{_HOST}:{port}" for port in self._sentinels],
             "sentinel_master": _GROUP,
             "replicas": 1,
-            "patience_s": 20,
         }
 
     async def begin(self) -> None:

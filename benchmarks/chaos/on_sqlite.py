@@ -53,7 +53,7 @@ class OnSqlite(Scene):
         self.data, self.admin = next(self.ports), next(self.ports)
         settings = self.settings(
             listen={"port": self.data},
-            admin={"port": self.admin, "open_on_loopback": True},
+            access={"port": self.admin, "open_on_loopback": True},
             data_dir=str(disk / "data"),
         )
         command = evenkeel("up", self.write("up", settings))

@@ -81,7 +81,7 @@ class Scraped:
 
 
 PREFIX: Final = "chaos"
-KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_SCORING__EMBEDDINGS": "false"}
+KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_EMBEDDINGS": "false"}
 _LATENCY_S: Final = 0.05
 _CATCH_UP_S: Final = 300.0
 _CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}
@@ -118,14 +118,16 @@ class Scene:
                 {
                     "upstream": self.urls["upstream"],
                     "sampling_rate": 1.0,
-                    "perturbations": ["general.casing", "general.whitespace", "general.spelling"],
-                    "trials_per_exchange": 1,
+                    "trials": {
+                        "perturbations": ["general.casing", "general.whitespace", "general.spelling"],
+                        "per_exchange": 1,
+                    },
                     # Longer than any fault of the model: a model that stands still is waited for.
                     "timeouts": {"first_byte_s": 30, "idle_s": 30},
                 }
             ],
             "listen": {"port": 0},
-            "admin": {"port": 0, "open_on_loopback": True},
+            "access": {"port": 0, "open_on_loopback": True},
             "data_dir": str(self.folder / "data"),
             "judge": {"base_url": f"{self.urls['judge']}/v1", "model": "simulated-judge"},
             "budget": {"tokens_per_day": None, "usd_per_day": None},

@@ -64,7 +64,7 @@ class Process:
         self._environment = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
-            "EVENKEEL_LOG__FORMAT": "text",
+            "EVENKEEL_TELEMETRY__LOG_FORMAT": "text",
             **(environment or {}),
         }
         self.deaths = 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import Trial
 
 FLOOR: Final = 30
-"""`alert.min_trials`, as it is by default."""
+"""`alerts.min_trials`, as it is by default."""
 _KINDS: Final = by_name(KINDS)
 _SEVERITIES: Final = (0.07, 0.13)
 _GROUPS: Final[Mapping[str, frozenset[str]]] = {

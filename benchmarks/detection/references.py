@@ -33,6 +33,7 @@ from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
 from evenkeel.settings.replay import References
 from evenkeel.shadow.references.keeper import A_SET
+from evenkeel.shadow.references.pace import BURST_CALLS
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import ranked
 from evenkeel.stores.references import RIPE, KeptAnswer, Reference
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 DATA: Final = DOCS.parents[1] / "shared" / "data"
 USUAL: Final = References()
-LEVEL: Final = alarm_level(USUAL.calls_per_day, USUAL.burst_calls, USUAL.false_alarms_per_year)
+LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, USUAL.false_alarms_per_year)
 MOST: Final = 400
 """Calls after a change until it counts as not found."""
 PLANTED: Final = 0.3

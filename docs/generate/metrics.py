@@ -56,9 +56,9 @@ _SHARED: Final = re.compile(
 )
 """Of those, what a monitor reads in the store instead of counting it itself."""
 
-_ESTIMATE: Final = "with fewer observations than `alert.min_trials`"
-_JUDGED: Final = "without a judge; with fewer observations than `alert.min_trials`"
-_DETAIL: Final = "without `metrics.detail`"
+_ESTIMATE: Final = "with fewer observations than `alerts.min_trials`"
+_JUDGED: Final = "without a judge; with fewer observations than `alerts.min_trials`"
+_DETAIL: Final = "without `telemetry.metrics_detail`"
 _ABSENT: Final = (
     # The first pattern that a name of the monitor matches says when it is absent.
     (r"evenkeel_(build_info|ratings_total)", ""),

@@ -77,7 +77,7 @@ def approve(
     settings = settings_of_stores(config, data_dir)
     route = given["route"]
     narrowed = {name: given[name] for name in ("model", "perturbation")}
-    least = settings.alert.min_trials
+    least = settings.alerts.min_trials
     with opened(settings) as stores:
         reports = reports_of(stores, MonitorSettings(min_trials=least))
         ready, short = approvable(reports, route, **narrowed)
@@ -146,7 +146,7 @@ def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> s
     most = max(report.windows["since_change"].trials if report.windows else 0 for report in short)
     return (
         f"nothing to approve for {where}: the cells need {least} trials since the route's last change, and "
-        f"have {most} at most (alert.min_trials)"
+        f"have {most} at most (alerts.min_trials)"
     )
 
 

@@ -99,7 +99,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
 def forget_references(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
     """Delete reference prompts and their answers; the audit log records who did it.
 
-    `evenkeel up` collects new ones from traffic unless `references.calls_per_day` is 0.
+    `evenkeel up` collects new ones from traffic unless `replays.references.calls_per_day` is 0.
     """
     if not by or not by.strip():
         raise SettingsError("no name for the audit log: add --by NAME or set EVENKEEL_USER")

@@ -69,7 +69,7 @@ def check_config(
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
-    if settings.alert.notify and role in (None, "monitor"):
+    if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
     keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []

@@ -13,7 +13,9 @@ from evenkeel.runtime.supervisor import receive
 def child(name: str) -> None:
     """Run one part under the supervisor, which writes the briefing to standard input."""
     briefing = receive()
-    logs.configure(briefing.settings.log.level, briefing.settings.log.format, process=name)
+    logs.configure(
+        briefing.settings.telemetry.log_level, briefing.settings.telemetry.log_format, process=name
+    )
     # Loaded on demand: the data plane stays small.
     if briefing.role == "proxy":
         from evenkeel.runtime import data_plane

@@ -263,7 +263,7 @@ def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
         if given["config"] is not None or given["data_dir"] is not None:
             settings = experiment_settings(given)
             with opened(settings) as stores:
-                reports = reports_of(stores, MonitorSettings(min_trials=settings.alert.min_trials))
+                reports = reports_of(stores, MonitorSettings(min_trials=settings.alerts.min_trials))
             found = noise_of(reports, given["route"])
         if found is None:
             raise InputError(
@@ -500,7 +500,7 @@ class _Keys:
         configured = given["config"] is not None
         self.routes = keys_by_route(settings) if configured else {}
         self._given = given
-        self._shadow = settings.shadow
+        self._shadow = settings.replays
         self._usual_home = shadow_origin(settings) if configured else own
         self._named: list[tuple[str, Upstream]] = []
         """Variables that options name, and where each belongs."""
@@ -524,7 +524,7 @@ class _Keys:
             if not all(home.same_origin(one) for one in others):
                 raise SettingsError(
                     f"--{option.replace('_', '-')}: is one key, and the routes' upstreams are of several "
-                    "origins; set shadow_api_key_env of each route, or name one endpoint with --base-url"
+                    "origins; set replay_key_env of each route, or name one endpoint with --base-url"
                 )
             self._named.insert(0, (variable, home))
         return Side(
@@ -578,7 +578,7 @@ def _calibration(path: Path | None, settings: Settings) -> Calibration | None:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{path or 'scoring.calibration'}: {error}") from error
+        raise InputError(f"{path or 'alerts.calibration'}: {error}") from error
 
 
 def _task(name: str | None) -> str | None:

@@ -140,8 +140,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
         click.echo(terminal.candidates_as_json(found[:limit]))
     elif not found:
         click.echo(
-            "No exchanges to approve. `evenkeel up` archives what it samples, unless "
-            "archive.exchanges_per_route is 0."
+            "No exchanges to approve. `evenkeel up` archives what it samples, unless storage.archive is 0."
         )
     else:
         terminal.show_candidates(found[:limit], table_console())

@@ -249,17 +249,17 @@ def settings_of(
         "host": ("listen", "host"),
         "port": ("listen", "port"),
         "processes": ("listen", "processes"),
-        "admin_port": ("admin", "port"),
+        "admin_port": ("access", "port"),
         "data_dir": ("data_dir",),
         "budget_usd": ("budget", "usd_per_day"),
         "budget_tokens": ("budget", "tokens_per_day"),
         "judge_model": ("judge", "model"),
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
-        "webhook": ("alert", "webhook"),
-        "redis_url": ("redis", "url"),
-        "log_level": ("log", "level"),
-        "log_format": ("log", "format"),
+        "webhook": ("alerts", "webhook"),
+        "redis_url": ("storage", "redis", "url"),
+        "log_level": ("telemetry", "log_level"),
+        "log_format": ("telemetry", "log_format"),
         "simulated": ("simulated",),
     }
     overrides: dict[str, Any] = {**more} if more else {}
@@ -326,7 +326,7 @@ def experiment_settings(
     """
     overrides: dict[str, Any] = {}
     if given.get("data_dir") is not None:
-        overrides |= {"data_dir": given["data_dir"], "redis": None}
+        overrides |= {"data_dir": given["data_dir"], "storage": {"redis": None}}
     for section in services:
         named = {
             name: given[f"{section}_{option}"]
@@ -334,10 +334,11 @@ def experiment_settings(
             if given[f"{section}_{option}"] is not None
         }
         if named:
-            overrides[section] = named
+            place = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
+            place[section] = named
     if given["embeddings"] is not None:
-        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
+        overrides["embeddings"] = {"enabled": given["embeddings"]}
     if prices:
-        overrides["prices"] = {model: asdict(price) for model, price in prices.items()}
+        overrides["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
     config = given["config"]
     return load(config, overrides, {} if config else {"upstream": NOWHERE})

@@ -109,11 +109,11 @@ def perturb(
     route = _route(settings, config, task)
     known = choices.perturbations(settings) if settings else catalogue()
     stated = [_read(template)] if template else route.template if route else []
-    kinds = _kinds(only or (tuple(route.perturbations) if route else ()), known)
+    kinds = _kinds(only or (tuple(route.trials.perturbations) if route else ()), known)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")
     by_name = {shape.name: shape for shape in APIS}
     view = read_prompt(_read(source), str(source or "standard input"), by_name.get(api or ""), classify)
-    view = view.changing(inputs or (route.inputs if route else TYPED))
+    view = view.changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if as_json:
         emit(record(view, tried))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def worker(config: Path | None, **given: Any) -> None:
     """Run a worker: replay and score the requests that proxies sampled into Redis.
 
-    Needs redis.url in the settings. Metrics and health are served only with --admin-port.
+    Needs storage.redis.url in the settings. Metrics and health are served only with --admin-port.
 
     \b
       evenkeel worker --config evenkeel.yaml --admin-port 8102

@@ -273,7 +273,7 @@ def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
         if "unauthorized" in failures:
             step = (
                 "Replays have a key of their own, which the endpoint has to accept: put it into the one that "
-                "shadow.api_key_env names, EVENKEEL_SHADOW_API_KEY unless it was changed."
+                "replays.api_key_env names, EVENKEEL_SHADOW_API_KEY unless it was changed."
             )
         return HoldUp(f"{setup.route}: no replay could be rated: {figures.reasons(failures)}.", step)
     effective = sum(one.counts.effective for one in controls)

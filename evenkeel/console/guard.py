@@ -135,7 +135,7 @@ class TokenGuard:
             return None
         body = (
             b"This port is not known by that name. Use an address or localhost, "
-            b"or put the name into the setting admin.hosts.\n"
+            b"or put the name into the setting access.hosts.\n"
         )
         return ASGIResponse(body=body, status_code=421)
 

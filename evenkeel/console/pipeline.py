@@ -32,7 +32,7 @@ _NAMED: Final = 3
 """So many rewordings of a category are named on a line; more are counted."""
 
 _REASONS: Final = {
-    "no_rewriter": "needs a rewriter: set rewriter.model",
+    "no_rewriter": "needs a rewriter: set replays.rewriter.model",
     "no_judge": "needs a judge, because answers in two languages are compared: set judge.model",
     "budget": "the day's budget is spent",
     "budget_pace": "held back so that the budget lasts the day",
@@ -173,7 +173,7 @@ _BODY_CHARS: Final = 20_000
 
 _DROPPED: Final = {
     "budget": "the day's budget is spent",
-    "settled": "answers are steady, so only a share of the requests is tried (routes.settled_rate)",
+    "settled": "answers are steady, so only a share of the requests is tried (routes.trials.plan)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
     "store_full": "the queue was full: more is sampled than is scored",
     "store_error": "the queue could not be written to",

@@ -146,7 +146,7 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
     if "unauthorized" in reasons and not pipeline.notices:  # a judge without a key has a notice of its own
         text += (
             " Replays have a key of their own, which the endpoint has to accept: the variable that "
-            "shadow.api_key_env names holds it, EVENKEEL_SHADOW_API_KEY unless it was changed."
+            "replays.api_key_env names holds it, EVENKEEL_SHADOW_API_KEY unless it was changed."
         )
     return text
 

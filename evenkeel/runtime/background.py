@@ -123,7 +123,9 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
         app = (
             (lambda: monitor.app)
             if monitor
-            else partial(probes, lambda: [published()], health.problems, detail=settings.metrics.detail)
+            else partial(
+                probes, lambda: [published()], health.problems, detail=settings.telemetry.metrics_detail
+            )
         )
         with threads(stopping, bodies):
             async with served(app, settings, host.sockets):
@@ -137,7 +139,7 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
 
 
 async def _opened(role: str, settings: Settings) -> Stores:
-    if settings.redis is None:
+    if settings.storage.redis is None:
         stores = SqliteStores(settings, lost=partial(_start_again, role))
         if role == "worker":
             await asyncio.to_thread(stores.archive.prune)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.settings.replay import Changes
+    from evenkeel.settings.replay import Replays
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
     from evenkeel.stores.lease import Lease
@@ -47,6 +47,12 @@ log = logging.getLogger("evenkeel")
 
 _HOUR_S: Final = 3600.0
 _MINUTE_S: Final = 60.0
+_BURST_RATE: Final = 1.0
+"""Share of a route's requests that is sampled after a change."""
+_BURST_EXCHANGES: Final = 300
+"""Sampled exchanges after which a burst ends earlier."""
+_GOLDENS_PER_ROUND: Final = 50
+"""Goldens of a route that are asked in one round, always the same ones."""
 _STALE_S: Final = 3600.0
 """A change that is older is not responded to: the monitor may fold an old log from its start."""
 _BURST_FOR: Final = frozenset(
@@ -92,7 +98,7 @@ class Responder:
         store: ChangeStore,
         bursts: Bursts,
         goldens: GoldenReplayer,
-        settings: Changes,
+        settings: Replays,
         rates: Mapping[str, float],
         *,
         scores: ReferenceScores | None = None,
@@ -136,28 +142,28 @@ class Responder:
                 continue
             if record.kinds & _BURST_FOR:
                 self._burst(record, now)
-            if self._settings.replay_goldens and record.kinds - _NOT_FOR_GOLDENS:
+            if self._settings.goldens.after_change and record.kinds - _NOT_FOR_GOLDENS:
                 jobs.append(Job(record.route, "change", record.id))
         self._end_bursts(records, now)
         return jobs + self._canaries(now)
 
     def _burst(self, record: ChangeRecord, now: float) -> None:
         settings = self._settings
-        if settings.burst_minutes == 0 or settings.burst_rate <= self._rates[record.route]:
+        if settings.burst_minutes == 0 or self._rates[record.route] >= _BURST_RATE:
             return
         until = now + settings.burst_minutes * _MINUTE_S
-        self._bursts.put(Override(record.route, settings.burst_rate, until, record.id))
+        self._bursts.put(Override(record.route, _BURST_RATE, until, record.id))
         about = {"route": record.route, "change": record.id}
         log.info("change %s on %s: sampling more for a while", record.id, record.route, extra=about)
 
     def _end_bursts(self, records: Sequence[ChangeRecord], now: float) -> None:
         since = {record.id: record.since for record in records}
         for override in self._bursts.active(now):
-            if since.get(override.change, 0) >= self._settings.burst_exchanges:
+            if since.get(override.change, 0) >= _BURST_EXCHANGES:
                 self._bursts.drop(override.route)
 
     def _canaries(self, now: float) -> list[Job]:
-        every_s = self._settings.canary_hours * _HOUR_S
+        every_s = self._settings.goldens.every_hours * _HOUR_S
         if every_s == 0:
             return []
         if not self._asked_at:
@@ -184,7 +190,7 @@ class Responder:
         return made if self._scores is None else made + await self._scores.step()
 
 
-def urgent_routes(monitor: Monitor, settings: Changes, clock: Callable[[], float]) -> frozenset[str]:
+def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float]) -> frozenset[str]:
     """Routes that changed so short a time ago that a burst would last, and those with a suspicion.
 
     Args:
@@ -196,7 +202,7 @@ def urgent_routes(monitor: Monitor, settings: Changes, clock: Callable[[], float
     changed = {
         record.route
         for record in monitor.change_records()
-        if record.at >= since and record.since < settings.burst_exchanges and record.kinds & _BURST_FOR
+        if record.at >= since and record.since < _BURST_EXCHANGES and record.kinds & _BURST_FOR
     }
     return frozenset(changed | {report.route for report in monitor.silent() if report.suspected})
 
@@ -280,7 +286,7 @@ class ChangeResponse:
             monitor.change_records,
             stores.changes,
             noise=self._noise,
-            min_trials=settings.alert.min_trials,
+            min_trials=settings.alerts.min_trials,
             clock=time.time,
         )
         self.collector = GoldenCollector(self.book.latest_runs)
@@ -293,7 +299,7 @@ class ChangeResponse:
             Scoring(instruments.scorer, self._calibrated(settings, instruments.judge)),
             instruments.ledger,
             instruments.prices,
-            most=settings.changes.goldens_per_round,
+            most=_GOLDENS_PER_ROUND,
             clock=time.time,
         )
         self.responder = Responder(
@@ -301,7 +307,7 @@ class ChangeResponse:
             stores.changes,
             stores.bursts,
             goldens,
-            settings.changes,
+            settings.replays,
             {route.name: route.sampling_rate for route in settings.routes},
             scores=ReferenceScores(
                 records=monitor.change_records,

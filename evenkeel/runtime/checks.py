@@ -66,7 +66,7 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
                 settings.base_url(route),
                 without_credentials(route.upstream),
                 route.sampling_rate,
-                route.trials_per_exchange,
+                route.trials.per_exchange,
                 len(plans[route.name].perturbations),
             )
             for route in settings.routes
@@ -130,7 +130,7 @@ def _credential(settings: Settings) -> _Credential:
     held = next((key.variable for key in first.replays if key.held), None)
     if held:
         return _Credential(first.replay_headers(), f"the key in {held}", held)
-    return _Credential((), "no key", settings.shadow.api_key_env)
+    return _Credential((), "no key", settings.replays.api_key_env)
 
 
 def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
@@ -298,7 +298,7 @@ def notification_check(settings: Settings, by: str = "") -> Check:
         return Check(
             "note",
             "No channel is set: incidents show in the console only.",
-            "Set alert.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
+            "Set alerts.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
         )
     who = f" by {by}" if by else ""
     message = Message(

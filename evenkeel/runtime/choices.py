@@ -38,9 +38,9 @@ def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
     Raises: ValueError if a language or a compound can't be.
     """
     return catalogue(
-        languages=settings.languages,
-        compounds=settings.compounds,
-        rewriter=settings.rewriter is not None,
+        languages=settings.replays.languages,
+        compounds=settings.replays.compounds,
+        rewriter=settings.replays.rewriter is not None,
     )
 
 
@@ -49,14 +49,14 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
 
     Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
     """
-    described = settings.scoring.qualities.items()
+    described = settings.judge.qualities.items() if settings.judge else ()
     custom = [custom_prompt(name, one.description, one.scale) for name, one in described]
-    return bundles_by(settings.scoring.tasks, custom)
+    return bundles_by(settings.judge.tasks if settings.judge else {}, custom)
 
 
 def encoder_name(settings: Settings) -> str | None:
     """Name of the encoder the settings ask for, None for none; whether it can be loaded is not tried."""
-    chosen = settings.scoring.embeddings
+    chosen = settings.embeddings
     if chosen.enabled is False:
         return None
     return endpoint_encoder(chosen.model or "") if chosen.base_url else name_of(chosen.model)
@@ -67,7 +67,7 @@ def calibration(settings: Settings) -> Calibration | None:
 
     Raises: ValueError if the file can't be read, or is about other metrics or another encoder.
     """
-    path = settings.scoring.calibration
+    path = settings.alerts.calibration
     if path is None:
         return None
     # Brings numpy and every metric, which nobody without such a file needs.
@@ -91,7 +91,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
 
     Raises: ValueError if the file can't be read.
     """
-    path = settings.alert.limits
+    path = settings.alerts.limits
     if path is None:
         return ()
     # Brings numpy and what degrades answers, which nobody without such a file needs.
@@ -106,13 +106,13 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
 
 
 def addresses(settings: Settings) -> dict[str, str]:
-    """The address in each variable that `alert.notify` names.
+    """The address in each variable that `alerts.notify` names.
 
     Raises: ValueError if one is empty, or apprise is not installed.
     """
-    if settings.alert.notify and importlib.util.find_spec("apprise") is None:
+    if settings.alerts.notify and importlib.util.find_spec("apprise") is None:
         raise ValueError('notifications need pip install "evenkeel-proxy[notify]"')
-    found = {variable: os.environ.get(variable, "") for variable in settings.alert.notify}
+    found = {variable: os.environ.get(variable, "") for variable in settings.alerts.notify}
     for variable, url in found.items():
         if not url:
             raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")
@@ -120,11 +120,11 @@ def addresses(settings: Settings) -> dict[str, str]:
 
 
 def notification_keys(settings: Settings) -> dict[str, str]:
-    """What is in the variables of `alert` that hold the secret, token, address or key of a service.
+    """What is in the variables of `alerts` that hold the secret, token, address or key of a service.
 
     Raises: ValueError if one is empty.
     """
-    alert = settings.alert
+    alert = settings.alerts
     named = (alert.webhook_secret_env, alert.slack_token_env, alert.teams_url_env, alert.pagerduty_key_env)
     found = {variable: os.environ.get(variable, "") for variable in named if variable is not None}
     for variable, value in found.items():
@@ -142,16 +142,16 @@ def check(settings: Settings, where: str) -> None:
 
     Raises: SettingsError with a one-line message.
     """
-    known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
-    _looked_up(f"{where}: scoring", partial(bundles, settings))
-    _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
-    _looked_up(f"{where}: alert.limits", partial(limits, settings))
-    _looked_up(f"{where}: alert", partial(notification_keys, settings))
-    if settings.alert.notify:
-        _looked_up(f"{where}: alert.notify", partial(addresses, settings))
+    known = _looked_up(f"{where}: replays: languages, compounds", partial(perturbations, settings))
+    _looked_up(f"{where}: judge", partial(bundles, settings))
+    _looked_up(f"{where}: alerts.calibration", partial(calibration, settings))
+    _looked_up(f"{where}: alerts.limits", partial(limits, settings))
+    _looked_up(f"{where}: alerts", partial(notification_keys, settings))
+    if settings.alerts.notify:
+        _looked_up(f"{where}: alerts.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):
         place = f"{where}: routes[{index}]"
-        _looked_up(f"{place}.perturbations", partial(by_name, route.perturbations, known))
+        _looked_up(f"{place}.trials.perturbations", partial(by_name, route.trials.perturbations, known))
         if route.task is not None:
             _looked_up(f"{place}.task", partial(task_named, route.task))
         if route.template:

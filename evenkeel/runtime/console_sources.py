@@ -34,6 +34,7 @@ from evenkeel.console import (
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
+from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
@@ -63,11 +64,11 @@ _DOCS: Final = (
 
 _VARIABLES: Final = "_env"
 """Settings whose names end so name the environment variable that holds a credential."""
-_NAMES_OF_VARIABLES: Final = frozenset({"alert.notify"})
+_NAMES_OF_VARIABLES: Final = frozenset({"alerts.notify"})
 """Lists of such variables."""
-_SECRET_PATHS: Final = frozenset({"alert.webhook"})
+_SECRET_PATHS: Final = frozenset({"alerts.webhook"})
 """Addresses that are credentials themselves: whoever knows the path may post there."""
-_VALUES_HIDDEN: Final = frozenset({"routes.headers"})
+_VALUES_HIDDEN: Final = frozenset({"routes.match.headers"})
 """Mappings whose values may be credentials, such as the header that selects a route."""
 log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
@@ -239,7 +240,7 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
         model=judge.model,
         endpoint=without_credentials(judge.base_url),
         votes=judge.votes,
-        swap_share=judge.swap_share,
+        swap_share=SWAP_SHARE,
         recheck_share=judge.recheck_share,
         audit_share=judge.audit_share,
         cascade=judge.cascade,
@@ -255,7 +256,7 @@ def calibration(settings: Settings) -> CalibrationInForce | None:
         return None
     if found is None:
         return None
-    return CalibrationInForce(str(settings.scoring.calibration or Path()), found)
+    return CalibrationInForce(str(settings.alerts.calibration or Path()), found)
 
 
 def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
@@ -284,7 +285,7 @@ def budget_notices(budget: Budget, spent: Spend) -> list[str]:
             found.append(f"{said}; scoring pauses until midnight UTC. Raise budget.{name} to go on.")
         else:
             found.append(
-                f"{said} but for the {budget.reserve:.0%} that budget.reserve keeps for changes; until "
+                f"{said} but for the {budget.reserve:.0%} kept for changes; until "
                 f"midnight UTC nothing is tried unless something changes. Raise budget.{name} to go on."
             )
     return found
@@ -369,7 +370,7 @@ class Pipeline:
             scorer="judge" if settings.judge else "metrics",
             judge=self._health.model,
             simulated=settings.simulated,
-            minimum_trials=settings.alert.min_trials,
+            minimum_trials=settings.alerts.min_trials,
             untried=self._untried(),
             notices=tuple(notices),
         )

@@ -71,8 +71,8 @@ def keys_by_route(settings: Settings) -> dict[str, tuple[UpstreamKeys, ...]]:
 
 def shadow_origin(settings: Settings) -> Upstream | None:
     """The upstream whose origin the key of all replays is for; None if the settings leave it open."""
-    if settings.shadow.api_key_origin:
-        return Upstream.parse(settings.shadow.api_key_origin)
+    if settings.replays.api_key_origin:
+        return Upstream.parse(settings.replays.api_key_origin)
     first, *others = [Upstream.parse(route.upstream) for route in settings.routes]
     return first if all(first.same_origin(other) for other in others) else None
 
@@ -99,9 +99,9 @@ def _keys_of(settings: Settings, route: Route, upstreams: tuple[Upstream, ...]) 
 def _own(settings: Settings, section: Route | Fallback, upstream: Upstream) -> tuple[Key, ...]:
     """The keys for replays that are meant for this very upstream, the preferred one first."""
     origin = shadow_origin(settings)
-    of_all = Key(settings.shadow.api_key_env, settings.shadow.api_key_header)
+    of_all = Key(settings.replays.api_key_env, settings.replays.api_key_header)
     keys = (
-        _key(section.shadow_api_key_env, section.api_key_header),
+        _key(section.replay_key_env, section.api_key_header),
         of_all if origin is not None and upstream.same_origin(origin) else None,
         _key(section.api_key_env, section.api_key_header),
     )

@@ -161,9 +161,7 @@ def redactor(settings: Redaction) -> Redactor:
     if settings.presidio is not None:
         chosen = settings.presidio
         analyser = load_analyser(chosen.language)
-        detectors.append(
-            PresidioDetector(analyser, language=chosen.language, entities=chosen.entities, score=chosen.score)
-        )
+        detectors.append(PresidioDetector(analyser, language=chosen.language, entities=chosen.entities))
     return Redactor(detectors)
 
 
@@ -229,7 +227,7 @@ def run(briefing: Briefing) -> None:
 
         def started(running: Running) -> None:
             def told(briefed: Briefing) -> None:
-                logs.configure(briefed.settings.log.level, briefed.settings.log.format)
+                logs.configure(briefed.settings.telemetry.log_level, briefed.settings.telemetry.log_format)
                 running.follow(briefed.settings)
 
             when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
@@ -273,10 +271,10 @@ async def serve(
     spans = open_spans(settings)
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
-    sink = redacting(settings.redaction, spans.sink(queued), tally)
+    sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
     names = ClientNames(partial(_salt, settings), settings.listen.proxies)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
-    handoff.client_quota = settings.shadow.client_exchanges_per_hour
+    handoff.client_quota = settings.replays.client_exchanges_per_hour
     listen = settings.listen
     plane = DataPlane(
         route_table(settings.routes),
@@ -295,7 +293,7 @@ async def serve(
             encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
             tls = ssl.create_default_context() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
-            handoff.client_quota = settings.shadow.client_exchanges_per_hour
+            handoff.client_quota = settings.replays.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
             log.exception("the new routes cannot be taken; the old ones stay in force")
 

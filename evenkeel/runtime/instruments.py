@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.settings.scoring import Embeddings as EmbeddingsSettings
-    from evenkeel.settings.scoring import Judge as JudgeSettings
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing import Spans
@@ -63,6 +61,12 @@ _ADVICE = {
     "timeout": "check that the endpoint is up, or raise judge.timeout_s",
     "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
 }
+_LONGEST_QUESTION = 300_000
+"""Characters of a question with both texts; a longer one is not asked and fails as `too_long`."""
+_GROUP = 6
+"""Answers to variants of one request that are rated in one call at most."""
+SWAP_SHARE = 0.5
+"""Share of the similarity calls that show the two answers in the other order."""
 _REPAIRS = 1
 """A reply that can't be read is asked for once more: endpoints without structured output chat."""
 
@@ -92,7 +96,7 @@ def make_encoder(
 
     The budget pays for calls that nobody else pays for.
     """
-    chosen = settings.scoring.embeddings
+    chosen = settings.embeddings
     for note in encoder_notes(settings):
         log.warning("note: %s", note)
     languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
@@ -109,7 +113,7 @@ def make_encoder(
     # It brings the SDK, which only those with an endpoint need.
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
 
-    client = replays.endpoint(chosen, prices, observer, limits=_pace(chosen), budget=budget)
+    client = replays.endpoint(chosen, prices, observer, limits=_pace(), budget=budget)
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
     )
@@ -119,10 +123,9 @@ def make_encoder(
 _JITTER = 0.1
 
 
-def _pace(chosen: JudgeSettings | EmbeddingsSettings) -> RateLimits:
+def _pace(requests_per_minute: float | None = None) -> RateLimits:
     return RateLimits(
-        requests_per_minute=chosen.requests_per_minute,
-        tokens_per_minute=chosen.tokens_per_minute,
+        requests_per_minute=requests_per_minute,
         jitter=lambda: random.uniform(0.0, _JITTER),
     )
 
@@ -235,7 +238,7 @@ def make_judge(
         prices,
         observer,
         breaker=breaker,
-        limits=_pace(chosen),
+        limits=_pace(chosen.requests_per_minute),
         reply_tokens=chosen.reply_tokens,
         budget=budget,
     )
@@ -243,7 +246,7 @@ def make_judge(
         endpoint,
         cache=cache,
         repairs=_REPAIRS,
-        longest_chars=chosen.question_chars,
+        longest_chars=_LONGEST_QUESTION,
         flex=chosen.tier == "flex",
     )
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
@@ -264,9 +267,9 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
     return judge_scorer(
         judge,
         votes=chosen.votes,
-        swap_share=chosen.swap_share,
+        swap_share=SWAP_SHARE,
         recheck_share=chosen.recheck_share,
-        group=chosen.group,
+        group=_GROUP,
         heuristic=heuristic if chosen.cascade else None,
         language_of=language_of,
         audit_share=chosen.audit_share,

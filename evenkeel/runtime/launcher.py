@@ -73,16 +73,16 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
         StoreError: the data folder cannot be written or read, or the Redis not be used.
     """
     written = source.read()
-    logs.configure(written.log.level, written.log.format)
+    logs.configure(written.telemetry.log_level, written.telemetry.log_format)
     if role in {"worker", "monitor"}:
         _redis_of(written, role)
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
-    if role in {"up", "monitor"} and settings.admin.makes_tokens:
+    if role in {"up", "monitor"} and settings.access.makes_tokens:
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
             kept(settings.data_dir, name)
-    new = settings.redis is None and not (settings.data_dir / DATABASE_FILE).exists()
+    new = settings.storage.redis is None and not (settings.data_dir / DATABASE_FILE).exists()
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
@@ -114,7 +114,7 @@ class _Ports(NamedTuple):
         at = settings.listen
         return cls(
             listen_shared(at.host, at.port, at.processes, option="--port (listen.port)") if data else [],
-            [listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")]
+            [listen(settings.access.host, settings.access.port, option="--admin-port (access.port)")]
             if admin
             else [],
         )
@@ -171,7 +171,7 @@ async def _proxy(start: _Start) -> None:
 
     def started(running: data_plane.Running) -> None:
         snapshots.append(running.snapshot)
-        if settings.redis is None:
+        if settings.storage.redis is None:
             snapshots.append(lambda: {"counters": [["store_recreated", {}, running.recreated()]]})
         tasks.append(loop.create_task(follower.run(partial(apply, running))))
         start.ready()
@@ -180,7 +180,11 @@ async def _proxy(start: _Start) -> None:
     shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
     async with served(partial(probes, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
-            settings, start.ports.data, stop, started=started, shared=shared if settings.redis else None
+            settings,
+            start.ports.data,
+            stop,
+            started=started,
+            shared=shared if settings.storage.redis else None,
         )
         for task in tasks:
             task.cancel()
@@ -257,7 +261,7 @@ def _up(start: _Start) -> None:
     ]
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
-        if settings.redis is not None:
+        if settings.storage.redis is not None:
             counters = opened.enter_context(_counters(settings, readable=True))
         else:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
@@ -382,12 +386,12 @@ def _redis_of(settings: Settings, role: str) -> Redis:
 
     Raises: SettingsError if there is none.
     """
-    if settings.redis is None:
+    if settings.storage.redis is None:
         raise SettingsError(
-            f"`evenkeel {role}` meets the other roles in a Redis: name it with --redis-url, or as redis.url. "
-            "On one machine `evenkeel up` does without"
+            f"`evenkeel {role}` meets the other roles in a Redis: name it with --redis-url, or as "
+            "storage.redis.url. On one machine `evenkeel up` does without"
         )
-    return settings.redis
+    return settings.storage.redis
 
 
 @contextlib.contextmanager
@@ -405,7 +409,7 @@ def _counters(settings: Settings, *, readable: bool = False) -> Iterator[Counter
         if readable:
             stores.queue.check_readable()
         counters = stores.counters_of(os.getpid())
-        if settings.redis is None:
+        if settings.storage.redis is None:
             _start_from_zero(counters)
         yield counters
 
@@ -498,13 +502,13 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
 
     The link that signs somebody in is for a person at a terminal: what else prints is kept by somebody.
     """
-    url = settings.admin.url
+    url = settings.access.url
     routes = [
         f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
         for route in settings.routes
     ]
     metrics = [f"  metrics    {url}/metrics"] if admin else []
-    if admin and settings.admin.makes_tokens:
+    if admin and settings.access.makes_tokens:
         name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN
         if (settings.data_dir / name).exists():  # a proxy forwards also where none can be kept
             metrics.append(f"  token      in {settings.data_dir / name}")
@@ -514,7 +518,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
         queue = f"  queue      {_redis_of(settings, role).url}"
         return "\n".join([f"evenkeel {VERSION} worker", queue, *metrics])
     console = f"  console    {url}/"
-    if settings.admin.makes_tokens:
+    if settings.access.makes_tokens:
         with contextlib.suppress(StoreError):  # a full disk; the token of the first start is there
             code = fresh(settings.data_dir, LOGIN_CODE)
             if sys.stdout.isatty():
@@ -535,7 +539,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             console,
             *metrics,
             f"  sampling   {rates} of requests, scored by {scorer}",
-            f"  data       {settings.redis.url if settings.redis else settings.data_dir}",
+            f"  data       {settings.storage.redis.url if settings.storage.redis else settings.data_dir}",
             *(_first_steps(settings) if new else ()),
         ]
     )
@@ -546,11 +550,11 @@ def _first_steps(settings: Settings) -> list[str]:
     first = settings.routes[0]
     if not first.sampling_rate:
         return [f"  first number   none: nothing of {first.name} is sampled; set its sampling_rate above 0"]
-    trials = max(1, settings.alert.min_trials)
+    trials = max(1, settings.alerts.min_trials)
     return [
         (
             f"  first number   after {trials} replayed requests of a route: about "
             f"{math.ceil(trials / first.sampling_rate):,} requests at {first.sampling_rate:.0%}"
         ),
-        f"  set up         {settings.admin.url}/setup has lines for your client, and a test request",
+        f"  set up         {settings.access.url}/setup has lines for your client, and a test request",
     ]

@@ -8,19 +8,23 @@ from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime import choices
+from evenkeel.shadow.references.pace import BURST_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evenkeel.settings import Settings
 
+_TREND_S: Final = 10.0
+"""Time between two points of a trend line."""
+_SIMULATED_TREND_S: Final = 1.0
 _SETTING_OF: Final = {
     Measure.CONTENT: "threshold",
     Measure.SIMILARITY: "similarity_loss",
     Measure.QUALITY: "quality_loss",
     Measure.INVALID: "invalid",
 }
-"""Which setting of `alert` limits a measure."""
+"""Which setting of `alerts` limits a measure."""
 
 
 def monitor_settings(settings: Settings) -> MonitorSettings:
@@ -28,7 +32,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """
-    alert, asked = settings.alert, settings.references
+    alert, asked = settings.alerts, settings.replays.references
     stated: dict[Measure, Limit] = {
         measure: Limit(getattr(alert, name), "settings")
         for measure, name in _SETTING_OF.items()
@@ -47,11 +51,9 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         mean_trials_between_false_alarms=alert.mean_trials_between_false_alarms,
         min_trials=alert.min_trials,
         drift_tolerance=alert.drift_tolerance,
-        provisional_after=alert.provisional_after,
-        other_clients=alert.other_clients,
-        trend_interval_s=settings.console.trend_interval_s,
+        trend_interval_s=_SIMULATED_TREND_S if settings.simulated else _TREND_S,
         asks_references=settings.asks_references,
-        reference_level=alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year),
+        reference_level=alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year),
         limits={"": stated, **calibrated},
         tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,
     )

@@ -34,7 +34,7 @@ def encoder_notes(settings: Settings) -> list[str]:
     if encoder in (None, MINILM):
         return []
     note = (
-        f"scoring.embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
+        f"embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
         f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
     )
     return [note]
@@ -45,23 +45,25 @@ def unpriced(settings: Settings) -> list[str]:
     known = budgeted_prices(settings)
     if known.assumed is None:
         return []
-    embeddings = settings.scoring.embeddings
+    embeddings, rewriter = settings.embeddings, settings.replays.rewriter
     models = {
         "judge": settings.judge.model if settings.judge else None,
-        "rewriter": settings.rewriter.model if settings.rewriter else None,
-        "rewriter.stronger_model": settings.rewriter.stronger_model if settings.rewriter else None,
-        "scoring.embeddings": embeddings.model if embeddings.base_url else None,
+        "replays.rewriter": rewriter.model if rewriter else None,
+        "replays.rewriter.stronger_model": settings.replays.rewriter.stronger_model
+        if settings.replays.rewriter
+        else None,
+        "embeddings": embeddings.model if embeddings.base_url else None,
     }
     found = [
         f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "
-        "or 0 if it is free, under `prices`"
+        "or 0 if it is free, under `budget.prices`"
         for part, model in models.items()
         if model and not known.knows(model)
     ]
     if known.required and not known.knows():
         found.append(
             "budget: usd_per_day is set, so models without a known price are not replayed. Set their prices "
-            'under `prices`, or one for all of them as "*"'
+            'under `budget.prices`, or one for all of them as "*"'
         )
     return found
 
@@ -71,11 +73,6 @@ def _left_undone(settings: Settings) -> Iterator[str]:
     budget = settings.budget
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
         yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"
-    elif budget.reserve == 1:
-        yield (
-            "budget.reserve: 1 keeps the whole budget for changes, so nothing is tried before one; "
-            "0.2 is the default"
-        )
     found: dict[str, list[str]] = {}
     for route in settings.routes:
         for said in _of_route(route):
@@ -87,8 +84,6 @@ def _left_undone(settings: Settings) -> Iterator[str]:
 def _of_route(route: Route) -> Iterator[str]:
     if not route.sampling_rate:
         yield "sampling_rate is 0, so requests are forwarded and none is replayed"
-    elif not (route.perturbations and route.trials_per_exchange):
-        why = "trials_per_exchange is 0" if route.perturbations else "perturbations is empty"
+    elif not (route.trials.perturbations and route.trials.per_exchange):
+        why = "trials.per_exchange is 0" if route.trials.perturbations else "trials.perturbations is empty"
         yield f"{why}, so no rewording is tried, and answers that became fragile are not noticed"
-    if route.plan == "uniform" and "settled_rate" in route.model_fields_set:
-        yield "settled_rate has no effect: it belongs to plan: adaptive"

@@ -43,7 +43,7 @@ def unknown_services(settings: Settings) -> list[str]:
         try:
             AppriseSink(variable, url)
         except UnknownServiceError as error:
-            problems.append(f"alert.notify: {error}. See https://github.com/caronc/apprise/wiki.")
+            problems.append(f"alerts.notify: {error}. See https://github.com/caronc/apprise/wiki.")
     return problems
 
 
@@ -134,14 +134,15 @@ class Troubles:
 def contacts(settings: Settings) -> dict[str, Contact]:
     """Whom each route belongs to, and what to do about it."""
     return {
-        route.name: Contact(route.owner, route.runbook_url or "", route.rollback) for route in settings.routes
+        route.name: Contact(route.contact.owner, route.contact.runbook_url or "", route.contact.rollback)
+        for route in settings.routes
     }
 
 
 def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
     """Writes what is said about incidents: whose routes they are about, and where the console is."""
     return Writer(
-        contacts(settings), settings.alert.console_url or "", monitor.reports, partial(worst_trials, log)
+        contacts(settings), settings.alerts.console_url or "", monitor.reports, partial(worst_trials, log)
     )
 
 
@@ -163,7 +164,7 @@ def channels(
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
-    pace = Pace(window_s=settings.alert.notify_window_s)
+    pace = Pace(window_s=settings.alerts.notify_window_s)
     return [
         Channel(sink, store, words, announce, clock, pace, troubles) for sink in sinks(settings, announce)
     ]
@@ -171,7 +172,7 @@ def channels(
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
     """The services that the settings name; `announce` gets a line for those that cannot be used."""
-    alert = settings.alert
+    alert = settings.alerts
     try:
         keys = notification_keys(settings)
     except ValueError as error:

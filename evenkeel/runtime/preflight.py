@@ -23,8 +23,8 @@ Role = Literal["proxy", "worker", "monitor"]
 _CONNECT_S = 3.0
 _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "judge": (None, "worker", "monitor"),
-    "rewriter": (None, "worker"),
-    "scoring.embeddings": (None, "worker", "monitor"),
+    "replays.rewriter": (None, "worker"),
+    "embeddings": (None, "worker", "monitor"),
 }
 """Which roles ask a model; None stands for all of them in one place."""
 
@@ -59,9 +59,9 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
             if one.api_key_env and not _held(one.api_key_env)
         ]
     found += _missing_replay_keys(settings, role)
-    embeddings = settings.scoring.embeddings
+    embeddings = settings.embeddings
     remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
-    models = {"judge": settings.judge, "rewriter": settings.rewriter, "scoring.embeddings": remote}
+    models = {"judge": settings.judge, "replays.rewriter": settings.replays.rewriter, "embeddings": remote}
     return found + [
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
@@ -76,13 +76,13 @@ def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
 
 def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
     found = []
-    shadow = settings.shadow.api_key_env
+    shadow = settings.replays.api_key_env
     if role != "proxy" and _held(shadow) and shadow_origin(settings) is None:
         found.append(
             f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
-            "shadow.api_key_origin which one it is for, and set shadow_api_key_env on the other routes"
+            "replays.api_key_origin which one it is for, and set replay_key_env on the other routes"
         )
-    asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
+    asks_goldens = settings.replays.goldens.after_change or settings.replays.goldens.every_hours > 0
     if role == "worker" or (role == "monitor" and asks_goldens):
         found += [
             f"route {one.route}: its replays to {one.upstream} have no key; set "
@@ -100,7 +100,7 @@ def _held(variable: str) -> bool:
 
 def unusable_redis(settings: Settings) -> list[str]:
     """One line if the settings name a Redis that cannot be used."""
-    if settings.redis is None:
+    if settings.storage.redis is None:
         return []
     with contextlib.closing(connect(settings)) as stores:
         try:
@@ -116,7 +116,7 @@ def host_notes(settings: Settings) -> list[str]:
     named = [
         route.name
         for route in settings.routes
-        if not route.hosts and any(one.api_key_env for one in _with_fallbacks(route))
+        if not route.match.hosts and any(one.api_key_env for one in _with_fallbacks(route))
     ]
     if not named or listen.hosts or listen.host not in EVERYWHERE:
         return []
@@ -129,7 +129,7 @@ def host_notes(settings: Settings) -> list[str]:
 
 def redis_notes(settings: Settings) -> list[str]:
     """What others on the way to a Redis on another host could read or do, one line each."""
-    redis = settings.redis
+    redis = settings.storage.redis
     if redis is None:
         return []
     parts = urlsplit(redis.url)
@@ -142,8 +142,8 @@ def redis_notes(settings: Settings) -> list[str]:
     found = []
     if parts.scheme != "rediss":
         found.append(
-            f"redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, and ca_file "
-            "for certificates of your own"
+            f"storage.redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, "
+            "and ca_file for certificates of your own"
         )
     if redis.password is None and redis.cert_file is None:
         found.append(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.console.guard import TokenGuard
     from evenkeel.console.sign_in import SignIn
     from evenkeel.settings import Settings
-    from evenkeel.settings.server import Admin
+    from evenkeel.settings.server import Access
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -43,11 +43,13 @@ _MADE = (
     "only whoever runs evenkeel can read it. Starting evenkeel at a terminal prints a link that signs you in."
 )
 _NAMED = (
-    "Your own token is the one of `admin.people` in evenkeel's settings, the shared one that of "
-    "`admin.token_env`; ask whoever runs evenkeel."
+    "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
+    "`access.token_env`; ask whoever runs evenkeel."
 )
 """Where a token is found, for people who are asked for one."""
 _NICENESS = 10
+_SESSION_HOURS = 24.0
+"""How long somebody who has signed in with a browser stays so."""
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
 _COLLECT_AFTER = (20_000, 20, 50)
@@ -137,9 +139,9 @@ async def served(
         return
     from evenkeel.console.server import serving  # noqa: PLC0415 - with the web framework; see above
 
-    app = guarded(make_app(), settings.admin, settings.data_dir)
+    app = guarded(make_app(), settings.access, settings.data_dir)
     stay_responsive()
-    async with serving(app, sockets, settings.admin.tls_context()):
+    async with serving(app, sockets, settings.access.tls_context()):
         yield
 
 
@@ -167,7 +169,7 @@ def probes(
     return create_probes(lambda: generate_latest(registry), problems)
 
 
-def guarded(app: ASGIApp, admin: Admin, folder: Path) -> TokenGuard:
+def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     """The application behind the guard that the settings ask for.
 
     Args:
@@ -213,7 +215,7 @@ def _made(folder: Path, name: str) -> str:
         return secrets.token_urlsafe(32)
 
 
-def _sign_in(admin: Admin, folder: Path, token: str | None) -> SignIn:
+def _sign_in(admin: Access, folder: Path, token: str | None) -> SignIn:
     from evenkeel.console.sign_in import Sessions, SignIn  # noqa: PLC0415
 
     def redeem(code: str) -> str | None:
@@ -222,7 +224,7 @@ def _sign_in(admin: Admin, folder: Path, token: str | None) -> SignIn:
     return SignIn(
         Sessions(
             admin.session_key or _made(folder, SESSION_KEY),
-            admin.session_hours,
+            _SESSION_HOURS,
             time.time,
             secure=admin.tls is not None,
         ),

@@ -17,7 +17,7 @@ from evenkeel.runtime.stores import opened
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.references import plan
 from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
-from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.references.pace import BURST_CALLS, DAY_S, Found, Pace, Suspicion
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
@@ -43,15 +43,15 @@ _LOOKED_AT: Final = 200
 
 def pace_of(settings: Settings) -> Pace:
     """What may be asked of the references of a route; nothing where no exchange may be kept."""
-    given = settings.references
+    given = settings.replays.references
     calls = given.calls_per_day if settings.asks_references else 0
-    return Pace(calls, given.burst_calls, given.usd_per_day)
+    return Pace(calls, BURST_CALLS, given.usd_per_day)
 
 
 def reference_level(settings: Settings) -> float:
     """Evidence at which a change is found."""
-    asked = settings.references
-    return alarm_level(asked.calls_per_day, asked.burst_calls, asked.false_alarms_per_year)
+    asked = settings.replays.references
+    return alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year)
 
 
 class Noticing:
@@ -179,7 +179,7 @@ def cost_lines(settings: Settings) -> Iterator[str]:
     for said, routes in shared.items():
         each = "each of " if len(routes) > 1 else ""
         yield f"reference prompts of {each}{', '.join(routes)}: {said}"
-    alarms = settings.references.false_alarms_per_year
+    alarms = settings.replays.references.false_alarms_per_year
     yield f"a silent change is found on average after, at {alarms:g} false alarms a year at most:"
     yield f"  {'calls a day':>14}" + "".join(f"{name:>22}" for name in plan.EVIDENCE)
     for calls in sorted({*plan.OFFERED, pace.calls_per_day}):

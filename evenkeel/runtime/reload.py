@@ -33,23 +33,17 @@ if TYPE_CHECKING:
 _LIVE: Final = frozenset(
     (
         "routes",
-        "shadow",
-        "archive",
-        "budget",
+        "replays",
         "judge",
-        "rewriter",
-        "languages",
-        "compounds",
-        "prices",
-        "scoring",
-        "alert",
-        "changes",
-        "console",
-        "log",
-        "reload",
+        "embeddings",
+        "budget",
+        "alerts",
+        "storage.archive",
         "storage.verdicts",
         "storage.evidence",
         "storage.evidence_days",
+        "telemetry.log_level",
+        "telemetry.log_format",
         "telemetry.trace_url",
     )
 )
@@ -57,16 +51,17 @@ _LIVE: Final = frozenset(
 _UNSET: Final = "not set"
 _HIDDEN: Final = "(hidden)"
 _SHOWN_CHARACTERS: Final = 120
-_SECRET: Final = re.compile(r"routes\.[^.]+\.headers(\..*)?|alert\.webhook")
+_SECRET: Final = re.compile(r"routes\.[^.]+\.match\.headers(\..*)?|alerts\.webhook")
 """Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
 webhooks need no other."""
 _USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
 _QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
 
 
-_UNWATCHED_S: Final = 3600.0
+_POLL_S: Final = 2.0
+"""Time between two looks at the file."""
 log = logging.getLogger("evenkeel.settings")
-_AS_STARTED: Final = ("listen", "admin", "data_dir")
+_AS_STARTED: Final = ("listen", "access", "data_dir")
 """Never change, but are known better than the file says them: which port was free, where the folder is."""
 
 
@@ -188,9 +183,8 @@ class Follower:
         """
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hung_up)
         while True:
-            poll_s = self.reloader.running.reload.poll_s
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), poll_s or _UNWATCHED_S)
+                await asyncio.wait_for(self._asked.wait(), _POLL_S)
             asked = self._asked.is_set()
             self._asked.clear()
             found = await asyncio.to_thread(self._reload, asked=asked)
@@ -200,7 +194,7 @@ class Follower:
     def _reload(self, *, asked: bool) -> Settings | None:
         if asked:
             self._file.taken()
-        elif not (self.reloader.running.reload.poll_s and self._file.look()):
+        elif not self._file.look():
             return None
         return self.reloader.reload()
 
@@ -289,7 +283,7 @@ class Reloader:
         self._written, self._contents = found, contents
         kept = {name: getattr(self.running, name) for name in _AS_STARTED}
         self.running = found.model_copy(update=kept)
-        logs.configure(found.log.level, found.log.format)
+        logs.configure(found.telemetry.log_level, found.telemetry.log_format)
         return self.running
 
     def snapshot(self) -> Snapshot:
@@ -312,7 +306,7 @@ class Reloader:
 
 def _files(settings: Settings) -> dict[str, Path | None]:
     """The files that settings name and that are read with them, by the setting."""
-    return {"scoring.calibration": settings.scoring.calibration, "alert.limits": settings.alert.limits}
+    return {"alerts.calibration": settings.alerts.calibration, "alerts.limits": settings.alerts.limits}
 
 
 def _contents(settings: Settings) -> dict[str, str]:

@@ -16,6 +16,7 @@ from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.settings import route_table
+from evenkeel.settings.scoring import Judge
 from evenkeel.shadow.original import Reader, StatedTemplate
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.credentials import Headers
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import Rewriter as RewriterSettings
-    from evenkeel.settings.scoring import Embeddings, Judge
+    from evenkeel.settings.scoring import Embeddings
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation, Requirement
     from evenkeel.shadow.prompt.template import TemplateLearner
@@ -49,8 +50,14 @@ if TYPE_CHECKING:
     from evenkeel.stores.references import Reference, ReferenceStore
 
 
+_TIMEOUT_S = 60.0
+_CONCURRENCY = 4
+"""Calls to the rewriter or the encoder under way at once."""
 _PATIENCE_S = 10.0
 """How long a replay waits for an upstream that throttles: it has one of the worker's places meanwhile."""
+_SETTLED_RATE = 0.05
+"""Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as many
+where the endpoint is deterministic."""
 _VERSION_HEADER = "anthropic-version"
 """The one header of a client that a replay repeats: the messages API refuses requests without it."""
 
@@ -60,7 +67,7 @@ def prices(settings: Settings) -> Prices:
     return Prices(
         {
             model: ModelPrice(price.input_usd, price.output_usd, price.tier_share, price.cached_share)
-            for model, price in settings.prices.items()
+            for model, price in settings.budget.prices.items()
         }
     )
 
@@ -95,8 +102,8 @@ def endpoint(
         base_url=section.base_url or "",
         model=model or section.model or "",
         api_key=os.environ.get(section.api_key_env) or "",
-        timeout_s=section.timeout_s,
-        concurrency=section.concurrency,
+        timeout_s=section.timeout_s if isinstance(section, Judge) else _TIMEOUT_S,
+        concurrency=section.concurrency if isinstance(section, Judge) else _CONCURRENCY,
         price=costs.usd,
         observer=observer,
         **more,
@@ -106,7 +113,7 @@ def endpoint(
 def capabilities(settings: Settings) -> frozenset[Requirement]:
     """What perturbations can count on."""
     found: set[Requirement] = set()
-    if settings.rewriter:
+    if settings.replays.rewriter:
         found.add("rewriter")
     if settings.judge:
         found.add("judge")
@@ -117,7 +124,7 @@ def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
     """The kinds that each route asks for, the baseline aside, whether or not they can run."""
     known = choices.perturbations(settings)
     return {
-        route.name: tuple(one for one in by_name(route.perturbations, known) if one.name != BASELINE)
+        route.name: tuple(one for one in by_name(route.trials.perturbations, known) if one.name != BASELINE)
         for route in settings.routes
     }
 
@@ -138,11 +145,11 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
     return {
         route.name: RoutePlan(
             perturbations=tuple(kind for kind in kinds[route.name] if kind.requires <= have),
-            severities=tuple(route.severities),
-            trials_per_exchange=route.trials_per_exchange,
-            settled_rate=route.settled_rate if route.plan == "adaptive" else None,
+            severities=tuple(route.trials.severities),
+            trials_per_exchange=route.trials.per_exchange,
+            settled_rate=_SETTLED_RATE if route.trials.plan == "adaptive" else None,
             task=route.task,
-            inputs=frozenset(route.inputs),
+            inputs=frozenset(route.trials.inputs),
         )
         for route in settings.routes
     }
@@ -226,7 +233,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
 
 def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
     """Whether a rewritten text says the same, asked of the judge; booked under no route."""
-    wanted = settings.rewriter
+    wanted = settings.replays.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
         return None
     return JudgedMeaning(judge, RouteBudget(book, "", "rewriter"))
@@ -241,7 +248,7 @@ def rewriter(
     observer: CallObserver = UNOBSERVED,
 ) -> Rewriter | None:
     """The model that paraphrases and translates, if one is set; `observer` sees its calls."""
-    wanted = settings.rewriter
+    wanted = settings.replays.rewriter
     if wanted is None:
         return None
     # It brings the SDK, which only those with a rewriter need.
@@ -261,8 +268,8 @@ def rewriter(
 def replayer(settings: Settings) -> Replayer:
     """Sends variants."""
     return Replayer(
-        concurrency=settings.shadow.concurrency,
-        timeout_s=settings.shadow.timeout_s,
+        concurrency=settings.replays.concurrency,
+        timeout_s=settings.replays.timeout_s,
         user_agent=f"evenkeel/{VERSION}",
         patience_s=_PATIENCE_S,
     )
@@ -270,9 +277,9 @@ def replayer(settings: Settings) -> Replayer:
 
 def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:
     """Archives exchanges; None if none are to be kept."""
-    if settings.archive.exchanges_per_route == 0:
+    if settings.storage.archive == 0:
         return None
-    return Archivist(kept, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
+    return Archivist(kept, {route.name: route.match.prefix for route in settings.routes}, tally=tally).keep
 
 
 def reference_keeper(
@@ -281,7 +288,9 @@ def reference_keeper(
     """Keeps reference prompts; None if none are asked, or if no exchange may be kept."""
     if not settings.asks_references:
         return None
-    return ReferenceKeeper(store, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
+    return ReferenceKeeper(
+        store, {route.name: route.match.prefix for route in settings.routes}, tally=tally
+    ).keep
 
 
 def load_prices(costs: Prices) -> None:

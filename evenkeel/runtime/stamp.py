@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.changes import ChangeStore
 
 _DIGITS: Final = 12
+_LABEL_SHARE: Final = 0.02
+"""Share of the trials that chance draws for a person's label; they correct the judge's bias."""
 
 
 def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
@@ -28,12 +30,12 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
         names[route] = fingerprint(values)
         store.put_settings(names[route], values)
     judge = settings.judge.model if settings.judge else ""
-    return Stamp(names, judge, settings.scoring.label_share)
+    return Stamp(names, judge, _LABEL_SHARE)
 
 
 def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
     """By route each setting that decides what is tried and how it is scored, as text. No credentials."""
-    common = _flat({"alert.threshold": settings.alert.threshold, **_judge(settings), **_scoring(settings)})
+    common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **_scoring(settings)})
     plans = replays.route_plans(settings)
     found: dict[str, dict[str, str]] = {}
     for route in settings.routes:
@@ -60,19 +62,18 @@ def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
         return {"judge": None}
-    names = ("model", "base_url", "votes", "swap_share", "cascade")
-    return {f"judge.{name}": getattr(judge, name) for name in names}
+    names = ("model", "base_url", "votes", "cascade", "qualities", "tasks")
+    values = judge.model_dump()
+    return {f"judge.{name}": values[name] for name in names}
 
 
 def _scoring(settings: Settings) -> dict[str, Any]:
     calibration = choices.calibration(settings)
     return {
-        "scoring.encoder": choices.encoder_name(settings),
-        "scoring.calibration": calibration.goldens.sha256[:_DIGITS] if calibration else None,
-        "scoring.calibrated_on": calibration.calibrated_on if calibration else None,
-        "scoring.qualities": sorted(settings.scoring.qualities),
-        "scoring.tasks": settings.scoring.tasks,
-        "rewriter.model": settings.rewriter.model if settings.rewriter else None,
+        "embeddings": choices.encoder_name(settings),
+        "alerts.calibration": calibration.goldens.sha256[:_DIGITS] if calibration else None,
+        "alerts.calibrated_on": calibration.calibrated_on if calibration else None,
+        "replays.rewriter.model": settings.replays.rewriter.model if settings.replays.rewriter else None,
     }
 
 

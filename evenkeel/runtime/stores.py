@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 _NOWHERE = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where a command needs none; never asked."""
 _SECONDS_PER_HOUR = 3600.0
+_ARCHIVE_BYTES = 64_000_000
+"""What archived exchanges of all routes may take of the store, compressed."""
+_RESERVE = 0.2
+"""Share of the budget that only urgent trials may use: after a change, or where one is suspected."""
 _SECONDS_PER_DAY = 86_400.0
 _LEARNER_LEASE_S = 30.0
 _TEMPLATES_FOLLOWED_EVERY_S = 10.0
@@ -120,12 +124,8 @@ class DocumentStores(abc.ABC):
         """Reference prompts, kept at most as long as archived exchanges, and as much as a quarter of them."""
         from evenkeel.stores.references import ReferenceStore
 
-        archive = self._settings.archive
-        return ReferenceStore(
-            self.documents,
-            kept_s=archive.days * _SECONDS_PER_DAY,
-            total_chars=round(archive.megabytes * 1e6 / 4),
-        )
+        kept_s = self._settings.storage.evidence_days * _SECONDS_PER_DAY
+        return ReferenceStore(self.documents, kept_s=kept_s, total_chars=_ARCHIVE_BYTES // 4)
 
     @cached_property
     def templates(self) -> Templates:
@@ -264,14 +264,14 @@ class RedisStores(DocumentStores):
         Raises:
             SettingsError: they name no Redis.
         """
-        if settings.redis is None:
-            raise SettingsError("the settings name no Redis; set redis.url")
+        if settings.storage.redis is None:
+            raise SettingsError("the settings name no Redis; set storage.redis.url")
         from evenkeel.stores.redis.documents import RedisDocuments
 
         super().__init__(settings)
-        self._redis = settings.redis
+        self._redis = settings.storage.redis
         self._consumer = consumer
-        self._store = _connection(settings.redis)
+        self._store = _connection(settings.storage.redis)
         self.documents = RedisDocuments(self._store)
 
     @property
@@ -291,10 +291,8 @@ class RedisStores(DocumentStores):
         return RedisExchangeQueue(
             self._store,
             time.time,
-            max_waiting=self._redis.exchanges,
             max_bytes=round(self._redis.megabytes * 1e6),
-            kept_s=self._redis.exchange_hours * _SECONDS_PER_HOUR,
-            patience_s=self._redis.patience_s,
+            kept_s=self._settings.storage.exchange_hours * _SECONDS_PER_HOUR,
             consumer=f"{socket.gethostname()}:{self._consumer}" if self._consumer else None,
         )
 
@@ -303,11 +301,12 @@ class RedisStores(DocumentStores):
         """The verdict log, within the limits of the settings."""
         from evenkeel.stores.redis.verdicts import RedisVerdictLog
 
+        limits = self._settings.storage
         return RedisVerdictLog(
             self._store,
-            kept=self._redis.verdicts,
-            evidence_kept=self._redis.evidence,
-            evidence_s=self._redis.evidence_days * _SECONDS_PER_DAY,
+            kept=limits.verdicts,
+            evidence_kept=limits.evidence,
+            evidence_s=limits.evidence_days * _SECONDS_PER_DAY,
         )
 
     @cached_property
@@ -412,11 +411,15 @@ def budgets(settings: Settings) -> Budgets:
     common = settings.budget
     given = {route.name: route.budget.model_dump() for route in settings.routes}
     own = {
-        name: Budget(**limits, spread=common.spread, reserve=common.reserve)
+        name: Budget(**limits, spread=common.spread, reserve=_RESERVE)
         for name, limits in given.items()
         if any(one is not None for one in limits.values())
     }
-    return Budgets(Budget(**common.model_dump()), own, tuple(name for name in given if name not in own))
+    return Budgets(
+        Budget(**common.model_dump(exclude={"prices"}), reserve=_RESERVE),
+        own,
+        tuple(name for name in given if name not in own),
+    )
 
 
 def checkpoint_name(settings: Settings) -> str:
@@ -430,7 +433,7 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
 
     Raises: SettingsError if the file cannot be used.
     """
-    overrides: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir, "redis": None}
+    overrides: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir, "storage": {"redis": None}}
     return load(config, overrides, {} if config else {"upstream": _NOWHERE})
 
 
@@ -439,7 +442,7 @@ def connect(settings: Settings) -> Stores:
 
     Raises: StoreError if the file cannot be written.
     """
-    return SqliteStores(settings) if settings.redis is None else RedisStores(settings)
+    return SqliteStores(settings) if settings.storage.redis is None else RedisStores(settings)
 
 
 @contextlib.contextmanager
@@ -447,14 +450,14 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
     """The stores that the settings name, open while the block runs.
 
     Args:
-        settings: `redis`, or else `data_dir`, and the limits.
+        settings: `storage.redis`, or else `data_dir`, and the limits.
         create: make the file if there is none.
 
     Raises:
         SettingsError: there is no store in the data folder and none is to be made.
         StoreError: it cannot be written, or the Redis not be used.
     """
-    if settings.redis is None and not create and not (settings.data_dir / DATABASE_FILE).is_file():
+    if settings.storage.redis is None and not create and not (settings.data_dir / DATABASE_FILE).is_file():
         raise SettingsError(
             f"there is no store in {settings.data_dir}; name the folder of `evenkeel up` with --data-dir, or "
             "its settings file with --config"
@@ -489,15 +492,14 @@ def _connection(settings: Redis) -> RedisStore:
             key_file=text(settings.key_file),
             prefix=settings.prefix,
             replicas=settings.replicas,
-            timeout_s=settings.timeout_s,
         )
     )
 
 
 def _archive_limits(settings: Settings) -> dict[str, Any]:
-    limits = settings.archive
+    limits = settings.storage
     return {
-        "per_route": limits.exchanges_per_route,
-        "total_bytes": round(limits.megabytes * 1e6),
-        "kept_s": limits.days * _SECONDS_PER_DAY,
+        "per_route": limits.archive,
+        "total_bytes": _ARCHIVE_BYTES,
+        "kept_s": limits.evidence_days * _SECONDS_PER_DAY,
     }

@@ -301,7 +301,7 @@ class Briefing:
         """One line of JSON."""
         settings = self.settings.model_dump(mode="json")
         # Only what somebody set: the limits of alerts say where they come from.
-        settings["alert"] = self.settings.alert.model_dump(mode="json", exclude_unset=True)
+        settings["alerts"] = self.settings.alerts.model_dump(mode="json", exclude_unset=True)
         settings["budget"] = self.settings.budget.model_dump(mode="json", exclude_unset=True)
         fields = {
             "role": self.role,

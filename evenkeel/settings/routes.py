@@ -63,16 +63,16 @@ class Timeouts(Section):
 
 
 class RouteBudget(Section):
-    """What shadow calls of one route may cost per UTC day, within the budget of all. `null` = no limit."""
+    """Daily limit on what replays and judging of one route may cost, within the budget of all routes."""
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = None
-    """As for all routes."""
+    """Tokens per UTC day; `null` = no limit of its own."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = None
-    """As for all routes."""
+    """US dollars per UTC day; `null` = no limit of its own."""
 
 
 class Fallback(Section):
-    """An endpoint that takes over, with keys of its own; its URL alone is one without."""
+    """An endpoint that takes over, with its own keys; one without keys can be written as its URL alone."""
 
     url: UpstreamUrl
     """The endpoint."""
@@ -80,7 +80,7 @@ class Fallback(Section):
     """Variable with the key that it is sent. Without one, a fallback of another origin gets no credential."""
     api_key_header: str = "authorization"
     """As for the route."""
-    shadow_api_key_env: Variable | None = None
+    replay_key_env: Variable | None = None
     """Variable with the key of replays to it, in the same header."""
 
     @model_validator(mode="before")
@@ -89,27 +89,59 @@ class Fallback(Section):
         return {"url": given} if isinstance(given, str) else given
 
 
+class Match(Section):
+    """Which requests a route takes: those that meet every condition set here."""
+
+    prefix: Annotated[str, Field(pattern=PREFIX_PATTERN)] = ""
+    """Path prefix; removed before forwarding."""
+    hosts: list[str] = []
+    """Values of `Host`, with or without the port."""
+    headers: dict[str, str] = {}
+    """Request headers: all of them, with these values."""
+    key_fingerprints: list[str] = []
+    """Fingerprints of API keys: `evenkeel fingerprint` prints one."""
+
+
+class Trials(Section):
+    """How sampled exchanges of a route are replayed."""
+
+    perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
+    """Perturbations to try, besides the control: names, categories (`format`) or patterns
+    (`crosslingual.*_to_en`)."""
+    severities: Annotated[list[Rate], Field(min_length=1)] = [0.07, 0.13]
+    """Shares of the eligible places that are changed; each trial draws one. People mistype 0.07 on a desktop
+    and 0.13 on a phone; 0.3 and 0.5 are stress."""
+    inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
+    """Whose words the input perturbations change: `typed` (what an end user typed), `documents`,
+    `tool_results`, `instructions`."""
+    plan: Literal["adaptive", "uniform"] = "adaptive"
+    """`uniform` tries every sampled exchange alike. `adaptive` begins so; once every perturbation is known it
+    tries several at once, splits them where answers move, and leaves out most exchanges while nothing is
+    suspected."""
+    per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
+    """Perturbed replays of each sampled exchange, besides the control; under the adaptive plan, while it is
+    learning. 0 tries nothing else under any plan."""
+
+
+class Contact(Section):
+    """What messages about an incident of a route tell people to do."""
+
+    owner: str = ""
+    """Whom to call: `@support-ml`, a team, a rota."""
+    runbook_url: HttpUrl | None = None
+    """What the owner does about an incident; messages link there."""
+    rollback: str = ""
+    """How to undo the last release: a command, a sentence or a URL. Messages quote it."""
+
+
 class Route(Section):
     """One route of the data plane and how its exchanges are tried."""
 
     name: Name = "default"
     """Label of the route in gauges and on the page."""
-    owner: str = ""
-    """Whom messages about an incident of the route name: `@support-ml`, a team, a rota."""
-    runbook_url: HttpUrl | None = None
-    """What the owner does about an incident; messages link there."""
-    rollback: str = ""
-    """How to undo the last release: a command, a sentence or a URL. Messages quote it."""
-    prefix: Annotated[str, Field(pattern=PREFIX_PATTERN)] = ""
-    """Path prefix that selects the route; removed before forwarding."""
-    hosts: list[str] = []
-    """`Host` values that select the route, with or without the port."""
-    headers: dict[str, str] = {}
-    """Request headers that select the route: all of them, with these values."""
-    key_fingerprints: list[str] = []
-    """API keys that select the route, by fingerprint: `evenkeel fingerprint` prints one."""
     upstream: UpstreamUrl
     """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
+    match: Match = Match()
     fallbacks: list[Fallback] = []
     """Endpoints to try in order when the one before does not take the request: URLs, or with keys."""
     share_credentials: bool = False
@@ -119,8 +151,8 @@ class Route(Section):
     """Variable with the key that is sent upstream; without it the client's own key passes through."""
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
-    shadow_api_key_env: Variable | None = None
-    """Variable with the key of replays to `upstream`, in the same header; before that of `shadow`."""
+    replay_key_env: Variable | None = None
+    """Variable with the key of replays to `upstream`, in the same header; wins over `replays.api_key_env`."""
     timeouts: Timeouts = Timeouts()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
@@ -129,29 +161,12 @@ class Route(Section):
     recognised where that is plain."""
     template: list[str] = []
     """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
-    perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
-    """Perturbations to try, besides the control: names, categories (`format`) or patterns
-    (`crosslingual.*_to_en`)."""
-    severities: Annotated[list[Rate], Field(min_length=1)] = [0.07, 0.13]
-    """Shares of the eligible places that are changed; one is drawn for each trial. What people really type:
-    0.07 at a desktop, 0.13 on a phone; 0.3 and 0.5 are stress."""
-    inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
-    """Whose words the input perturbations change: `typed` (what an end user typed), `documents`,
-    `tool_results`, `instructions`."""
-    plan: Literal["adaptive", "uniform"] = "adaptive"
-    """`uniform` tries every sampled exchange alike. `adaptive` begins so; once every rewording is known it
-    tries several at once, splits them where answers move, and leaves out most exchanges while nothing is
-    suspected."""
-    trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
-    """Perturbed replays for each sampled exchange, besides the control; of the adaptive plan, while
-    it is learning. 0 tries nothing else under any plan."""
-    settled_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
-    """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as
-    many where the endpoint is deterministic."""
+    trials: Trials = Trials()
     replay_tier: Tier = "standard"
     """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes,
     where the provider has it."""
     budget: RouteBudget = RouteBudget()
+    contact: Contact = Contact()
 
     @model_validator(mode="after")
     def _tier_exists(self) -> Route:
@@ -177,15 +192,17 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.Route:
     return routing.Route(
         name=route.name,
         upstream=Upstream.parse(route.upstream),
-        fallbacks=tuple(Upstream.parse(one.url) for one in route.fallbacks),
-        prefix=route.prefix,
-        hosts=tuple(route.hosts),
-        headers=tuple(route.headers.items()),
-        key_fingerprints=tuple(route.key_fingerprints),
+        fallbacks=tuple(Upstream.parse(fallback.url) for fallback in route.fallbacks),
+        prefix=route.match.prefix,
+        hosts=tuple(route.match.hosts),
+        headers=tuple(route.match.headers.items()),
+        key_fingerprints=tuple(route.match.key_fingerprints),
         sampling_rate=route.sampling_rate,
         timeouts=routing.Timeouts(**route.timeouts.model_dump()),
         inject=_fields(route.name, route) if injecting else (),
-        fallback_inject=tuple(_fields(route.name, one) for one in route.fallbacks) if injecting else (),
+        fallback_inject=tuple(_fields(route.name, fallback) for fallback in route.fallbacks)
+        if injecting
+        else (),
         share_credentials=route.share_credentials,
     )
 

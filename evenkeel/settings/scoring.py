@@ -37,25 +37,12 @@ class Embeddings(Section):
     """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
     api_key_env: Variable = "EVENKEEL_EMBEDDINGS_API_KEY"
     """Variable with its key."""
-    timeout_s: Seconds = 30.0
-    """Limit of one call."""
-    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
-    """Calls under way at once, of up to 64 texts each."""
-    requests_per_minute: Annotated[float, Field(ge=1)] | None = None
-    """Pace of the calls; `null` = as the endpoint's `Retry-After` asks."""
-    tokens_per_minute: Annotated[float, Field(ge=1)] | None = None
-    """Pace of the texts' tokens."""
     piece_words: Annotated[int, Field(ge=20, le=5000)] = 1000
     """Longer texts go to the endpoint in pieces; some 300 for models that read 512 tokens."""
 
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and {"same_meaning", "other_meaning"}.intersection(given):
-            raise ValueError(
-                "same_meaning and other_meaning are gone: a cosine decides no rating, it counts in the "
-                "similarity; remove them"
-            )
         return {"enabled": given} if given is None or isinstance(given, (bool, str)) else given
 
     @model_validator(mode="after")
@@ -63,20 +50,6 @@ class Embeddings(Section):
         if self.base_url and not self.model:
             raise ValueError("an endpoint needs the name of its model: add `model`")
         return self
-
-
-class Scoring(Section):
-    """How answers are compared."""
-
-    embeddings: Embeddings = Embeddings()
-    calibration: Path | None = None
-    """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
-    label_share: Rate = 0.02
-    """Share of the trials that chance draws for a person's label; labels of them correct the judge's bias."""
-    qualities: dict[str, Quality] = {}
-    """Further qualities that the judge rates, by name."""
-    tasks: dict[str, list[str]] = {}
-    """Which qualities the judge rates in a task, in place of the task's own."""
 
 
 class Judge(Section):
@@ -94,27 +67,23 @@ class Judge(Section):
     """Calls under way at once."""
     requests_per_minute: Annotated[float, Field(ge=1)] | None = None
     """Pace of the calls; `null` = as the endpoint's `Retry-After` asks."""
-    tokens_per_minute: Annotated[float, Field(ge=1)] | None = None
-    """Pace of prompt and completion tokens together."""
     reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
     """Usual length of a reply, for the budget; some thousand for models that reason."""
-    question_chars: Annotated[int, Field(ge=1_000, le=10_000_000)] = 300_000
-    """Longest question that is asked, with both texts; a longer one fails as `too_long`."""
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """Calls for one rating, an odd number; the median counts."""
     tier: Literal["standard", "flex"] = "standard"
     """`flex` asks for ratings that are not urgent in OpenAI's flex tier, where the model has it: for about
     half of the price, and minutes later."""
-    group: Annotated[int, Field(ge=1, le=20)] = 6
-    """Answers to variants of one request that are rated in one call at most; 1 = each alone."""
-    swap_share: Rate = 0.5
-    """Share of the similarity calls that show the two answers in the other order."""
     recheck_share: Rate = 0.02
     """Share of the judged pairs that are judged again, to measure the judge's own noise."""
     cascade: bool = True
     """Whether heuristics decide the pairs of which they can prove the rating, and the judge the others."""
     audit_share: Rate = 0.05
     """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
+    qualities: dict[str, Quality] = {}
+    """Further qualities that the judge rates, by name."""
+    tasks: dict[str, list[str]] = {}
+    """Which qualities the judge rates in a task, in place of the task's own."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Judge:
@@ -125,7 +94,7 @@ class Judge(Section):
         return self
 
 
-class Alert(Section):
+class Alerts(Section):
     """When an alert is raised, and where it goes."""
 
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
@@ -138,16 +107,12 @@ class Alert(Section):
     """Largest share of answers that ignore the format or language asked for."""
     limits: Path | None = None
     """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
+    calibration: Path | None = None
+    """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
     """Of all alarms of all cells together, on average."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """How far the share of shifted answers may move from the cell's baseline, up or down."""
-    provisional_after: Annotated[int, Field(ge=30)] = 100
-    """Trials from which on a cell is compared with its former ones, if no baseline is approved."""
-    other_clients: Rate = 0.5
-    """How much of an alert's evidence there must be without the trials of any one client, as a share that
-    grows with the others' trials, so that no client alone raises one; 0 = one is enough. With a single client
-    it changes nothing."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None
@@ -172,7 +137,7 @@ class Alert(Section):
     """Where people reach the console; messages link there."""
 
     @model_validator(mode="after")
-    def _slack_knows_where(self) -> Alert:
+    def _slack_knows_where(self) -> Alerts:
         if (self.slack_token_env is None) != (not self.slack_channel):
             raise ValueError("slack_token_env and slack_channel are set together: set both, or neither")
         return self

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from evenkeel.logs import Format, Level
-from evenkeel.settings.types import HttpUrl, Port, Seconds, Section, Variable, check_extra
+from evenkeel.settings.types import HttpUrl, Port, Section, Variable, check_extra
 from evenkeel.stores.audit_log import is_name
 
 Role = Literal["viewer", "labeller", "approver", "admin"]
@@ -132,7 +132,7 @@ class Login(Section):
     """Header with the name. The proxy must replace one that a client sends."""
     addresses: list[Network] = []
     """Addresses, or networks, of the proxy: nobody else is believed. May be empty with
-    `admin.tls.client_ca_file`; then everybody who has a certificate is."""
+    `access.tls.client_ca_file`; then everybody who has a certificate is."""
     role: Role = "viewer"
     """Of those who are not among the people."""
 
@@ -221,7 +221,7 @@ def _no_password() -> str:
     raise ValueError("the key is protected by a password")
 
 
-class Admin(Section):
+class Access(Section):
     """Where metrics, health and the console listen: a port of their own."""
 
     host: str = "127.0.0.1"
@@ -237,8 +237,6 @@ class Admin(Section):
     needed, or the one in the file `metrics-token` that is made with it."""
     open_on_loopback: bool = False
     """Whether everybody on this machine gets in without a token."""
-    session_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
-    """How long somebody who has signed in with a browser stays so."""
     session_key_env: Variable | None = None
     """Variable with what encrypts their cookies, the same for all monitors behind one address. None = made at
     the first start, in the file `session-key` of the data folder."""
@@ -299,7 +297,7 @@ class Admin(Section):
         return self.tls is not None and self.tls.client_ca_file is not None
 
     @model_validator(mode="after")
-    def _people_differ(self) -> Admin:
+    def _people_differ(self) -> Access:
         holders = [*self.people, *self.tokens]
         names = [holder.name for holder in holders]
         shared = (self.token, self.metrics_token)
@@ -311,7 +309,7 @@ class Admin(Section):
         return self
 
     @model_validator(mode="after")
-    def _somebody_gets_in(self) -> Admin:
+    def _somebody_gets_in(self) -> Access:
         if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
         if self.people and self.login is None and not any(person.token for person in self.people):
@@ -319,7 +317,7 @@ class Admin(Section):
         return self
 
     @model_validator(mode="after")
-    def _token_beyond_loopback(self) -> Admin:
+    def _token_beyond_loopback(self) -> Access:
         if self.tls is not None:
             self.tls.context()  # so that a file that cannot be used is said at the start
         if not (self.asks or self._certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
@@ -330,7 +328,7 @@ class Admin(Section):
         return self
 
     @model_validator(mode="after")
-    def _usable_tokens(self) -> Admin:
+    def _usable_tokens(self) -> Access:
         """On loopback too: who names one wants to be asked for it."""
         for setting, variable in (
             ("token_env", self.token_env),
@@ -349,15 +347,6 @@ class Admin(Section):
         return self
 
 
-class Log(Section):
-    """What evenkeel logs to standard error. Both take effect while it runs."""
-
-    level: Level = "info"
-    """Least severe events that are logged."""
-    format: Format = "auto"
-    """One line for each event: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
-
-
 class Telemetry(Section):
     """What evenkeel tells other systems about itself, besides its metrics."""
 
@@ -372,6 +361,14 @@ class Telemetry(Section):
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; the pages of trials link there."""
 
+    metrics_detail: bool = False
+    """Whether `/metrics` exports all estimates, windows and counters of every perturbation, and roll-ups:
+    some two thousand more series for two routes."""
+    log_level: Level = "info"
+    """Least severe events that are logged, to standard error. Takes effect while evenkeel runs."""
+    log_format: Format = "auto"
+    """One line for each event: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
+
     @model_validator(mode="after")
     def _evaluations_of_traces(self) -> Telemetry:
         if self.traces:
@@ -379,25 +376,3 @@ class Telemetry(Section):
         if self.evaluations and not self.traces:
             raise ValueError("evaluations are part of a trace: set traces, too")
         return self
-
-
-class Metrics(Section):
-    """What `/metrics` exports."""
-
-    detail: bool = False
-    """Whether every perturbation has all its estimates, windows and counters, and roll-ups are exported: some
-    two thousand series more for two routes."""
-
-
-class Reload(Section):
-    """When the settings file is read again. It always is on SIGHUP."""
-
-    poll_s: Annotated[float, Field(ge=0)] = 2.0
-    """Time between two looks at the file; a change that both see alike is taken. 0 = only SIGHUP."""
-
-
-class Console(Section):
-    """What the web page shows."""
-
-    trend_interval_s: Seconds = 10.0
-    """Time between two points of a trend line."""

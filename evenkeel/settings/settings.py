@@ -16,12 +16,13 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
-from evenkeel.settings.replay import Archive, Budget, Changes, Price, References, Rewriter, Shadow
+from evenkeel.settings.gone import GONE
+from evenkeel.settings.replay import Budget, Replays, Rewriter
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
-from evenkeel.settings.scoring import Alert, Judge, Scoring
-from evenkeel.settings.server import Admin, Console, Listen, Log, Metrics, Reload, Telemetry
-from evenkeel.settings.storage import ADDRESS_PATTERN, Monitor, Payloads, Redaction, Redis, Storage
-from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section, Tag
+from evenkeel.settings.scoring import Alerts, Embeddings, Judge
+from evenkeel.settings.server import Access, Listen, Telemetry
+from evenkeel.settings.storage import ADDRESS_PATTERN, Monitor, Storage
+from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,36 +43,18 @@ class Settings(BaseSettings):
     )
 
     listen: Listen = Listen()
-    admin: Admin = Admin()
-    reload: Reload = Reload()
+    routes: Annotated[list[Route], Field(min_length=1)]
+    replays: Replays = Replays()
+    judge: Judge | None = None
+    embeddings: Embeddings = Embeddings()
+    budget: Budget = Budget()
+    alerts: Alerts = Alerts()
     data_dir: Path = Path("evenkeel-data")
     """Folder of the store."""
     storage: Storage = Storage()
-    payloads: Payloads = Payloads()
-    redaction: Redaction = Redaction()
-    redis: Redis | None = None
-    monitor: Monitor = Monitor()
-    routes: Annotated[list[Route], Field(min_length=1)]
-    shadow: Shadow = Shadow()
-    archive: Archive = Archive()
-    budget: Budget = Budget()
-    judge: Judge | None = None
-    rewriter: Rewriter | None = None
-    languages: list[Tag] = []
-    """Further target languages of `multilingual`, as BCP 47 tags."""
-    compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
-    """Further `compound.NAME`: the perturbations they apply, one after another."""
-    prices: dict[str, Price] = {}
-    """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
-    model of your own that is free: `{input_usd: 0, output_usd: 0}`."""
-    scoring: Scoring = Scoring()
-    alert: Alert = Alert()
-    changes: Changes = Changes()
-    references: References = References()
-    console: Console = Console()
-    log: Log = Log()
+    access: Access = Access()
     telemetry: Telemetry = Telemetry()
-    metrics: Metrics = Metrics()
+    monitor: Monitor = Monitor()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""
 
@@ -84,7 +67,7 @@ class Settings(BaseSettings):
     @property
     def asks_references(self) -> bool:
         """Whether reference prompts are kept and asked: not where no exchange may be kept."""
-        return self.references.calls_per_day > 0 and self.archive.exchanges_per_route > 0
+        return self.replays.references.calls_per_day > 0 and self.storage.archive > 0
 
     @property
     def limits_dollars(self) -> bool:
@@ -98,11 +81,11 @@ class Settings(BaseSettings):
 
     def base_url(self, route: Route) -> str:
         """What an application sets as its base URL to use a route."""
-        return f"http://{self.listen.address}{route.prefix}/v1"
+        return f"http://{self.listen.address}{route.match.prefix}/v1"
 
 
 _LONGEST_SHOWN = 40
-_KEY_VARIABLES = ("api_key_env", "shadow_api_key_env", "replays")
+_KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays")
 
 
 class SettingsError(UserError):
@@ -130,15 +113,24 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             )
         _check_key_stays("upstream", _with_replays(raw, routes[0]), route)
         routes[0].update(route)
-    for section, kind in (("judge", Judge), ("rewriter", Rewriter)):
-        own, given = raw.get(section), overrides.get(section)
+    models = (
+        ("judge", Judge, raw.get("judge"), overrides.get("judge")),
+        (
+            "rewriter",
+            Rewriter,
+            _inner(raw, "replays").get("rewriter"),
+            _inner(overrides, "replays").get("rewriter"),
+        ),
+    )
+    for section, kind, own, given in models:
         if isinstance(own, dict) and isinstance(given, dict):
             usual = {name: kind.model_fields[name].default for name in ("base_url", "api_key_env")}
             _check_key_stays(section, usual | own, given)
+    _check_variables()
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
         odd = next((name for name in raw if name not in Settings.model_fields), None)
         if odd is not None:  # mostly "routes", mistyped
-            raise SettingsError(f"{where}: {odd}: unknown setting{_meant((odd,))}")
+            raise SettingsError(f"{where}: {odd}: {_unknown((odd,))}")
         raise SettingsError(
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
         )
@@ -162,12 +154,24 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
         raise SettingsError(f"{where}: {_describe(error)}") from error
 
 
+def _check_variables() -> None:
+    """Refuse variables such as `EVENKEEL_ALERT__WEBHOOK` that name no section; pydantic ignores them."""
+    for variable in os.environ:
+        section, divider, _ = variable.removeprefix("EVENKEEL_").lower().partition("__")
+        if divider and variable.startswith("EVENKEEL_") and section not in Settings.model_fields:
+            raise SettingsError(f"{variable}: {_unknown((section,))}")
+
+
 def _with_replays(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
     """A route of the file with the variable of the replays' key, if no setting says where that belongs."""
-    shadow = raw.get("shadow")
-    shadow = shadow if isinstance(shadow, dict) else {}
-    usual = shadow.get("api_key_env", Shadow().api_key_env)
-    return {**route, "replays": None if shadow.get("api_key_origin") else usual}
+    replays = _inner(raw, "replays")
+    usual = replays.get("api_key_env", Replays().api_key_env)
+    return {**route, "replays": None if replays.get("api_key_origin") else usual}
+
+
+def _inner(values: Mapping[str, Any], section: str) -> dict[str, Any]:
+    inner = values.get(section)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _check_key_stays(section: str, own: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -225,7 +229,7 @@ def _describe(error: ValidationError) -> str:
     fault = faults[0]
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        text = f"{place}: unknown setting{_meant(fault['loc'])}"
+        text = f"{place}: {_unknown(fault['loc'])}"
     else:
         message = _in_words(fault)
         text = f"{place}: {message}{_given(fault)}" if place else message
@@ -294,6 +298,12 @@ def _given(fault: ErrorDetails) -> str:
         if hidden or fault["type"] in {"missing", "value_error"}
         else f" (it is {'empty' if given is None else repr(given)})"
     )
+
+
+def _unknown(location: tuple[int | str, ...]) -> str:
+    """Say what to do about a setting that does not exist."""
+    remedy = GONE.get(".".join(part for part in location if isinstance(part, str)))
+    return f"unknown setting{_meant(location)}" if remedy is None else f"is gone: {remedy}"
 
 
 def _meant(location: tuple[int | str, ...]) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.types import Rate, Seconds, Section, Variable, check_extra
+from evenkeel.settings.types import Section, Variable, check_extra
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 
 
@@ -25,19 +25,6 @@ def _without_credentials(url: str) -> str:
 RedisUrl = Annotated[str, AfterValidator(_without_credentials)]
 ADDRESS_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$"
 Address = Annotated[str, Field(pattern=ADDRESS_PATTERN)]
-
-
-class Storage(Section):
-    """What the data folder keeps. On a Redis its own limits hold."""
-
-    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
-    """How long an exchange may wait, and its bodies be kept once it is a dead letter."""
-    verdicts: Annotated[int, Field(ge=1_000)] = 500_000
-    """Verdicts kept, the newest; one takes some 1 kB."""
-    evidence: Annotated[int, Field(ge=0)] = 20_000
-    """Verdicts of which prompts and answers are kept, the newest."""
-    evidence_days: Annotated[float, Field(gt=0)] = 30.0
-    """And how long."""
 
 
 class Redis(Section):
@@ -72,22 +59,8 @@ class Redis(Section):
     replicas: Annotated[int, Field(ge=0, le=10)] = 0
     """Replicas that must have an exchange or a verdict before it counts as kept; with 0 a failover may lose
     the last ones. Not for a Cluster."""
-    timeout_s: Seconds = 5.0
-    """Limit of connecting and of one answer."""
-    patience_s: Annotated[float, Field(ge=0)] = 10.0
-    """How long sampled exchanges wait in a proxy for a Redis that is gone, as during a failover."""
-    exchanges: Annotated[int, Field(ge=1)] = 20_000
-    """Exchanges in the queue at most; what comes then is not scored, and counted."""
     megabytes: Annotated[float, Field(gt=0)] = 1024.0
-    """What they may take there."""
-    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
-    """How long an exchange may wait; its bodies are forgotten then, scored or not."""
-    verdicts: Annotated[int, Field(ge=1_000)] = 500_000
-    """Verdicts kept, the newest; one takes some 1.5 kB."""
-    evidence: Annotated[int, Field(ge=0)] = 20_000
-    """Verdicts of which prompts and answers are kept, the newest."""
-    evidence_days: Annotated[float, Field(gt=0)] = 30.0
-    """And how long."""
+    """What exchanges in the queue may take there; what comes then is not scored, and counted."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Redis:
@@ -126,27 +99,6 @@ Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 BuiltinKind = Literal["api_key", "card", "email", "iban", "ip", "jwt", "phone", "secret"]
 
 
-class Payloads(Section):
-    """Prompts and answers where they are kept. They are encrypted if `EVENKEEL_PAYLOAD_KEY` holds a key."""
-
-    encrypted: bool = False
-    """Whether nothing may start without such a key."""
-
-    @model_validator(mode="after")
-    def _has_key(self) -> Payloads:
-        if self.encrypted:
-            try:
-                active = seal_of(os.environ).active
-            except SealError as error:
-                raise ValueError(str(error)) from error
-            if not active:
-                raise ValueError(
-                    f"encrypted is set, but {KEY_VARIABLE} holds no key; make one with: "
-                    "openssl rand -base64 32"
-                )
-        return self
-
-
 class Presidio(Section):
     """Recognition of names, places and the like by Presidio; needs the extra `presidio` and a spaCy model."""
 
@@ -154,8 +106,6 @@ class Presidio(Section):
     """Of the traffic."""
     entities: list[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]] = ["PERSON", "LOCATION"]
     """Kinds that are replaced, as Presidio names them; none = all it knows."""
-    score: Rate = 0.5
-    """Least certainty."""
 
     @model_validator(mode="after")
     def _installed(self) -> Presidio:
@@ -191,3 +141,37 @@ class Redaction(Section):
     def active(self) -> bool:
         """Whether anything is replaced."""
         return bool(self.kinds or self.patterns or self.presidio)
+
+
+class Storage(Section):
+    """What is kept of exchanges and verdicts, for how long, and how it is protected."""
+
+    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
+    """How long an exchange may wait; its bodies are deleted then, scored or not."""
+    verdicts: Annotated[int, Field(ge=1_000)] = 500_000
+    """Verdicts kept, the newest; one takes 1 kB, on a Redis 1.5 kB."""
+    evidence: Annotated[int, Field(ge=0)] = 20_000
+    """Verdicts of which prompts and answers are kept, the newest."""
+    evidence_days: Annotated[float, Field(gt=0)] = 30.0
+    """How long these prompts and answers, and archived exchanges, are kept."""
+    archive: Annotated[int, Field(ge=0, le=100_000)] = 1_000
+    """Sampled exchanges kept per route, the newest, so that they can be approved as goldens; 0 keeps none,
+    and drops those that were kept."""
+    encrypted: bool = False
+    """Makes evenkeel start only if prompts and answers are encrypted, by a key in `EVENKEEL_PAYLOAD_KEY`."""
+    redaction: Redaction = Redaction()
+    redis: Redis | None = None
+
+    @model_validator(mode="after")
+    def _has_key(self) -> Storage:
+        if self.encrypted:
+            try:
+                active = seal_of(os.environ).active
+            except SealError as error:
+                raise ValueError(str(error)) from error
+            if not active:
+                raise ValueError(
+                    f"encrypted is set, but {KEY_VARIABLE} holds no key; make one with: "
+                    "openssl rand -base64 32"
+                )
+        return self

@@ -157,10 +157,10 @@ def running(
     complete = {
         **settings,
         "listen": {"port": ports["proxy"]},
-        "admin": {"port": ports["admin"]},
+        "access": {"port": ports["admin"]},
         "data_dir": str(addresses.data),
         "simulated": True,
-        "alert": {**settings.get("alert", {}), "console_url": urls["admin"]},
+        "alerts": {**settings.get("alerts", {}), "console_url": urls["admin"]},
         "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL, "concurrency": 16},
         "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
     }
@@ -237,19 +237,20 @@ _KINDS = ["general.whitespace", "general.punctuation", "general.casing", "genera
 _TRIED = {
     "task": "case_summary",
     "sampling_rate": 1.0,
-    "perturbations": _KINDS,
-    "plan": "uniform",
-    "trials_per_exchange": len(_KINDS),
+    "trials": {"perturbations": _KINDS, "plan": "uniform", "per_exchange": len(_KINDS)},
 }
 _SETTINGS: dict[str, Any] = {
     "routes": [
-        {"name": _SWAPPED, **_TRIED, "owner": "@support-ml", "rollback": "set the model back to helpdesk-1"},
-        {"name": _STEADY, "prefix": "/triage", **_TRIED},
+        {
+            "name": _SWAPPED,
+            **_TRIED,
+            "contact": {"owner": "@support-ml", "rollback": "set the model back to helpdesk-1"},
+        },
+        {"name": _STEADY, "match": {"prefix": "/triage"}, **_TRIED},
     ],
     "budget": {"tokens_per_day": None, "usd_per_day": None},
-    "shadow": {"concurrency": 16},
-    "scoring": {"embeddings": False},
-    "console": {"trend_interval_s": 1.0},
+    "replays": {"concurrency": 16},
+    "embeddings": False,
 }
 
 _BATCH = 20
@@ -336,7 +337,7 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
             with webhook() as (url, messages):
-                settings = {**_SETTINGS, "alert": {"webhook": url, "notify_window_s": _NOTIFY_AFTER_S}}
+                settings = {**_SETTINGS, "alerts": {"webhook": url, "notify_window_s": _NOTIFY_AFTER_S}}
                 with running(Path(folder), settings, _MODELS, variables) as addresses:
                     story = _Story(addresses, plan or Plan(), out, messages)
                     return asyncio.run(story.tell(headless=headless))

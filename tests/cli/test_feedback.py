@@ -114,7 +114,9 @@ def test_labels_in_a_redis_are_read_with_its_settings(redis_server, tmp_path):
     LabelStore(RedisDocuments(store)).put(label_of(BASE, Said("ann", 2), at=1.0), TEXTS)
     config = tmp_path / "evenkeel.yaml"
     place = {"url": store.place.url, "prefix": store.place.prefix}
-    config.write_text(json.dumps({"routes": [{"upstream": "http://127.0.0.1:9"}], "redis": place}))
+    config.write_text(
+        json.dumps({"routes": [{"upstream": "http://127.0.0.1:9"}], "storage": {"redis": place}})
+    )
     (listed,) = json.loads(run("feedback", "list", "--config", config, "--json"))
     assert (listed["verdict_id"], listed["by"], listed["rating"]) == ("v", "ann", 2)
     (line,) = run("feedback", "export", "--config", config).splitlines()

@@ -205,12 +205,12 @@ def test_settings_choose_kinds_and_template(tmp_path):
         """
 routes:
   - upstream: https://a.example/v1
-    perturbations: [general.casing]
+    trials: {perturbations: [general.casing]}
   - name: cases
-    prefix: /cases
+    match: {prefix: /cases}
     upstream: https://a.example/v1
     task: case_summary
-    perturbations: [general.whitespace, general.spelling]
+    trials: {perturbations: [general.whitespace, general.spelling]}
     template: ["Hello, {what} after 4,200 rows.\\n{rest}"]
 """,
         encoding="utf-8",

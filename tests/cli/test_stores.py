@@ -39,7 +39,8 @@ def config(request, tmp_path):
         return
     store = a_store(request.getfixturevalue("redis_server"))
     place = store.place
-    settings["redis"] = {"url": place.url, "prefix": place.prefix, "cluster": place.cluster}
+    redis = {"url": place.url, "prefix": place.prefix, "cluster": place.cluster}
+    settings["storage"] = {"redis": redis}
     path.write_text(yaml.safe_dump(settings))
     yield path
     store.close()
@@ -151,7 +152,9 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
 def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
     """For every command that reads it."""
     path = tmp_path / "evenkeel.yaml"
-    path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
+    path.write_text(
+        "routes: [{upstream: 'http://127.0.0.1:9'}]\nstorage: {redis: {url: 'redis://127.0.0.1:9/0'}}\n"
+    )
     result = CliRunner().invoke(main, [*command.split(), "--config", str(path)])
     assert result.exit_code == code
     assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output

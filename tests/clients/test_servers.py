@@ -114,7 +114,12 @@ def servers(tmp_path_factory):
             "http.server": stack.enter_context(ancient()),
         }
         routes = [
-            {"name": name, "prefix": f"/{name}", "upstream": f"http://127.0.0.1:{port}", "sampling_rate": 1}
+            {
+                "name": name,
+                "match": {"prefix": f"/{name}"},
+                "upstream": f"http://127.0.0.1:{port}",
+                "sampling_rate": 1,
+            }
             for name, port in ports.items()
         ]
         config = settings_file(folder, routes=routes)

@@ -339,7 +339,7 @@ def test_kinds_of_one_category_and_reason_share_a_line() -> None:
     pairs = [Untried("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)]
     (line,) = untried_lines(pairs)
     assert (line.route, line.kinds, line.count) == ("r", "80 rewordings of crosslingual", "always")
-    assert "rewriter.model" in line.reason
+    assert "replays.rewriter.model" in line.reason
 
 
 def test_what_can_never_run_comes_before_what_did_not_apply() -> None:

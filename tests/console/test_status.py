@@ -157,7 +157,7 @@ def test_what_a_person_has_resolved_alerts_no_more(make_cell, ending):
             Contact(),
             "If the answers are worse, undo the change: prompt version.",
         ),
-        (replace(FOUND, measure="traits"), Contact(), "references.calls_per_day"),
+        (replace(FOUND, measure="traits"), Contact(), "replays.references.calls_per_day"),
         (BILLING, Contact(), "If the answers are worse, pin the model's version or ask the provider."),
     ],
 )

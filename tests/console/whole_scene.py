@@ -124,7 +124,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             ),
             Route(name="chat", upstream="https://api.example/v1", sampling_rate=0.5),
         ],
-        alert={"webhook": f"https://hooks.example/{SECRET}", "notify": ["EVENKEEL_NOTIFY_CHAT"]},
+        alerts={"webhook": f"https://hooks.example/{SECRET}", "notify": ["EVENKEEL_NOTIFY_CHAT"]},
         judge={
             "model": "referee-2",
             "api_key_env": SECRET,

@@ -204,13 +204,13 @@ def test_the_settings_of_the_stack_load(monkeypatch):
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
     monkeypatch.setenv("EVENKEEL_METRICS_TOKEN", "another-of-sixteen-characters")
     settings = load(COMPOSE / "evenkeel.yaml", {}, {})
-    assert settings.redis is not None
-    assert settings.redis.url == "redis://redis:6379/0"
+    assert settings.storage.redis is not None
+    assert settings.storage.redis.url == "redis://redis:6379/0"
     for name in ROLES:
-        admin = {settings.admin.token_env, settings.admin.metrics_token_env}
-        assert {*admin, settings.redis.password_env} <= SERVICES[name]["environment"].keys()
+        admin = {settings.access.token_env, settings.access.metrics_token_env}
+        assert {*admin, settings.storage.redis.password_env} <= SERVICES[name]["environment"].keys()
     limit = int(re.search(r"maxmemory (\d+)gb", (COMPOSE / "redis.conf").read_text())[1])
-    assert limit * 1000 > 2 * settings.redis.megabytes
+    assert limit * 1000 > 2 * settings.storage.redis.megabytes
 
 
 def test_prometheus_scrapes_every_role_with_the_rules_of_the_example():
@@ -310,10 +310,10 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
         "EVENKEEL_REDIS_PASSWORD": "word",
     }
     settings = yaml.safe_load((COMPOSE / "evenkeel.yaml").read_text(encoding="utf-8"))
-    settings["redis"]["url"] = f"redis://127.0.0.1:{port}/0"
+    settings["storage"]["redis"]["url"] = f"redis://127.0.0.1:{port}/0"
     settings["listen"] = {"host": "127.0.0.1", "port": free_port()}
     settings["data_dir"] = str(tmp_path)
-    settings["scoring"] = {"embeddings": False}  # an encoder takes long to load, and the image has none
+    settings["embeddings"] = False  # an encoder takes long to load, and the image has none
     file = tmp_path / "evenkeel.yaml"
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
     started = []

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenkeel"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 
-LEAST = {"settings": {"redis": {"url": "redis://redis:6379/0"}}}
+LEAST = {"settings": {"storage": {"redis": {"url": "redis://redis:6379/0"}}}}
 MOST = yaml.safe_load(Path(__file__).with_name("most.yaml").read_text(encoding="utf-8"))
 BARE = LEAST | {
     "podDisruptionBudget": {"enabled": False},
@@ -111,8 +111,8 @@ def test_the_values_fit_their_schema(setup):
         {"proxy": {"terminationGracePeriodSeconds": 20}},
         {"worker": {"autoscaling": {"by": "lag"}}},
         {"worker": {"secretEnv": {"KEY": "sk-in-plain-text"}}},
-        {"settings": {"redis": {"url": "redis://:secret@redis:6379/0"}}},
-        {"settings": {"admin": {"token_env": "OTHER"}}},
+        {"settings": {"storage": {"redis": {"url": "redis://:secret@redis:6379/0"}}}},
+        {"settings": {"access": {"token_env": "OTHER"}}},
         {"serviceMonitor": {"job": "robustness"}},
         {"monitor": {"shards": [{"name": "one"}]}},
         {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
@@ -128,7 +128,7 @@ def test_the_schema_refuses(wrong):
 
 def test_without_a_redis_the_message_says_what_to_set():
     """The roles cannot meet without one."""
-    with pytest.raises(ChartError, match=r"settings\.redis\.url"):
+    with pytest.raises(ChartError, match=r"settings\.storage\.redis\.url"):
         render(CHART, {})
 
 
@@ -222,17 +222,17 @@ def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
         "llm-2.corp.example",
     ]  # of Ingress and HTTPRoute, and one more in the settings
     assert settings.listen.hosts == inside + (outside if setup == "most" else [])
-    assert (settings.admin.host, settings.admin.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
+    assert (settings.access.host, settings.access.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
     assert settings.budget.tokens_per_day == 5_000_000
     assert str(settings.data_dir) == "/var/lib/evenkeel"
-    assert settings.redis is not None
-    assert settings.redis.url == SETUPS[setup]["settings"]["redis"]["url"]
+    assert settings.storage.redis is not None
+    assert settings.storage.redis.url == SETUPS[setup]["settings"]["storage"]["redis"]["url"]
 
 
 def test_pods_start_anew_when_the_settings_change():
     """The checksum on the pods follows the settings file."""
     changed = copy.deepcopy(LEAST)
-    changed["settings"]["alert"] = {"threshold": 0.2}
+    changed["settings"]["alerts"] = {"threshold": 0.2}
     sums = [
         {one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"] for one in workloads(given)}
         for given in (LEAST, changed)
@@ -308,7 +308,7 @@ def test_keda_watches_the_queue_s_own_stream():
 )
 def test_keda_knows_sentinels_and_clusters(redis, kind, where):
     """The kind of trigger follows the kind of Redis."""
-    given = {"settings": {"redis": redis}, "worker": {"autoscaling": {"by": "keda"}}}
+    given = {"settings": {"storage": {"redis": redis}}, "worker": {"autoscaling": {"by": "keda"}}}
     [scaled] = of_kind("ScaledObject", given)
     [trigger] = scaled["spec"]["triggers"]
     assert trigger["type"] == kind
@@ -366,8 +366,8 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
     own = watch["spec"]["endpoints"][0]["authorization"]["credentials"]
     assert own == {"name": "evenkeel", "key": "metrics-token"}
     [page] = [one for one in of_kind("ConfigMap", setup) if "evenkeel.yaml" in one["data"]]
-    admin = json.loads(page["data"]["evenkeel.yaml"])["admin"]
-    assert admin["metrics_token_env"] == "EVENKEEL_METRICS_TOKEN"
+    access = json.loads(page["data"]["evenkeel.yaml"])["access"]
+    assert access["metrics_token_env"] == "EVENKEEL_METRICS_TOKEN"
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
 
 

@@ -117,9 +117,9 @@ def test_settings_in_running_text_exist():
     [
         ("routes: [{upstream: x, sampling: 1}]", ["routes.sampling"]),
         ("judge: {model: x, prices: 1}", ["judge.prices"]),
-        ("prices: {a-model: {input_usd: 1, output: 2}}", ["prices.output"]),
+        ("budget: {prices: {a-model: {input_usd: 1, output: 2}}}", ["budget.prices.output"]),
         (
-            "scoring: {tasks: {chat: [faithfulness]}, qualities: {polite: {description: x, scale: {1: y}}}}",
+            "judge: {tasks: {chat: [faithfulness]}, qualities: {polite: {description: x, scale: {1: y}}}}",
             [],
         ),
     ],
@@ -131,7 +131,7 @@ def test_a_setting_that_does_not_exist_would_be_found(text, lost):
 
 def test_a_dotted_name_that_is_no_setting_would_be_found():
     """The same for names in running text."""
-    assert unknown_path("alert.threshhold") == "alert.threshhold"
+    assert unknown_path("alerts.threshhold") == "alerts.threshhold"
     assert unknown_path("routes[].budget.usd_per_day") is None
 
 

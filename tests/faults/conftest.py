@@ -61,7 +61,7 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
         routes = [
             {
                 "name": prefix.strip("/") or "default",
-                "prefix": prefix,
+                "match": {"prefix": prefix},
                 "upstream": url,
                 "sampling_rate": 1,
                 "timeouts": {**PATIENT, **IMPATIENT.get(prefix, {})},

@@ -220,7 +220,7 @@ def test_a_store_that_is_lost(upstream, tmp_path, what):
 def test_a_store_that_cannot_be_made(upstream, tmp_path):
     """With a file in the place of its folder the proxy forwards all the same."""
     (tmp_path / "data").write_text("in the way")
-    anyone = {"EVENKEEL_ADMIN__OPEN_ON_LOOPBACK": "true"}  # no token can be kept either
+    anyone = {"EVENKEEL_ACCESS__OPEN_ON_LOOPBACK": "true"}  # no token can be kept either
     with capturing(upstream, tmp_path, environment=anyone) as proxy:
         tally = Tally(proxy)
         tally.becomes(failed=same_as_direct(proxy, upstream))

@@ -65,7 +65,7 @@ def filled(folder: Path) -> Iterator[Filled]:
     variables = {
         "EVENKEEL_JUDGE_API_KEY": "k",
         "EVENKEEL_REWRITER_API_KEY": "k",
-        "EVENKEEL_SCORING__EMBEDDINGS": json.dumps({"model": "missing", "base_url": f"{NOBODY}/v1"}),
+        "EVENKEEL_EMBEDDINGS": json.dumps({"model": "missing", "base_url": f"{NOBODY}/v1"}),
     }
     began = time.time()
     with contextlib.ExitStack() as stack:
@@ -93,26 +93,27 @@ def _settings(url: str) -> dict[str, Any]:
     routes = [
         {
             "name": name,
-            "prefix": f"/{name}",
+            "match": {"prefix": f"/{name}"},
             "upstream": url,
             "sampling_rate": 1,
             "task": task,
-            "perturbations": kinds,
-            "trials_per_exchange": len(kinds),
+            "trials": {"perturbations": kinds, "per_exchange": len(kinds)},
         }
         for name, (task, kinds) in ROUTES.items()
     ]
-    routes.append({"name": "gone", "prefix": "/gone", "upstream": NOBODY, "sampling_rate": 1})
+    routes.append({"name": "gone", "match": {"prefix": "/gone"}, "upstream": NOBODY, "sampling_rate": 1})
     price = {"input_usd": 1, "output_usd": 2}
     return {
         "routes": routes,
         "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5, "audit_share": 1},
         # A judge that errs by chance may reject the translation of an instruction that all prompts share,
         # for good: then the language has no trial in the whole run.
-        "rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False},
-        "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
-        "budget": {"spread": False},
-        "alert": {"min_trials": 2, "mean_trials_between_false_alarms": 50},
+        "replays": {"rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False}},
+        "budget": {
+            "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
+            "spread": False,
+        },
+        "alerts": {"min_trials": 2, "mean_trials_between_false_alarms": 50},
         "telemetry": {"traces": True},
         "simulated": True,
     }

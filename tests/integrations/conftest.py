@@ -63,7 +63,7 @@ def rig(tmp_path_factory):
         upstreams = {page.stem: bare.get(page.stem, f"{simulated}/v1") for page in PAGES}
         upstreams |= {name: f"{others}/{name}{path}" for name, path in PEERS.items()}
         routes = [
-            {"name": name, "prefix": f"/{name}", "upstream": url, "sampling_rate": 1}
+            {"name": name, "match": {"prefix": f"/{name}"}, "upstream": url, "sampling_rate": 1}
             for name, url in upstreams.items()
         ]
         config = settings_file(folder, routes=routes)

@@ -65,7 +65,7 @@ def settings(rig, monkeypatch, tmp_path):
         path = tmp_path / "evenkeel.yaml"
         said = yaml.safe_load(settings_text(page) or "{}")
         (route,) = said.setdefault("routes", [{}])
-        route |= {"upstream": rig.upstreams[page], "name": page, "prefix": f"/{page}"}
+        route |= {"upstream": rig.upstreams[page], "name": page, "match": {"prefix": f"/{page}"}}
         path.write_text(yaml.safe_dump(said), encoding="utf-8")
         return load(path, {}, {})
 

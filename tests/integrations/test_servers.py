@@ -44,7 +44,7 @@ def test_a_servers_stream_is_read_as_its_answer(rig, client, name, tmp_path):
     assert tuple(piece for piece in pieces if piece) == PIECES
     path = tmp_path / "evenkeel.yaml"
     path.write_text("{}", encoding="utf-8")
-    found = load(path, {}, {"upstream": rig.upstreams[name], "name": name, "prefix": f"/{name}"})
+    found = load(path, {}, {"upstream": rig.upstreams[name], "name": name, "match": {"prefix": f"/{name}"}})
     original = reader(found, TemplateLearner()).read(rig.captured(name))
     assert isinstance(original, Original)
     answer = original.answer

@@ -211,7 +211,7 @@ def running(
             ],
             stdout=output,
             stderr=output,
-            env={**os.environ, "EVENKEEL_LOG__FORMAT": "text", **(environment or {})},
+            env={**os.environ, "EVENKEEL_TELEMETRY__LOG_FORMAT": "text", **(environment or {})},
         )
     try:
         started = _started(process, log, data, admin=admin)

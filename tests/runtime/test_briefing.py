@@ -16,7 +16,7 @@ from evenkeel.settings import Settings
 def test_a_process_knows_which_limits_were_set():
     """Settings pass whole, but what nobody set is still a default: alerts say where their limit is from."""
     settings = Settings(
-        routes=[{"upstream": "http://127.0.0.1:9/v1"}], alert={"quality_loss": 0.2, "min_trials": 5}
+        routes=[{"upstream": "http://127.0.0.1:9/v1"}], alerts={"quality_loss": 0.2, "min_trials": 5}
     )
     told = Briefing.from_line(Briefing("worker", "worker.1", settings, (3,)).to_line())
     assert told.settings == settings

@@ -16,7 +16,7 @@ from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
-from evenkeel.settings.replay import Changes
+from evenkeel.settings.replay import Replays
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.database import Database
@@ -60,14 +60,14 @@ def store(tmp_path):
     database.close()
 
 
-def responder(store, records, goldens=None, **settings):
+def responder(store, records, asked=None, **settings):
     now = [NOW]
     made = Responder(
         lambda: records,
         store,
         store.bursts,
-        goldens or Goldens(),
-        Changes(**({"canary_hours": 0} | settings)),
+        asked or Goldens(),
+        Replays(**({"goldens": {"every_hours": 0}} | settings)),
         {"chat": 0.1, "full": 1.0},
         clock=lambda: now[0],
     )
@@ -119,7 +119,7 @@ def test_a_route_that_samples_everything_needs_no_burst(store):
 
 def test_what_is_turned_off_is_not_done(store):
     """No burst with 0 minutes, no goldens if they are not to be replayed."""
-    made, _ = responder(store, [record(kinds.MODEL)], burst_minutes=0, replay_goldens=False)
+    made, _ = responder(store, [record(kinds.MODEL)], burst_minutes=0, goldens={"after_change": False})
     assert made.plan() == []
     assert store.bursts.active(NOW) == []
 
@@ -127,11 +127,11 @@ def test_what_is_turned_off_is_not_done(store):
 def test_canaries_are_asked_every_so_many_hours(store):
     """At the start, again after six hours, and not sooner because of a restart."""
     goldens = Goldens("chat")
-    made, now = responder(store, [], goldens, canary_hours=6)
+    made, now = responder(store, [], goldens, goldens={"every_hours": 6})
     assert asyncio.run(made.step()) == 1
     now[0] += 5 * 3600
     assert asyncio.run(made.step()) == 0
-    assert responder(store, [], goldens, canary_hours=6)[0].plan() == []
+    assert responder(store, [], goldens, goldens={"every_hours": 6})[0].plan() == []
     now[0] += 3700
     assert asyncio.run(made.step()) == 1
     assert goldens.asked == [("chat", "canary", "")] * 2
@@ -174,11 +174,11 @@ def named(**overrides):
 @pytest.mark.parametrize(
     "overrides",
     [
-        {"alert": {"threshold": 0.2}},
+        {"alerts": {"threshold": 0.2}},
         {"judge": {"model": "j"}},
         {"judge": {"model": "j", "votes": 3}},
-        {"scoring": {"tasks": {"case_summary": ["faithfulness"]}}},
-        {"scoring": {"embeddings": {"enabled": False}}},
+        {"judge": {"model": "j", "tasks": {"case_summary": ["faithfulness"]}}},
+        {"embeddings": {"enabled": False}},
     ],
 )
 def test_what_decides_a_score_is_part_of_the_fingerprint(overrides):
@@ -204,7 +204,7 @@ def test_a_change_of_settings_says_which(tmp_path):
     database = Database(tmp_path / "store.db")
     store = ChangeStore(SqliteDocuments(database))
     before, after = (
-        stamp_of(settings(alert={"threshold": threshold}), store).settings["default"]
+        stamp_of(settings(alerts={"threshold": threshold}), store).settings["default"]
         for threshold in (0.1, 0.25)
     )
     mark = ChangeMark(kinds.SETTINGS, before, after, 5.0, 1)
@@ -212,7 +212,7 @@ def test_a_change_of_settings_says_which(tmp_path):
     book = ChangeBook(lambda: [record], store, min_trials=30, clock=lambda: 9.0)
     (report,) = book.reports()
     assert report.cause is Cause.SETTINGS
-    assert report.settings == ("alert.threshold: 0.1 → 0.25",)
+    assert report.settings == ("alerts.threshold: 0.1 → 0.25",)
     assert book.find("c1") is report
     assert book.find("c2") is None
     database.close()

@@ -35,7 +35,9 @@ def simulation(monkeypatch):
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", KEY)
     with serving(Simulation([ModelState("m")])) as url:
         port = int(url.rpartition(":")[2])
-        yield settings(url, listen={"port": port}, prices={"m": {"input_usd": 1.0, "output_usd": 2.0}})
+        yield settings(
+            url, listen={"port": port}, budget={"prices": {"m": {"input_usd": 1.0, "output_usd": 2.0}}}
+        )
 
 
 def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulation):
@@ -123,7 +125,7 @@ def test_the_budget_says_limit_and_prices(more, models, state, said):
 def test_a_test_message_is_marked_and_goes_to_every_channel():
     """It says that nothing is wrong, and who sent it."""
     with receiver() as (url, messages):
-        found = notification_check(settings(alert={"webhook": url}), "ana")
+        found = notification_check(settings(alerts={"webhook": url}), "ana")
     assert (found.state, found.said) == (
         "good",
         "Sent “Test message from evenkeel” to the webhook at 127.0.0.1.",
@@ -135,7 +137,7 @@ def test_a_test_message_is_marked_and_goes_to_every_channel():
 
 def test_a_channel_that_does_not_take_it_is_named():
     """And no channel at all is said so."""
-    found = notification_check(settings(alert={"webhook": "http://127.0.0.1:9/"}))
+    found = notification_check(settings(alerts={"webhook": "http://127.0.0.1:9/"}))
     assert found.state == "bad"
     assert "the webhook at 127.0.0.1 did not take it" in found.said
     assert notification_check(settings()).state == "note"
@@ -158,7 +160,7 @@ def test_check_config_sends_tests_when_asked(tmp_path):
     with serving(Simulation([ModelState("m")])) as url:
         config = tmp_path / "evenkeel.yaml"
         judge = {"base_url": f"{url}/v1", "model": JUDGE_MODEL}
-        given = {"routes": [{"upstream": url}], "judge": judge, "alert": {"webhook": "http://127.0.0.1:9/"}}
+        given = {"routes": [{"upstream": url}], "judge": judge, "alerts": {"webhook": "http://127.0.0.1:9/"}}
         config.write_text(yaml.safe_dump(given))
         asked = ["check-config", "--config", str(config), "--data-dir", str(tmp_path), "--test", "judge"]
         environment = {"EVENKEEL_JUDGE_API_KEY": "any"}

@@ -33,7 +33,7 @@ def database(tmp_path):
 
 def _settings(**changes):
     shop = Route(name="shop", upstream="https://a.example/v1", budget={"usd_per_day": 2.0})
-    chat = Route(name="chat", prefix="/chat", upstream="https://a.example/v1")
+    chat = Route(name="chat", match={"prefix": "/chat"}, upstream="https://a.example/v1")
     return Settings(routes=[shop, chat], **changes)
 
 
@@ -107,7 +107,7 @@ def test_a_calibration_that_cannot_be_read_is_no_calibration(tmp_path, caplog):
     """The console still starts, and the log says why."""
     broken = tmp_path / "calibration.yaml"
     broken.write_text("schema_version: 99\n")
-    assert calibration(_settings(scoring={"calibration": broken})) is None
+    assert calibration(_settings(alerts={"calibration": broken})) is None
     assert "schema_version" in caplog.text
     assert calibration(_settings()) is None
 
@@ -145,7 +145,7 @@ def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
     lines = _lines(load(file, {}, {}))
     assert not lines["listen", "port"].default
     assert lines["listen", "port"].value == "8200"
-    assert lines["admin", "port"].default
+    assert lines["access", "port"].default
     assert not lines["routes[0]", "sampling_rate"].default
     assert not lines["routes[0]", "upstream"].default
     assert lines["routes[0].timeouts", "connect_s"].default

@@ -27,9 +27,9 @@ def calibrated(tmp_path, **alert):
     )
     routes = [
         {"name": "support", "upstream": "http://h/v1"},
-        {"name": "other", "prefix": "/o", "upstream": "http://h/v1"},
+        {"name": "other", "match": {"prefix": "/o"}, "upstream": "http://h/v1"},
     ]
-    return Settings(routes=routes, alert={"limits": path, **alert})
+    return Settings(routes=routes, alerts={"limits": path, **alert})
 
 
 def test_calibrated_limits_are_those_of_their_route(tmp_path):
@@ -66,9 +66,9 @@ def test_lines_name_every_limit_once(tmp_path):
 def test_a_file_that_cannot_be_read_is_an_error_of_the_settings(tmp_path):
     """It names the setting and what is wrong."""
     settings = calibrated(tmp_path)
-    settings.alert.limits.write_text("{}")
-    with pytest.raises(SettingsError, match=r"evenkeel.yaml: alert.limits: .*limits.json: version: "):
+    settings.alerts.limits.write_text("{}")
+    with pytest.raises(SettingsError, match=r"evenkeel.yaml: alerts.limits: .*limits.json: version: "):
         choices.check(settings, "evenkeel.yaml")
-    settings.alert.limits.unlink()
+    settings.alerts.limits.unlink()
     with pytest.raises(SettingsError, match="cannot be read"):
         choices.check(settings, "evenkeel.yaml")

@@ -20,7 +20,7 @@ from evenkeel.settings import Settings, SettingsError
 
 
 def asking_for(*variables):
-    return Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert={"notify": list(variables)})
+    return Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts={"notify": list(variables)})
 
 
 class Part:
@@ -89,7 +89,7 @@ def test_an_empty_variable_is_found_before_the_start(monkeypatch):
     with pytest.raises(SettingsError) as caught:
         check(asking_for("CHAT"), "evenkeel.yaml")
     assert str(caught.value) == (
-        "evenkeel.yaml: alert.notify: the variable CHAT is empty; it must hold the address of a service"
+        "evenkeel.yaml: alerts.notify: the variable CHAT is empty; it must hold the address of a service"
     )
 
 
@@ -97,10 +97,10 @@ def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, t
     """It names the variable and does not show what is in it."""
     pytest.importorskip("apprise")
     config = tmp_path / "evenkeel.yaml"
-    config.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nalert: {notify: [CHAT]}\n")
+    config.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nalerts: {notify: [CHAT]}\n")
     done = CliRunner().invoke(main, ["check-config", "--config", str(config)], env={"CHAT": "secret-word"})
     assert done.exit_code == 1
-    assert "evenkeel: alert.notify: CHAT holds no address that apprise knows." in done.output
+    assert "evenkeel: alerts.notify: CHAT holds no address that apprise knows." in done.output
     assert "secret-word" not in done.output
 
 
@@ -138,15 +138,15 @@ def test_every_service_that_is_set_is_a_channel(monkeypatch):
         "teams_url_env": "TEAMS",
         "pagerduty_key_env": "PAGER",
     }
-    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert=alert)
+    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts=alert)
     assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 4
 
 
 def test_an_empty_key_is_found_before_the_start(monkeypatch):
     """One line that names the setting and the variable."""
     monkeypatch.delenv("TEAMS", raising=False)
-    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert={"teams_url_env": "TEAMS"})
-    with pytest.raises(SettingsError, match=r"evenkeel\.yaml: alert: the variable TEAMS is empty"):
+    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts={"teams_url_env": "TEAMS"})
+    with pytest.raises(SettingsError, match=r"evenkeel\.yaml: alerts: the variable TEAMS is empty"):
         check(asked, "evenkeel.yaml")
 
 

@@ -71,7 +71,7 @@ def test_what_is_noticed_about_answers_is_a_question_for_the_references():
 def test_without_an_archive_nothing_is_asked(tmp_path):
     """Who keeps no exchanges keeps no references either."""
     assert pace_of(settings(tmp_path)) == Pace(96, 60, 0.5)
-    assert pace_of(settings(tmp_path, archive={"exchanges_per_route": 0})).calls_per_day == 0
+    assert pace_of(settings(tmp_path, storage={"archive": 0})).calls_per_day == 0
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_costs_are_said_beforehand(tmp_path):
 
 def test_costs_are_those_of_the_traffic_where_some_was_kept(tmp_path):
     """By the model and the tokens of the archived exchanges."""
-    given = settings(tmp_path, prices={"own": {"input_usd": 1.0, "output_usd": 10.0}})
+    given = settings(tmp_path, budget={"prices": {"own": {"input_usd": 1.0, "output_usd": 10.0}}})
     stores = connect(given)
     for number in range(3):
         stores.archive.put(
@@ -130,5 +130,5 @@ def test_costs_are_those_of_the_traffic_where_some_was_kept(tmp_path):
 
 def test_who_asks_none_is_told(tmp_path):
     """A change can then only be suspected."""
-    (said,) = cost_lines(settings(tmp_path, references={"calls_per_day": 0}))
+    (said,) = cost_lines(settings(tmp_path, replays={"references": {"calls_per_day": 0}}))
     assert "none are asked" in said

@@ -19,7 +19,7 @@ from evenkeel.runtime.reload import (
 from evenkeel.settings import Settings, SettingsError
 from evenkeel.stores.errors import StoreError
 
-TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
+TRIAGE = {"name": "triage", "match": {"prefix": "/triage"}, "upstream": "http://127.0.0.1:9/v1"}
 
 
 def settings(*routes, **overrides):
@@ -34,27 +34,27 @@ def test_a_difference_goes_by_the_path_of_the_setting():
     """Routes go by name; what is null or an empty mapping is not set."""
     before = settings()
     after = settings(
-        dict(TRIAGE, name="other", prefix="/other"),
+        dict(TRIAGE, name="other", match={"prefix": "/other"}),
         judge={"model": "j", "votes": 3},
-        alert={"threshold": 0.2},
-        compounds={"both": ["general.casing", "general.spelling"]},
+        alerts={"threshold": 0.2},
+        replays={"compounds": {"both": ["general.casing", "general.spelling"]}},
     )
     changes = told(before, after)
-    assert "alert.threshold: 0.1 → 0.2" in changes
-    assert 'compounds.both: not set → ["general.casing", "general.spelling"]' in changes
+    assert "alerts.threshold: 0.1 → 0.2" in changes
+    assert 'replays.compounds.both: not set → ["general.casing", "general.spelling"]' in changes
     assert "judge.model: not set → j" in changes
     assert "judge.votes: not set → 3" in changes
     assert "routes.other: not set → http://127.0.0.1:9/v1" in changes
     assert not [change for change in changes if change.startswith("routes.other.")]
     assert "routes.other: http://127.0.0.1:9/v1 → not set" in told(after, before)
     assert told(before, settings()) == []
-    (long,) = told(before, settings(languages=["fr"] * 100))
+    (long,) = told(before, settings(replays={"languages": ["fr"] * 100}))
     assert len(long) < 200
 
 
 def test_another_order_of_the_routes_is_a_difference():
     """Of routes that match alike the first one wins."""
-    one, other = (dict(TRIAGE, name=name, prefix=f"/{name}") for name in ("one", "other"))
+    one, other = (dict(TRIAGE, name=name, match={"prefix": f"/{name}"}) for name in ("one", "other"))
     assert told(settings(one, other), settings(other, one)) == [
         "routes: triage, one, other → triage, other, one"
     ]
@@ -66,34 +66,34 @@ def test_no_credential_is_in_a_difference():
     changes = told(
         settings(),
         settings(
-            dict(TRIAGE, name="keyed", prefix="", headers={"authorization": "Bearer s3cret"}),
-            alert={"webhook": "https://hooks.example/s3cret"},
+            dict(TRIAGE, name="keyed", match={"headers": {"authorization": "Bearer s3cret"}}),
+            alerts={"webhook": "https://hooks.example/s3cret"},
             judge={"model": "j", "base_url": "https://u:s3cret@judge.example/v1?key=s3cret"},
         ),
     )
-    keyed = [settings(dict(TRIAGE, name="k", headers={"x": value}, prefix="")) for value in ("a", "s3cret")]
+    keyed = [settings(dict(TRIAGE, name="k", match={"headers": {"x": value}})) for value in ("a", "s3cret")]
     changes += told(*keyed)
     assert "s3cret" not in "".join(changes)
-    assert "alert.webhook: not set → (hidden)" in changes
+    assert "alerts.webhook: not set → (hidden)" in changes
     assert "judge.base_url: not set → https://…@judge.example/v1?…" in changes
-    assert "routes.k.headers.x: (hidden) → (hidden)" in changes
+    assert "routes.k.match.headers.x: (hidden) → (hidden)" in changes
 
 
 @pytest.mark.parametrize(
     ("changed", "live"),
     [
         ({"listen": {"port": 1}}, False),
-        ({"admin": {"port": 1}}, False),
+        ({"access": {"port": 1}}, False),
         ({"listen": {"processes": 2}}, False),
         ({"data_dir": "elsewhere"}, False),
-        ({"redis": {"url": "redis://127.0.0.1"}}, False),
+        ({"storage": {"redis": {"url": "redis://127.0.0.1"}}}, False),
         ({"telemetry": {"content": True}}, False),
         ({"telemetry": {"trace_url": "http://t/{trace_id}"}}, True),
         ({"storage": {"verdicts": 1000}}, True),
         ({"budget": {"usd_per_day": 1}}, True),
-        ({"prices": {"m": {"input_usd": 1, "output_usd": 1}}}, True),
-        ({"scoring": {"tasks": {"case_summary": ["faithfulness"]}}}, True),
-        ({"rewriter": {"model": "r"}}, True),
+        ({"budget": {"prices": {"m": {"input_usd": 1, "output_usd": 1}}}}, True),
+        ({"judge": {"model": "j", "tasks": {"case_summary": ["faithfulness"]}}}, True),
+        ({"replays": {"rewriter": {"model": "r"}}}, True),
     ],
 )
 def test_what_can_change_without_a_restart(changed, live):
@@ -126,11 +126,11 @@ def test_good_settings_replace_the_old_ones(caplog):
     source = Source()
     listening = source.found.listen.model_copy(update={"port": 4711})
     reloader = source.reloader(source.found.model_copy(update={"listen": listening}))
-    source.found = settings(alert={"threshold": 0.2})
+    source.found = settings(alerts={"threshold": 0.2})
     found = reloader.reload()
-    assert (found.alert.threshold, found.listen.port) == (0.2, 4711)
+    assert (found.alerts.threshold, found.listen.port) == (0.2, 4711)
     assert reloader.running is found
-    assert "settings changed: alert.threshold: 0.1 → 0.2" in caplog.text
+    assert "settings changed: alerts.threshold: 0.1 → 0.2" in caplog.text
     assert reloader.reload() is None
     assert "nothing has changed" in caplog.text
 
@@ -141,7 +141,7 @@ def test_good_settings_replace_the_old_ones(caplog):
         (SettingsError("f.yaml: samplng: unknown setting"), "f.yaml: samplng: unknown setting"),
         (RuntimeError("unexpected"), "RuntimeError: unexpected"),
         (
-            settings(listen={"port": 1, "processes": 2}, alert={"threshold": 0.2}),
+            settings(listen={"port": 1, "processes": 2}, alerts={"threshold": 0.2}),
             "restart needed for listen.port, listen.processes; restart evenkeel, or take that back",
         ),
     ],
@@ -158,12 +158,12 @@ def test_bad_settings_are_refused_as_a_whole(caplog, found, said):
     assert said in reloader.problem
     assert f"the old ones stay in force: {reloader.problem}" in caplog.text
     assert gauges(reloader) == {"settings_reload_success": 0, "settings_last_reload_timestamp_seconds": 1.0}
-    source.found = settings(alert={"threshold": 0.3})
-    assert reloader.reload().alert.threshold == 0.3
+    source.found = settings(alerts={"threshold": 0.3})
+    assert reloader.reload().alerts.threshold == 0.3
     assert gauges(reloader) == {"settings_reload_success": 1, "settings_last_reload_timestamp_seconds": 2.0}
 
 
-@pytest.mark.parametrize(("section", "name"), [("scoring", "calibration"), ("alert", "limits")])
+@pytest.mark.parametrize(("section", "name"), [("alerts", "calibration"), ("alerts", "limits")])
 def test_another_file_under_the_same_name_is_a_change(tmp_path, caplog, section, name):
     """It is read at the start of what uses it, so that has to start again."""
     caplog.set_level("INFO")
@@ -223,9 +223,9 @@ def test_a_role_serves_with_the_settings_in_force_until_it_is_to_end():
         ended = asyncio.Event()
 
         async def serve(found, stop):
-            rounds.append(found.alert.threshold)
+            rounds.append(found.alerts.threshold)
             if len(rounds) == 1:
-                source.found = settings(alert={"threshold": 0.2})
+                source.found = settings(alerts={"threshold": 0.2})
                 os.kill(os.getpid(), signal.SIGHUP)
                 await asyncio.wait_for(stop.wait(), 240)
             elif len(rounds) == 2:

@@ -28,7 +28,7 @@ def target(monkeypatch):
 
 def test_a_replay_goes_where_the_original_went(target):
     """Prefix and base path are mapped as the data plane maps them, the query included."""
-    route = {"upstream": "https://h:8443/openai/deployments/x", "prefix": "/team"}
+    route = {"upstream": "https://h:8443/openai/deployments/x", "match": {"prefix": "/team"}}
     found = target(route, path="/team/v1/chat/completions?api-version=7")
     assert found.url == "https://h:8443/openai/deployments/x/chat/completions?api-version=7"
     assert (found.headers, found.unix_path) == ((), None)

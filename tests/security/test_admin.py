@@ -53,7 +53,7 @@ def client(token=None, hosts=(), base_url=LOCAL):
 def test_no_port_is_open_by_accident(tmp_path, admin, said):
     """Beyond loopback a token is required; and a token that is named but empty is an error everywhere."""
     path = tmp_path / "evenkeel.yaml"
-    path.write_text(f"admin: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
+    path.write_text(f"access: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
     with pytest.raises(SettingsError, match=said):
         load(path, {}, {})
 

@@ -84,8 +84,8 @@ def test_the_gate_sends_each_route_the_key_of_its_replays(monkeypatch):
     monkeypatch.setenv(SHADOW, "key-usual")
     monkeypatch.setenv("B_KEY", "key-b")
     routes = [
-        {"name": "a", "prefix": "/a", "upstream": "https://a.test/v1"},
-        {"name": "b", "prefix": "/b", "upstream": "https://b.test/v1", "shadow_api_key_env": "B_KEY"},
+        {"name": "a", "match": {"prefix": "/a"}, "upstream": "https://a.test/v1"},
+        {"name": "b", "match": {"prefix": "/b"}, "upstream": "https://b.test/v1", "replay_key_env": "B_KEY"},
     ]
     file = write("s.yaml", {"routes": routes})
     arguments = ("--config", file, "--model", "new")
@@ -154,15 +154,17 @@ def test_no_key_of_the_gate_leaves_its_origin_whatever_the_options_are(seed, mon
 @pytest.mark.parametrize("section", ["judge", "rewriter"])
 def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(section, monkeypatch):
     """`--judge-url` over a file whose judge is elsewhere needs `--judge-key-env`, if a key is there."""
+    model = {"model": "m", "base_url": "https://a.test/v1", "api_key_env": "A_KEY"}
     file = write("s.yaml", {
         "routes": [{"upstream": "https://a.test/v1"}],
-        section: {"model": "m", "base_url": "https://a.test/v1", "api_key_env": "A_KEY"},
+        **({"replays": {"rewriter": model}} if section == "rewriter" else {"judge": model}),
     })  # fmt: skip
     options = {f"{one}_{two}": None for one in ("judge", "rewriter") for two in ("model", "url", "key_env")}
     options |= {"config": file, "embeddings": None, f"{section}_url": "https://b.test/v1"}
 
     def chosen(**more):
-        return getattr(experiment_settings(options | more, services=("judge", "rewriter")), section)
+        settings = experiment_settings(options | more, services=("judge", "rewriter"))
+        return settings.judge if section == "judge" else settings.replays.rewriter
 
     assert chosen().base_url == "https://b.test/v1"  # There is no key that could leak.
     monkeypatch.setenv("A_KEY", "key-a")
@@ -172,7 +174,7 @@ def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(sectio
     assert chosen(**{f"{section}_url": "https://a.test/other/v1"}).api_key_env == "A_KEY"
 
 
-@pytest.mark.parametrize("variable", ["api_key_env", "shadow_api_key_env", None])
+@pytest.mark.parametrize("variable", ["api_key_env", "replay_key_env", None])
 def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, monkeypatch):
     """`--upstream` over a file whose upstream is elsewhere is refused while a key for that one is there."""
     own = {variable: "A_KEY"} if variable else {}

@@ -62,13 +62,15 @@ API = (
 SETTINGS = """
 routes:
   - {{name: main, upstream: '{url}', sampling_rate: 1}}
-  - {{name: desk, prefix: /desk, upstream: '{url}', sampling_rate: 1, api_key_env: DESK_KEY}}
-  - {{name: tenant, prefix: /tenant, upstream: '{url}', headers: {{x-tenant: sk-marker-tenant-5e1f}}}}
-  - {{name: gone, prefix: /gone, upstream: 'http://127.0.0.1:9', sampling_rate: 1}}
-admin: {{token_env: ADMIN_TOKEN}}
+  - {{name: desk, match: {{prefix: /desk}}, upstream: '{url}', sampling_rate: 1, api_key_env: DESK_KEY}}
+  - name: tenant
+    match: {{prefix: /tenant, headers: {{x-tenant: sk-marker-tenant-5e1f}}}}
+    upstream: '{url}'
+  - {{name: gone, match: {{prefix: /gone}}, upstream: 'http://127.0.0.1:9', sampling_rate: 1}}
+access: {{token_env: ADMIN_TOKEN}}
 judge: {{base_url: '{url}/v1', model: judge}}
 telemetry: {{traces: true, content: true}}
-alert: {{webhook: 'http://127.0.0.1:9/sk-marker-webhook-5e1f'}}
+alerts: {{webhook: 'http://127.0.0.1:9/sk-marker-webhook-5e1f'}}
 """
 
 

@@ -47,8 +47,8 @@ def folder(tmp_path):
 def admin_of(tmp_path, section="{}"):
     """The section `admin` of a settings file."""
     path = tmp_path / "evenkeel.yaml"
-    path.write_text(f"admin: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
-    return load(path, {}, {}).admin
+    path.write_text(f"access: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
+    return load(path, {}, {}).access
 
 
 @pytest.fixture

@@ -38,13 +38,13 @@ def settings_with(folder, further, upstream="http://127.0.0.1:9"):
 @pytest.mark.parametrize(
     ("further", "key", "said"),
     [
-        ("redaction: {kinds: [name]}", "", "redaction.kinds"),
-        ("redaction: {patterns: {mine: '('}}", "", "pattern of mine"),
-        ("redaction: {patterns: {Mine: 'x'}}", "", "Mine"),
-        ("redaction: {presidio: {language: en}}", "", r"evenkeel-proxy\[presidio\]"),
-        ("payloads: {encrypted: true}", "", f"{KEY_VARIABLE} holds no key; make one with: openssl"),
-        ("payloads: {encrypted: true}", f"plain,{KEY}", "holds no key"),
-        ("payloads: {encrypted: true}", "short", "not a key of 32 bytes"),
+        ("storage: {redaction: {kinds: [name]}}", "", "storage.redaction.kinds"),
+        ("storage: {redaction: {patterns: {mine: '('}}}", "", "pattern of mine"),
+        ("storage: {redaction: {patterns: {Mine: 'x'}}}", "", "Mine"),
+        ("storage: {redaction: {presidio: {language: en}}}", "", r"evenkeel-proxy\[presidio\]"),
+        ("storage: {encrypted: true}", "", f"{KEY_VARIABLE} holds no key; make one with: openssl"),
+        ("storage: {encrypted: true}", f"plain,{KEY}", "holds no key"),
+        ("storage: {encrypted: true}", "short", "not a key of 32 bytes"),
     ],
 )
 def test_settings_that_would_not_protect_are_refused(tmp_path, monkeypatch, further, key, said):
@@ -94,7 +94,7 @@ def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
     async def main():
         server = await asyncio.start_server(_upstream, "127.0.0.1", 0)
         upstream = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        settings = settings_with(tmp_path, f"redaction: {REDACTION}\npayloads: {{encrypted: true}}", upstream)
+        settings = settings_with(tmp_path, f"storage: {{redaction: {REDACTION}, encrypted: true}}", upstream)
         stop, answered = asyncio.Event(), []
 
         async def ask(port):

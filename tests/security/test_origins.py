@@ -62,16 +62,16 @@ class Configuration:
         """Value of a key → the upstreams that may be sent it."""
         self.routes = [self._route(number) for number in range(rng.randint(1, 3))]
         firsts = {str(Upstream.parse(route["upstream"])) for route in self.routes}
-        shadow = {"api_key_header": rng.choice(HEADERS)}
+        replays = {"api_key_header": rng.choice(HEADERS)}
         origins = firsts if len(firsts) == 1 else set()
         if rng.random() < 0.5:
-            shadow["api_key_origin"] = rng.choice(ORIGINS) + "/any"
-            origins = {str(Upstream.parse(shadow["api_key_origin"]))}
+            replays["api_key_origin"] = rng.choice(ORIGINS) + "/any"
+            origins = {str(Upstream.parse(replays["api_key_origin"]))}
         monkeypatch.delenv(SHADOW, raising=False)
         if rng.random() < 0.7:
             monkeypatch.setenv(SHADOW, "key-shadow")
         self.allowed["key-shadow"] = origins
-        self.settings = Settings(routes=self.routes, shadow=shadow)
+        self.settings = Settings(routes=self.routes, replays=replays)
 
     def _route(self, number):
         rng = self._rng
@@ -79,7 +79,7 @@ class Configuration:
         if rng.random() < 0.3:
             names.append(names[0])
         urls = [f"{url}/base{place}" for place, url in enumerate(names)]
-        route = {"name": f"r{number}", "prefix": f"/r{number}", "upstream": urls[0]}
+        route = {"name": f"r{number}", "match": {"prefix": f"/r{number}"}, "upstream": urls[0]}
         route["share_credentials"] = rng.random() < 0.2
         route |= self._keys(number, urls[0])
         route["fallbacks"] = [
@@ -90,7 +90,7 @@ class Configuration:
     def _keys(self, number, url):
         rng = self._rng
         keys = {"api_key_header": rng.choice(HEADERS)}
-        for setting in ("api_key_env", "shadow_api_key_env"):
+        for setting in ("api_key_env", "replay_key_env"):
             if rng.random() < 0.5:
                 value = f"key-{len(self.allowed)}"
                 self.allowed[value] = {str(Upstream.parse(url))}
@@ -194,10 +194,13 @@ def test_a_route_that_shares_its_credentials_takes_them_along():
 def test_one_key_of_replays_goes_to_one_origin(monkeypatch):
     """Routes of two origins do not share it: the settings say whose it is, or it is sent nowhere, loudly."""
     monkeypatch.setenv(SHADOW, "s")
-    routes = [{"name": "a", "upstream": "http://a/v1"}, {"name": "b", "prefix": "/b", "upstream": "http://b"}]
+    routes = [
+        {"name": "a", "upstream": "http://a/v1"},
+        {"name": "b", "match": {"prefix": "/b"}, "upstream": "http://b"},
+    ]
 
-    def carried(**shadow):
-        settings = Settings(routes=routes, shadow=shadow)
+    def carried(**replays):
+        settings = Settings(routes=routes, replays=replays)
         told = any(SHADOW in line for line in missing_keys(settings, "worker"))
         return {name: keys[0].replay_headers() for name, keys in keys_by_route(settings).items()}, told
 

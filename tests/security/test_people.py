@@ -50,8 +50,8 @@ def admin(tmp_path, monkeypatch):
     def read(text):
         lines = "\n".join(f"  {line}" for line in text.replace("LEA", str(tmp_path / "lea")).splitlines())
         path = tmp_path / "evenkeel.yaml"
-        path.write_text(f"admin:\n{lines}\nroutes: [{{upstream: 'http://a'}}]\n")
-        return load(path, {}, {}).admin
+        path.write_text(f"access:\n{lines}\nroutes: [{{upstream: 'http://a'}}]\n")
+        return load(path, {}, {}).access
 
     return read
 

@@ -132,8 +132,8 @@ def admin(tmp_path, monkeypatch):
 
     def read(section):
         path = tmp_path / "evenkeel.yaml"
-        path.write_text(f"admin: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
-        return load(path, {}, {}).admin
+        path.write_text(f"access: {section}\nroutes: [{{upstream: 'http://a'}}]\n")
+        return load(path, {}, {}).access
 
     return read
 

@@ -24,12 +24,12 @@ ROUTE = "routes: [{upstream: 'http://a'}]\n"
         f"routes: {{upstream: 'http://a', api_key: {MARKER}}}",
         f"{ROUTE}admin: {{token_env: {MARKER}}}",
         f"{ROUTE}judge: {{model: m, api_key_env: {MARKER}}}",
-        f"{ROUTE}alert: {{webhook: 'htp://hooks.example.org/{MARKER}'}}",
-        f"{ROUTE}alert: {{notify: [{MARKER}]}}",
-        f"{ROUTE}redis: {{url: 'redis://:{MARKER}@r'}}",
-        f"{ROUTE}redis: 'redis://:{MARKER}@r'",
-        f"{ROUTE}redis: {{url: 'redis://r', password_env: {MARKER}}}",
-        f"{ROUTE}shadow: {{api_key_env: {MARKER}}}",
+        f"{ROUTE}alerts: {{webhook: 'htp://hooks.example.org/{MARKER}'}}",
+        f"{ROUTE}alerts: {{notify: [{MARKER}]}}",
+        f"{ROUTE}storage: {{redis: {{url: 'redis://:{MARKER}@r'}}}}",
+        f"{ROUTE}storage: {{redis: 'redis://:{MARKER}@r'}}",
+        f"{ROUTE}storage: {{redis: {{url: 'redis://r', password_env: {MARKER}}}}}",
+        f"{ROUTE}replays: {{api_key_env: {MARKER}}}",
     ],
 )
 def test_an_error_in_the_settings_repeats_no_credential(tmp_path, text):

@@ -116,7 +116,7 @@ def test_the_chart_prefers_a_digest():
     """With one, no pod runs a tag, and what is no digest is refused."""
     chart = ROOT / "deploy" / "helm" / "evenkeel"
     digest = "sha256:" + "ab" * 32
-    settings = {"redis": {"url": "redis://redis:6379/0"}}
+    settings = {"storage": {"redis": {"url": "redis://redis:6379/0"}}}
     image = {"repository": "registry.test/evenkeel", "tag": "9", "digest": digest}
     found = [
         container["image"]

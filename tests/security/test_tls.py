@@ -29,8 +29,8 @@ def authority(tmp_path_factory):
 
 def configured(folder, admin):
     path = folder / "evenkeel.yaml"
-    path.write_text(f"admin: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
-    return load(path, {}, {}).admin
+    path.write_text(f"access: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
+    return load(path, {}, {}).access
 
 
 @get("/metrics", sync_to_thread=False)

@@ -36,9 +36,9 @@ def settings(tmp_path, monkeypatch):
     def read(section):
         path = tmp_path / "evenkeel.yaml"
         path.write_text(
-            f"admin: {section.replace('FILE', str(tmp_path / 'short'))}\nroutes: [{{upstream: 'http://a'}}]\n"
+            f"access: {section.replace('FILE', str(tmp_path / 'short'))}\nroutes: [{{upstream: 'http://a'}}]\n"
         )
-        return load(path, {}, {}).admin
+        return load(path, {}, {}).access
 
     return read
 

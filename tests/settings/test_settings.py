@@ -73,7 +73,7 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
     assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
 
 
-SPELLING = "{name: b, prefix: /b, upstream: 'http://b', perturbations: [spelling]}"
+SPELLING = "{name: b, match: {prefix: /b}, upstream: 'http://b', trials: {perturbations: [spelling]}}"
 RUDE = "{description: How kind it is, scale: {3: kind}}"
 
 
@@ -103,37 +103,39 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
             r"must be a number; it is a share: 10 % is 0",
         ),
         ("routes: [{name: a}]", r"routes\[0\]\.upstream: is missing$"),
-        ("prices: {m: {input: 1}}", r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?"),
+        (
+            "budget: {prices: {m: {input: 1}}}",
+            r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?",
+        ),
         ("route: [{upstream: 'http://a'}] # routes:", r"route: unknown setting; did you mean 'routes'\?"),
         ("routes:", r"routes: must be a list \(it is empty\)"),
         ("listen: {port: 70000}", r"listen\.port: .*it is 70000"),
-        ("alert: {webhook: x}", r"alert\.webhook: is not an http"),
+        ("alerts: {webhook: x}", r"alerts\.webhook: is not an http"),
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
         (
-            "scoring: {embeddings: maybe}",
-            r"scoring\.embeddings\.enabled: must be true or false \(it is 'maybe'",
+            "embeddings: maybe",
+            r"embeddings\.enabled: must be true or false \(it is 'maybe'",
         ),
-        ("scoring: {embeddings: {modle: m}}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
+        ("embeddings: {modle: m}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
         (
-            "scoring: {embeddings: {base_url: 'http://a/v1'}}",
-            r"scoring\.embeddings: an endpoint needs the name of its model",
+            "embeddings: {base_url: 'http://a/v1'}",
+            r"embeddings: an endpoint needs the name of its model",
         ),
-        (
-            "scoring: {embeddings: {model: m, same_meaning: 0.9}}",
-            r"same_meaning and other_meaning are gone: .*remove them",
-        ),
-        ("scoring: {embeddings: {model: m, languages: [German]}}", r"scoring\.embeddings\.languages\[0\]"),
+        ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
+        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
+        ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
+        ("embeddings: {model: m, languages: [German]}", r"embeddings\.languages\[0\]"),
         # What is chosen by name, and the calibration, is looked up before the start.
-        (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.perturbations: .*did you mean general\.spelling"),
+        (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
         ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
-        ("compounds: {mix: [format.json, format.xml]}", r"compounds: .*mix"),
-        ("compounds: {mix: [general.speling]}", r"general\.spelling"),
-        ("scoring: {tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
-        ("scoring: {calibration: nowhere.yaml}", r"nowhere\.yaml cannot be read"),
-        (f"scoring: {{qualities: {{kind: {RUDE}}}}}", r"kind"),
+        ("replays: {compounds: {mix: [format.json, format.xml]}}", r"compounds: .*mix"),
+        ("replays: {compounds: {mix: [general.speling]}}", r"general\.spelling"),
+        ("judge: {model: m, tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
+        ("alerts: {calibration: nowhere.yaml}", r"nowhere\.yaml cannot be read"),
+        (f"judge: {{model: m, qualities: {{kind: {RUDE}}}}}", r"kind"),
     ],
 )
 def test_a_bad_file_is_one_clear_line(read, tmp_path, text, message):
@@ -148,12 +150,17 @@ def test_what_the_settings_add_can_be_chosen(write):
     """A language, a compound, a quality in words and a task's own qualities are there once they are set."""
     path = write(
         """
-        languages: [pl]
-        compounds: {mix: [general.spelling, format.json]}
-        scoring:
+        replays:
+          languages: [pl]
+          compounds: {mix: [general.spelling, format.json]}
+        judge:
+          model: m
           qualities: {kind: {description: How kind it is, scale: {3: kind, 2: neutral, 1: rude}}}
           tasks: {case_summary: [faithfulness, kind]}
-        routes: [{upstream: 'http://a', perturbations: [multilingual.pl, compound.mix], task: case-summary}]
+        routes:
+          - upstream: 'http://a'
+            task: case-summary
+            trials: {perturbations: [multilingual.pl, compound.mix]}
         """
     )
     settings = load(path, {}, {})
@@ -171,9 +178,7 @@ def test_routes_by_host_header_and_key(write, monkeypatch):
         routes:
           - {upstream: 'http://a/v1'}
           - name: team
-            hosts: [llm.internal]
-            headers: {x-team: red}
-            key_fingerprints: [0123456789abcdef]
+            match: {hosts: [llm.internal], headers: {x-team: red}, key_fingerprints: [0123456789abcdef]}
             upstream: 'http://b/v1'
             fallbacks: ['http://c/v1']
             timeouts: {total_s: 9}
@@ -218,8 +223,8 @@ def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role
     model = "{model: m, base_url: 'http://a/v1', api_key_env: %s}"
     settings = read(
         "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
-        f"judge: {model % 'JUDGE_KEY'}\nrewriter: {model % 'REWRITER_KEY'}\n"
-        f"scoring: {{embeddings: {model % 'VECTORS_KEY'}}}"
+        f"judge: {model % 'JUDGE_KEY'}\nreplays: {{rewriter: {model % 'REWRITER_KEY'}}}\n"
+        f"embeddings: {model % 'VECTORS_KEY'}"
     )
     assert {re.findall("[A-Z_]+_KEY", line)[0] for line in missing_keys(settings, role)} == variables
     for name in variables:
@@ -235,7 +240,9 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_route_options_do_not_fit_several_routes(write):
     """--upstream and a file with two routes contradict each other."""
-    path = write("routes: [{name: a, upstream: 'http://a'}, {name: b, prefix: /b, upstream: 'http://b'}]")
+    path = write(
+        "routes: [{name: a, upstream: 'http://a'}, {name: b, match: {prefix: /b}, upstream: 'http://b'}]"
+    )
     with pytest.raises(SettingsError, match=r"several routes; set upstream there"):
         load(path, {}, UPSTREAM)
 
@@ -255,8 +262,8 @@ def test_route_options_do_not_fit_several_routes(write):
 )
 def test_embeddings_are_a_word_or_an_encoder(read, text, enabled, encoder):
     """What is in use has a name, and one that is not the default's own is known by it."""
-    settings = read(f"scoring: {{embeddings: {text}}}")
-    assert settings.scoring.embeddings.enabled is enabled
+    settings = read(f"embeddings: {text}")
+    assert settings.embeddings.enabled is enabled
     assert encoder_name(settings) == encoder
     assert bool(notes(settings)) == (encoder not in (None, "all-MiniLM-L6-v2"))
 
@@ -269,8 +276,8 @@ def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
         ("__MODEL", "n", (None, "n")),
     ):
         with monkeypatch.context() as patch:
-            patch.setenv(f"EVENKEEL_SCORING__EMBEDDINGS{name}", value)
-            found = load(None, {}, UPSTREAM).scoring.embeddings
+            patch.setenv(f"EVENKEEL_EMBEDDINGS{name}", value)
+            found = load(None, {}, UPSTREAM).embeddings
         assert (found.enabled, found.model) == expected
 
 
@@ -295,10 +302,10 @@ def calibration_file(tmp_path, **changed):
 def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
     """The cascade has none any more."""
     path = calibration_file(tmp_path)
-    check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
+    check(read(f"alerts: {{calibration: {path}}}\nembeddings: true"), "here")
     path.write_text(f"{path.read_text(encoding='utf-8')}bands: {{version: 1}}\n", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"bands: no longer read, .*remove the field"):
-        check(read(f"scoring: {{calibration: {path}, embeddings: true}}"), "here")
+        check(read(f"alerts: {{calibration: {path}}}\nembeddings: true"), "here")
 
 
 @pytest.mark.parametrize(
@@ -316,34 +323,34 @@ def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
 def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings, message):
     """Another encoder, another version of the rater, another schema: one line before anything starts."""
     path = calibration_file(tmp_path, **changed)
-    said = rf"here: scoring\.calibration: .*calibration\.yaml: {message}"
+    said = rf"here: alerts\.calibration: .*calibration\.yaml: {message}"
     with pytest.raises(SettingsError, match=said) as caught:
-        check(read(f"scoring: {{calibration: {path}, embeddings: {embeddings}}}"), "here")
+        check(read(f"alerts: {{calibration: {path}}}\nembeddings: {embeddings}"), "here")
     assert "\n" not in str(caught.value)
 
 
 def test_another_encoder_than_the_default_is_noted(read):
     """Its cosines count in the similarity, whose cut was set with the default: `check-config` says so."""
     settings = read(
-        "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}}\n"
-        "prices: {m: {input_usd: 0, output_usd: 0}}"
+        "embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}\n"
+        "budget: {prices: {m: {input_usd: 0, output_usd: 0}}}"
     )
     assert ["cosines of m (endpoint) count in the similarity" in note for note in notes(settings)] == [True]
     encoder = make_encoder(settings, Prices())
     assert HeuristicRater(encoder.embeddings).encoder == "m (endpoint)"
     asyncio.run(encoder.close())
-    off = make_encoder(read("scoring: {embeddings: false}"), Prices())
+    off = make_encoder(read("embeddings: false"), Prices())
     assert off.embeddings is None
     asyncio.run(off.close())
 
 
 def given(**redis):
-    return load(None, {"redis": redis}, UPSTREAM)
+    return load(None, {"storage": {"redis": redis}}, UPSTREAM)
 
 
 def test_without_a_redis_everything_is_in_the_data_folder():
     """SQLite stays the default."""
-    assert load(None, {}, UPSTREAM).redis is None
+    assert load(None, {}, UPSTREAM).storage.redis is None
 
 
 def test_everything_that_leads_to_a_redis(monkeypatch):
@@ -411,7 +418,7 @@ def test_a_tier_that_the_endpoint_lacks_is_refused(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("routes: [{upstream: 'http://a', settled_rate: .nan}]", "settled_rate: must be a finite number"),
+        ("routes: [{upstream: 'http://a', sampling_rate: .nan}]", "sampling_rate: must be a finite number"),
         (
             "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: .inf}",
             "must be a finite number (it is inf)",
@@ -421,15 +428,11 @@ def test_a_tier_that_the_endpoint_lacks_is_refused(write):
             "budget.usd_per_day: must be at most 1000000 (",
         ),
         (
-            "routes: [{upstream: 'http://a'}]\nprices: {m: {input_usd: 1.0e+300, output_usd: 1}}",
-            "prices.m.input_usd: must be at most 1000000 (",
+            "routes: [{upstream: 'http://a'}]\nbudget: {prices: {m: {input_usd: 1.0e+300, output_usd: 1}}}",
+            "budget.prices.m.input_usd: must be at most 1000000 (",
         ),
         (
-            "routes: [{upstream: 'http://a'}]\narchive: {megabytes: .inf}",
-            "archive.megabytes: must be a finite number",
-        ),
-        (
-            "routes: [{upstream: 'http://a', plan: 50%}]",
+            "routes: [{upstream: 'http://a', trials: {plan: 50%}}]",
             "plan: must be 'adaptive' or 'uniform' (it is '50%')",
         ),
     ],
@@ -446,14 +449,16 @@ def test_numbers_without_an_end_are_refused(write, text, said):
     [
         ("", "", []),
         ("sampling_rate: 0", "", ["routes.default: sampling_rate is 0, so requests are forwarded"]),
-        ("perturbations: []", "", ["routes.default: perturbations is empty, so no rewording is tried"]),
         (
-            "trials_per_exchange: 0",
+            "trials: {perturbations: []}",
             "",
-            ["routes.default: trials_per_exchange is 0, so no rewording is tried"],
+            ["routes.default: trials.perturbations is empty, so no rewording is tried"],
         ),
-        ("plan: uniform, settled_rate: 0.5", "", ["routes.default: settled_rate has no effect"]),
-        ("", "budget: {reserve: 1}", ["budget.reserve: 1 keeps the whole budget for changes"]),
+        (
+            "trials: {per_exchange: 0}",
+            "",
+            ["routes.default: trials.per_exchange is 0, so no rewording is tried"],
+        ),
         ("", "budget: {tokens_per_day: 0}", ["budget: a limit is 0, so nothing is replayed"]),
     ],
 )
@@ -467,7 +472,8 @@ def test_what_the_settings_leave_undone_is_said(write, route, more, said):
 def test_a_note_on_many_routes_is_one_line(write):
     """With their names."""
     routes = ", ".join(
-        f"{{name: r{one}, prefix: /r{one}, upstream: 'http://a', sampling_rate: 0}}" for one in range(3)
+        f"{{name: r{one}, match: {{prefix: /r{one}}}, upstream: 'http://a', sampling_rate: 0}}"
+        for one in range(3)
     )
     [note] = notes(load(write(f"routes: [{routes}]"), {}, {}))
     assert note.startswith("routes.r0, r1, r2: sampling_rate is 0")
@@ -489,9 +495,9 @@ def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one
 @pytest.mark.parametrize(
     ("module", "extra", "values"),
     [
-        ("redis", "redis", {"redis": {"url": "redis://localhost:6379/0"}}),
+        ("redis", "redis", {"storage": {"redis": {"url": "redis://localhost:6379/0"}}}),
         ("opentelemetry.sdk", "tracing", {"telemetry": {"traces": True}}),
-        ("re2", "patterns", {"redaction": {"patterns": {"customer": "C-[0-9]{4}"}}}),
+        ("re2", "patterns", {"storage": {"redaction": {"patterns": {"customer": "C-[0-9]{4}"}}}}),
     ],
 )
 def test_a_setting_says_which_extra_it_needs(monkeypatch, module, extra, values):

@@ -15,13 +15,14 @@ routes:
     upstream: {url}
     sampling_rate: 1
     task: question_answering
-    trials_per_exchange: 6
-    perturbations: [general.tone, positional.reordering, format.yaml, multilingual.de, crosslingual.fr_to_ja,
-                    compound.typos]
-rewriter: {{base_url: "{url}/v1", model: simulated-rewriter}}
+    trials:
+      per_exchange: 6
+      perturbations: [general.tone, positional.reordering, format.yaml, multilingual.de,
+                      crosslingual.fr_to_ja, compound.typos]
+replays: {{rewriter: {{base_url: "{url}/v1", model: simulated-rewriter}}}}
 judge: {{base_url: "{url}/v1", model: simulated-judge}}
-alert: {{min_trials: 1}}
-metrics: {{detail: true}}
+alerts: {{min_trials: 1}}
+telemetry: {{metrics_detail: true}}
 simulated: true
 """
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
@@ -64,7 +65,7 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path):
     config = tmp_path / "evenkeel.yaml"
     config.write_text(
         f"routes: [{{upstream: '{upstream}', sampling_rate: 1,"
-        " perturbations: [general, multilingual, crosslingual.en_to_de]}]\n"
+        " trials: {perturbations: [general, multilingual, crosslingual.en_to_de]}}]\n"
     )
     with start("--config", str(config)) as running:
         running.ask(range(3), TASK)
@@ -72,7 +73,7 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path):
         page = running.page("/pipeline")
         assert "8 rewordings of multilingual" in page
         assert "crosslingual.en_to_de" in page
-        assert "needs a rewriter: set rewriter.model" in page
+        assert "needs a rewriter: set replays.rewriter.model" in page
         assert running.metric("evenkeel_trials_total") > 0
         assert running.metric("evenkeel_trials_skipped_total", reason="no_rewriter") == 0
 

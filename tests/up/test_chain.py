@@ -84,13 +84,13 @@ def chain(start, tmp_path):
     simulation = Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
     with receiver() as (url_of_receiver, messages), serving(simulation) as url:
         config = tmp_path / "evenkeel.yaml"
-        route = {"upstream": url, "sampling_rate": 1.0, "perturbations": PLAIN, "trials_per_exchange": 2}
+        route = {"upstream": url, "sampling_rate": 1.0, "trials": {"perturbations": PLAIN, "per_exchange": 2}}
         settings = {
             "routes": [route],
             "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "concurrency": 16},
-            "shadow": {"concurrency": 16},
-            "references": {"calls_per_day": 0},  # or the repaired model is a silent change, with an incident
-            "alert": {
+            # With reference prompts the repaired model would be a silent change, with an incident.
+            "replays": {"concurrency": 16, "references": {"calls_per_day": 0}},
+            "alerts": {
                 "mean_trials_between_false_alarms": 200,
                 "min_trials": 10,
                 "notify": ["CHAT_URL"],

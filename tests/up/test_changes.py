@@ -63,12 +63,11 @@ def config(folder, url, **route):
                         "name": "desk",
                         "upstream": url,
                         "sampling_rate": 1.0,
-                        "perturbations": ["general.casing"],
-                        "trials_per_exchange": 1,
+                        "trials": {"perturbations": ["general.casing"], "per_exchange": 1},
                         **route,
                     }
                 ],
-                "changes": {"canary_hours": 0},
+                "replays": {"goldens": {"every_hours": 0}},
                 "budget": {"tokens_per_day": None, "usd_per_day": None},
             }
         )
@@ -143,7 +142,7 @@ def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
 
 def test_other_traffic_is_named(start, upstream, tmp_path):
     """From cases to be summed up to chats to be summed up, under the same prompt version."""
-    with start("--config", config(tmp_path, upstream, trials_per_exchange=0)) as running:
+    with start("--config", config(tmp_path, upstream, trials={"per_exchange": 0})) as running:
         ask(running, range(220))
         running.settle()
         ask(running, range(300, 360), "chat_summary")
@@ -159,7 +158,7 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
     )
     with serving(simulation) as url:
         path = config(
-            tmp_path, url, perturbations=["general.casing", "general.spelling"], trials_per_exchange=2
+            tmp_path, url, trials={"perturbations": ["general.casing", "general.spelling"], "per_exchange": 2}
         )
         with start(
             *("--config", path, "--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),

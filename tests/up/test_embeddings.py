@@ -55,7 +55,7 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, u
     with start(
         *("--upstream", upstream, "--sampling-rate", "1"),
         environment={
-            "EVENKEEL_SCORING__EMBEDDINGS": encoder(upstream),
+            "EVENKEEL_EMBEDDINGS": encoder(upstream),
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
@@ -76,7 +76,7 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstre
     with start(
         *("--upstream", upstream, "--sampling-rate", "1"),
         environment={
-            "EVENKEEL_SCORING__EMBEDDINGS": encoder("http://127.0.0.1:9"),
+            "EVENKEEL_EMBEDDINGS": encoder("http://127.0.0.1:9"),
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:

@@ -34,8 +34,8 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
     """Sampled, archived, approved on the command line, listed by the API, exported, and read back equal."""
     config = tmp_path / "evenkeel.yaml"
     config.write_text(
-        f"routes: [{{name: desk, prefix: /desk, upstream: '{upstream}', sampling_rate: 1,"
-        " trials_per_exchange: 0}]\n"
+        f"routes: [{{name: desk, match: {{prefix: /desk}}, upstream: '{upstream}', sampling_rate: 1,"
+        " trials: {per_exchange: 0}}]\n"
     )
     with start("--config", str(config)) as running:
         said = set(
@@ -68,7 +68,7 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
 
 def test_nothing_is_archived_where_none_is_to_be(start, upstream, goldens):
     """A retention of 0 keeps no prompt beyond the evidence of trials."""
-    environment = {"EVENKEEL_ARCHIVE__EXCHANGES_PER_ROUTE": "0"}
+    environment = {"EVENKEEL_STORAGE__ARCHIVE": "0"}
     with start("--upstream", upstream, "--sampling-rate", "1", environment=environment) as running:
         running.ask([1])
         running.settle()

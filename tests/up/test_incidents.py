@@ -155,21 +155,19 @@ def deployment(start, tmp_path):
         routes = [
             {
                 "name": name,
-                "prefix": f"/{name}",
+                "match": {"prefix": f"/{name}"},
                 "upstream": url,
                 "sampling_rate": 1.0,
-                "perturbations": ["general.spelling"],
-                "owner": f"@{name}",
-                "rollback": f"helm rollback {name}",
+                "trials": {"perturbations": ["general.spelling"]},
+                "contact": {"owner": f"@{name}", "rollback": f"helm rollback {name}"},
             }
             for name in ROUTES
         ]
         settings = {
             "routes": routes,
             "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "concurrency": 16},
-            "shadow": {"concurrency": 16},
-            "references": {"calls_per_day": 0},
-            "alert": {
+            "replays": {"concurrency": 16, "references": {"calls_per_day": 0}},
+            "alerts": {
                 "mean_trials_between_false_alarms": 200,
                 "min_trials": 10,
                 "notify_window_s": 8,  # longer than a busy machine stands still

@@ -69,7 +69,7 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
     simulation = Simulation(
         [ModelState("simulated-1", fragility=0.8, noise=0.1)], SimulationSettings(deterministic=True)
     )
-    judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERT__MIN_TRIALS": "10"}
+    judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERTS__MIN_TRIALS": "10"}
 
     def settings(url):
         # The cases are documents: without `inputs` the general kinds would leave them alone. Four kinds share

@@ -40,7 +40,7 @@ def planted(tmp_path):
     def plant():
         (tmp_path / "sitecustomize.py").write_text(PATCH.format(spinning=SPINNING))
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-        return {"PYTHONPATH": path, "EVENKEEL_SHADOW__PROCESSOR_S": "1.5"}
+        return {"PYTHONPATH": path, "EVENKEEL_REPLAYS__PROCESSOR_S": "1.5"}
 
     return plant
 
@@ -89,9 +89,9 @@ def test_a_worker_alone_gives_up_what_never_ends(tmp_path, redis_server, upstrea
     settings = {
         "routes": [{"upstream": upstream, "sampling_rate": 1.0}],
         "listen": {"port": 0},
-        "admin": {"port": 0},
-        "redis": place,
-        "references": {"calls_per_day": 0},
+        "access": {"port": 0},
+        "storage": {"redis": place},
+        "replays": {"references": {"calls_per_day": 0}},
     }
     config = tmp_path / "redis.yaml"
     config.write_text(json.dumps(settings))

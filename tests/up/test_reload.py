@@ -58,15 +58,17 @@ class Load:
 def write(tmp_path, upstream):
     """Writes the settings file, as an editor does: in place."""
 
-    def write_file(*more_routes, threshold=0.1, poll_s=0.1, text=""):
-        first = {"upstream": upstream, "sampling_rate": 0.3, "perturbations": ["general.casing"]}
-        routes = [{**first, "inputs": ["typed", "documents"]}]
-        routes += [{"name": name, "prefix": f"/{name}", "upstream": upstream} for name in more_routes]
+    def write_file(*more_routes, threshold=0.1, text=""):
+        first = {"upstream": upstream, "sampling_rate": 0.3, "trials": {"perturbations": ["general.casing"]}}
+        first["trials"]["inputs"] = ["typed", "documents"]
+        routes = [first]
+        routes += [
+            {"name": name, "match": {"prefix": f"/{name}"}, "upstream": upstream} for name in more_routes
+        ]
         fields = {
             "routes": routes,
             "listen": {"processes": 2},
-            "alert": {"threshold": threshold},
-            "reload": {"poll_s": poll_s},
+            "alerts": {"threshold": threshold},
         }
         path = tmp_path / "evenkeel.yaml"
         path.write_text(json.dumps(fields) + text)
@@ -97,13 +99,13 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
 
         assert not answers("/new")
         wait_for(lambda: content_limit() == 10)
-        write("new", threshold=0.25, poll_s=0)
+        write("new", threshold=0.25)
         wait_for(lambda: answers("/new"))
         wait_for(lambda: started() == 2)
         # The console's pages show what is in effect, not what it was started with.
         wait_for(lambda: content_limit() == 25)
         text = running.log.read_text()
-        assert "settings changed: alert.threshold: 0.1 → 0.25" in text
+        assert "settings changed: alerts.threshold: 0.1 → 0.25" in text
         assert "settings changed: routes.new: not set → http://" in text
         assert "worker has finished; starting it with the new settings" in text
 
@@ -117,7 +119,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
 
         # Verdicts from here on are stamped with the new settings, which is how a change report names them.
         versions = stored("SELECT body FROM settings_versions")
-        assert {json.loads(body)["alert.threshold"] for (body,) in versions} == {"0.1", "0.25"}
+        assert {json.loads(body)["alerts.threshold"] for (body,) in versions} == {"0.1", "0.25"}
 
         (tmp_path / "data").rename(tmp_path / "deleted")  # At once: some of it is made again within a second.
         shutil.rmtree(tmp_path / "deleted")

@@ -55,16 +55,14 @@ def config(tmp_path, store, upstream):
                 {
                     "upstream": upstream,
                     "sampling_rate": 1.0,
-                    "plan": "uniform",
+                    "trials": {"plan": "uniform", "perturbations": KINDS, "per_exchange": len(KINDS)},
                     "template": [TEMPLATE],
-                    "perturbations": KINDS,
-                    "trials_per_exchange": len(KINDS),
                 }
             ],
             "listen": {"port": 0},
-            "admin": {"port": 0},
-            "alert": {"min_trials": 5},
-            "references": {"calls_per_day": 0},
+            "access": {"port": 0},
+            "alerts": {"min_trials": 5},
+            "replays": {"references": {"calls_per_day": 0}},
             "data_dir": str(tmp_path / "data"),
             **changes,
         }
@@ -76,7 +74,7 @@ def config(tmp_path, store, upstream):
 
 
 def on_redis(config, store):
-    return config("redis", redis=place_of(store))
+    return config("redis", storage={"redis": place_of(store)})
 
 
 def place_of(store):
@@ -183,7 +181,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
 
 def test_one_of_two_monitors_asks_reference_prompts(tmp_path, config, store):
     """What workers kept is asked again by whichever monitor holds the lease, once for both."""
-    shared = config("asking", redis=place_of(store), references={})
+    shared = config("asking", storage={"redis": place_of(store)}, replays={})
     roles = [Role(tmp_path, name, shared) for name in ("proxy", "worker")]
     roles += [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
     with stopping(roles):
@@ -232,7 +230,7 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
 def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
     """No request fails or waits; what cannot be queued is counted, and queueing goes on afterwards."""
     server = RedisServer(tmp_path)
-    shared = config("gone", redis={"url": server.url, "patience_s": 0.2, "timeout_s": 0.5})
+    shared = config("gone", storage={"redis": {"url": server.url}})
     proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0")
     with stopping([proxy]):
         url = proxy.find(r"base URL +(http://\S+?)/v1 ")
@@ -281,16 +279,19 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
     routes = [
         {
             "name": name,
-            "prefix": f"/{name}",
+            "match": {"prefix": f"/{name}"},
             "upstream": upstream,
             "sampling_rate": 1.0,
-            "perturbations": KINDS,
+            "trials": {"perturbations": KINDS},
         }
         for name in ("a", "b")
     ]
     place = place_of(store)
-    whole = config("whole", routes=routes, redis=place)
-    parts = [config(name, routes=routes, redis=place, monitor={"routes": [name]}) for name in ("a", "b")]
+    whole = config("whole", routes=routes, storage={"redis": place})
+    parts = [
+        config(name, routes=routes, storage={"redis": place}, monitor={"routes": [name]})
+        for name in ("a", "b")
+    ]
     roles = [Role(tmp_path, "proxy", whole), Role(tmp_path, "worker", whole)]
     roles += [Role(tmp_path, "monitor", part) for part in parts]
     with stopping(roles):

@@ -47,12 +47,12 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
     with receiver() as (url_of_receiver, messages), ScriptedChat(endpoint) as chat:
         path = tmp_path / "evenkeel.yaml"
         upstream = chat.url.removesuffix("/v1")
-        route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials_per_exchange": 0}
+        route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
         settings = {
             "routes": [route],
-            "changes": {"canary_hours": 0},
+            "replays": {"goldens": {"every_hours": 0}},
             "budget": {"tokens_per_day": None, "usd_per_day": None},
-            "alert": {"webhook": f"{url_of_receiver}hook", "notify_window_s": 1},
+            "alerts": {"webhook": f"{url_of_receiver}hook", "notify_window_s": 1},
         }
         path.write_text(json.dumps(settings))
         with start("--config", str(path)) as running:

@@ -40,7 +40,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=_RATE,
     multiple=True,
     metavar="SHARE",
-    help="Limit of the points above noise, as alert.threshold; repeatable.  [default: 0.1]",
+    help="Limit of the points above noise, as alerts.threshold; repeatable.  [default: 0.1]",
 )
 @click.option(
     "--mean-trials",

@@ -44,7 +44,7 @@ from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.credentials import shadow_origin
-from evenkeel.runtime.instruments import make_encoder
+from evenkeel.runtime.instruments import SWAP_SHARE, make_encoder
 from evenkeel.runtime.replays import capabilities, endpoint, prices
 from evenkeel.settings import Credential
 from evenkeel.shadow.perturbations import by_name
@@ -213,7 +213,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
     files: tuple[Path, ...] = given["items"]
     drawn: list[Item] = list(read_items(files) if files else builtin_items())
     Random(f"{given['seed']}:items").shuffle(drawn)
-    judge, rewriter = settings.judge, settings.rewriter
+    judge, rewriter = settings.judge, settings.replays.rewriter
     return BenchOptions(
         protocol=protocol,
         items=tuple(drawn[: given["max_items"]]),
@@ -223,7 +223,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
         rewriter=RewriterChosen(rewriter.base_url, rewriter.model) if rewriter else None,
         bundles=without_slots(choices.bundles(settings)),
         prices=prices(settings),
-        own_prices=tuple(settings.prices),
+        own_prices=tuple(settings.budget.prices),
         journal=given["journal"],
         concurrency=given["concurrency"],
         timeout_s=given["timeout"],
@@ -239,13 +239,13 @@ def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
 def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
     parameters = _parameters(given["parameters"])
     url = given["base_url"]
-    key_env = given["api_key_env"] or settings.shadow.api_key_env
+    key_env = given["api_key_env"] or settings.replays.api_key_env
     home = upstream_at(url) if url else None
     if given["config"] is not None and given["api_key_env"] is None:
         home = shadow_origin(settings) or upstream_at(NOWHERE)
     headers: tuple[tuple[str, str], ...] = ()
     if url and home and home.same_origin(upstream_at(url)):
-        headers = _read_key(key_env, given["api_key_header"] or settings.shadow.api_key_header)
+        headers = _read_key(key_env, given["api_key_header"] or settings.replays.api_key_header)
     found: list[ModelUnderTest] = []
     if given["models"]:
         if url is None:
@@ -335,7 +335,7 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             scorer = judge_scorer(
                 judge,
                 votes=chosen.votes,
-                swap_share=chosen.swap_share,
+                swap_share=SWAP_SHARE,
                 language_of=language_of,
                 bundles=options.bundles,
             )
@@ -356,7 +356,7 @@ def _rewriter(
     stack: AsyncExitStack,
 ) -> OnceRewritten | None:
     """The rewriter, whose texts the journal keeps; None if none is named."""
-    chosen = settings.rewriter
+    chosen = settings.replays.rewriter
     if chosen is None:
         return None
     budget = PayeeBudget(costs)

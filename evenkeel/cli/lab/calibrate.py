@@ -172,7 +172,7 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
 
     \b
     Writes into DIR:
-      calibration.yaml          read by `up` (scoring.calibration) and by `gate`
+      calibration.yaml          read by `up` (alerts.calibration) and by `gate`
       calibration.html          the report, with plots
       calibration-rules.yaml    Prometheus rules
       calibration-scores.jsonl  every score
@@ -187,7 +187,7 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
       evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
       evenkeel calibrate goldens.jsonl --limits limits.json --verdicts verdicts.jsonl --route support
 
-    `up` reads the file as alert.limits.
+    `up` reads the file as alerts.limits.
 
     Exit code: 0 done, 1 stopped early or no limit could be set, 2 invalid options or files.
     """
@@ -255,7 +255,7 @@ def _place(file: Path | None, given: Mapping[str, Any], *, json: bool) -> None:
         raise CommandFailedError("no limit was placed, nothing was written")
     text = limits_to_json(merged(before, placed))
     out.write_text(text, encoding="utf-8")
-    click.echo(f"wrote {out}; it is for alert.limits in settings", err=json)
+    click.echo(f"wrote {out}; it is for alerts.limits in settings", err=json)
     if json:
         click.echo(text, nl=not text.endswith("\n"))
 
@@ -329,7 +329,7 @@ def _notes(outcome: Outcome) -> Iterator[str]:
     yield f"rules: {outcome.written.rules}"
     if any(mode.primary for mode in outcome.calibration.modes):
         yield (
-            "calibration.yaml is for `evenkeel gate --calibration`, and for scoring.calibration in settings"
+            "calibration.yaml is for `evenkeel gate --calibration`, and for alerts.calibration in settings"
         )
 
 

@@ -82,7 +82,7 @@ def report(
         found = make_report(
             stores,
             Wish(period, route),
-            min_trials=settings.alert.min_trials,
+            min_trials=settings.alerts.min_trials,
             clock=time.time,
             progress=progress,
         )

@@ -29,6 +29,7 @@ from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
 from evenkeel.runtime.proposals import LimitProposals
 from evenkeel.runtime.roles.needs import NeedsPublisher
+from evenkeel.shadow.references.pace import BURST_CALLS
 
 if TYPE_CHECKING:
     import threading
@@ -122,7 +123,7 @@ class MonitorRole:
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
-            detail=settings.metrics.detail,
+            detail=settings.telemetry.metrics_detail,
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(
@@ -142,7 +143,7 @@ class MonitorRole:
             references=ReferenceSources(
                 stores.references,
                 stores.archive,
-                ReferenceSetup(**settings.references.model_dump()),
+                ReferenceSetup(**settings.replays.references.model_dump(), burst_calls=BURST_CALLS),
                 tuple(route.name for route in settings.routes),
                 monitor.silent,
             ),
@@ -152,7 +153,7 @@ class MonitorRole:
             trace_url=settings.telemetry.trace_url,
             thresholds=folding,
             proposals=proposals.proposals,
-            signs_in=not settings.admin.open_on_loopback,
+            signs_in=not settings.access.open_on_loopback,
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
@@ -172,8 +173,8 @@ class MonitorRole:
                 NeedsPublisher,
                 stores.documents,
                 monitor.reports,
-                settings.alert.min_trials,
-                partial(urgent_routes, monitor, settings.changes, time.time),
+                settings.alerts.min_trials,
+                partial(urgent_routes, monitor, settings.replays, time.time),
             ),
             _first_hour=FirstHourLog(partial(first_hour, sources)),
         )

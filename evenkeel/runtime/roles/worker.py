@@ -59,7 +59,7 @@ class WorkerRole:
         for note in replay_notes(settings):
             log.warning("note: %s", note)
         await asyncio.to_thread(replays.load_languages)
-        deadline = Deadline(sheet, settings.shadow.processor_s)
+        deadline = Deadline(sheet, settings.replays.processor_s)
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(
             settings,
@@ -86,7 +86,6 @@ class WorkerRole:
                 replays.replay_target(settings),
                 tally=tally,
                 observer=spans.observer,
-                answer_factor=settings.shadow.answer_factor,
             ),
             instruments.ledger,
             tally=tally,

@@ -115,7 +115,7 @@ NOTHING: Final[frozenset[Requirement]] = frozenset()
 
 NO_INPUT: Final = NotApplicable(
     "no_input",
-    "nothing in the prompt is known to be typed by a user; the setting `inputs` adds documents and more",
+    "nothing in the prompt is known to be typed by a user; `trials.inputs` adds documents and more",
 )
 NOTHING_TO_CHANGE: Final = NotApplicable(
     "nothing_to_change", "no place in the input can be changed in this way"

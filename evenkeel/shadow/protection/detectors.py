@@ -395,7 +395,7 @@ def load_analyser(language: str) -> Any:
         from presidio_analyzer import AnalyzerEngine  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ProtectionError(
-            "redaction.presidio needs the extra `presidio`: pip install 'evenkeel-proxy[presidio]'"
+            "storage.redaction.presidio needs the extra `presidio`: pip install 'evenkeel-proxy[presidio]'"
         ) from error
     try:
         return AnalyzerEngine(supported_languages=[language])

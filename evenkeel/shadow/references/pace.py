@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.references import ReferenceState
 
 DAY_S: Final = 86_400.0
+BURST_CALLS: Final = 60
+"""Further calls at once where a change is suspected; twice a day at most."""
 _FILL_SHARE: Final = 0.75
 """Of the calls of a day; the rest is asked in turn, so that no part of a day goes unwatched."""
 _FILL_PAUSE_S: Final = 2.0

@@ -110,7 +110,7 @@ class RedisStore:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
             raise StoreError(
-                f"cannot use the Redis {self.place}: {str(error).rstrip('.')}; check redis.url"
+                f"cannot use the Redis {self.place}: {str(error).rstrip('.')}; check storage.redis.url"
             ) from error
         if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SERVER:
             raise StoreError(f"the Redis {self.place} is version {version}; 7.0 or later is needed")

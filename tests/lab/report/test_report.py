@@ -144,7 +144,9 @@ def place(request, tmp_path):
     server = request.getfixturevalue("redis_server")
     file = tmp_path / "evenkeel.yaml"
     redis = {"url": server.url, "prefix": f"report{tmp_path.name}"}
-    file.write_text(yaml.safe_dump({"routes": [{"upstream": "http://127.0.0.1:9"}], "redis": redis}))
+    file.write_text(
+        yaml.safe_dump({"routes": [{"upstream": "http://127.0.0.1:9"}], "storage": {"redis": redis}})
+    )
     return ["--config", str(file)]
 
 

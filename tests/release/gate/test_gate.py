@@ -375,7 +375,9 @@ def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
     """Goldens are put to the upstream of their route; the candidate may be elsewhere."""
     planted(10, route="support")
     config = tmp_path / "evenkeel.yaml"
-    config.write_text(f"routes: [{{name: support, prefix: /support, upstream: '{model[1]}'}}]\n", "utf-8")
+    config.write_text(
+        f"routes: [{{name: support, match: {{prefix: /support}}, upstream: '{model[1]}'}}]\n", "utf-8"
+    )
     output, found = gate("", "--config", config, "--model", "equal", code=3)
     assert found["report"]["measured"] == 10
     assert "upstreams of 1 route(s)" in output

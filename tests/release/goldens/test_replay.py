@@ -83,7 +83,7 @@ def bench(tmp_path, upstream):
         def run(self, trigger="canary", *, budget=None, per_round=50, **overrides):
             settings = settings_module.load(
                 None,
-                {"data_dir": tmp_path, "changes": {"goldens_per_round": per_round}, **overrides},
+                {"data_dir": tmp_path, **overrides},
                 {"upstream": upstream},
             )
 

@@ -35,10 +35,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* The settings file: what is given, with what the chart itself decides laid over it. As JSON, which is YAML too:
 toYaml would write large numbers as 5e+06, and YAML readers take that for a text. */ -}}
 {{- define "evenkeel.settings" -}}
-{{- $url := required "settings.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.redis.url -}}
-{{- $admin := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.admin | default dict) -}}
+{{- $url := required "settings.storage.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.storage.redis.url -}}
+{{- $access := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.access | default dict) -}}
 {{- if .Values.secretEnv.EVENKEEL_METRICS_TOKEN -}}
-{{- $admin = merge (dict "metrics_token_env" "EVENKEEL_METRICS_TOKEN") $admin -}}
+{{- $access = merge (dict "metrics_token_env" "EVENKEEL_METRICS_TOKEN") $access -}}
 {{- end -}}
 {{- $given := .Values.settings.listen | default dict -}}
 {{- $name := printf "%s-proxy" (include "evenkeel.fullname" .) -}}
@@ -52,7 +52,7 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
 {{- end -}}
 {{- $hosts = concat $hosts ($given.hosts | default list) | uniq -}}
 {{- $listen := merge (dict "host" "0.0.0.0" "port" 8100 "hosts" $hosts) $given -}}
-{{- $ours := dict "admin" $admin "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
+{{- $ours := dict "access" $access "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
 {{- toPrettyJson (merge $ours .Values.settings) -}}
 {{- end -}}
 
@@ -186,9 +186,9 @@ checksum/settings: {{ include "evenkeel.settings" .root | sha256sum }}
 
 {{- /* Host and port of a Redis URL. */ -}}
 {{- define "evenkeel.redisAddress" -}}
-{{- .Values.settings.redis.url | trimPrefix "redis://" | trimPrefix "rediss://" | splitList "/" | first -}}
+{{- .Values.settings.storage.redis.url | trimPrefix "redis://" | trimPrefix "rediss://" | splitList "/" | first -}}
 {{- end -}}
 
 {{- define "evenkeel.redisDatabase" -}}
-{{- regexFind "/[0-9]+$" .Values.settings.redis.url | trimPrefix "/" | default "0" -}}
+{{- regexFind "/[0-9]+$" .Values.settings.storage.redis.url | trimPrefix "/" | default "0" -}}
 {{- end -}}

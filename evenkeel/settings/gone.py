@@ -1,0 +1,74 @@
+"""Settings that are gone, and what to do about each where it stands in somebody's file."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FIXED: Final = "it has a fixed value now; remove it"
+
+GONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "admin": "write `access`",
+        "alert": "write `alerts`",
+        "archive": "write `storage.archive` for exchanges_per_route and `storage.evidence_days` for days",
+        "changes": "write `replays.burst_minutes` and `replays.goldens`",
+        "compounds": "write `replays.compounds`",
+        "console": _FIXED,
+        "languages": "write `replays.languages`",
+        "log": "write `telemetry.log_level` and `telemetry.log_format`",
+        "metrics": "write `telemetry.metrics_detail`",
+        "payloads": "write `storage.encrypted`",
+        "prices": "write `budget.prices`",
+        "redaction": "write `storage.redaction`",
+        "redis": "write `storage.redis`",
+        "references": "write `replays.references`",
+        "reload": _FIXED,
+        "rewriter": "write `replays.rewriter`",
+        "scoring": "write `embeddings`, `judge.qualities`, `judge.tasks` and `alerts.calibration`",
+        "shadow": "write `replays`",
+        "access.session_hours": _FIXED,
+        "alerts.other_clients": _FIXED,
+        "alerts.provisional_after": _FIXED,
+        "budget.reserve": _FIXED,
+        "embeddings.concurrency": _FIXED,
+        "embeddings.requests_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
+        "embeddings.timeout_s": _FIXED,
+        "embeddings.tokens_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
+        "judge.group": _FIXED,
+        "judge.question_chars": _FIXED,
+        "judge.swap_share": _FIXED,
+        "judge.tokens_per_minute": "limit `judge.requests_per_minute`, or remove it",
+        "replays.answer_factor": _FIXED,
+        "replays.references.burst_calls": _FIXED,
+        "replays.rewriter.concurrency": _FIXED,
+        "replays.rewriter.timeout_s": _FIXED,
+        "routes.headers": "write `match.headers`",
+        "routes.hosts": "write `match.hosts`",
+        "routes.inputs": "write `trials.inputs`",
+        "routes.key_fingerprints": "write `match.key_fingerprints`",
+        "routes.owner": "write `contact.owner`",
+        "routes.perturbations": "write `trials.perturbations`",
+        "routes.plan": "write `trials.plan`",
+        "routes.prefix": "write `match.prefix`",
+        "routes.rollback": "write `contact.rollback`",
+        "routes.runbook_url": "write `contact.runbook_url`",
+        "routes.settled_rate": _FIXED,
+        "routes.severities": "write `trials.severities`",
+        "routes.shadow_api_key_env": "write `replay_key_env`",
+        "routes.fallbacks.shadow_api_key_env": "write `replay_key_env`",
+        "routes.trials_per_exchange": "write `trials.per_exchange`",
+        "storage.redaction.presidio.score": _FIXED,
+        "storage.redis.evidence": "write `storage.evidence`",
+        "storage.redis.evidence_days": "write `storage.evidence_days`",
+        "storage.redis.exchange_hours": "write `storage.exchange_hours`",
+        "storage.redis.exchanges": "limit `storage.redis.megabytes`, or remove it",
+        "storage.redis.patience_s": _FIXED,
+        "storage.redis.timeout_s": _FIXED,
+        "storage.redis.verdicts": "write `storage.verdicts`",
+    }
+)
+"""What to do, by the setting's place; entries of lists have none of their own."""
