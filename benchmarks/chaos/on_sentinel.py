@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import redis
@@ -20,6 +19,7 @@ from benchmarks.chaos.scene import PREFIX, acting, until
 from benchmarks.chaos.stage import Process, redis_answers, redis_server
 from benchmarks.chaos.witness import Logged, Seen, seen_by_redis
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,7 +120,7 @@ class OnSentinel(OnRedis):
             self.roles[node].start()
             await redis_answers(self._nodes[node])
         else:
-            await self.act_on_process(replace(fault, kind=fault.kind._replace(target=node)))
+            await self.act_on_process(altered(fault, kind=fault.kind._replace(target=node)))
         await until(self._in_step, "the replica follows the primary", 60.0)
 
     def _in_step(self) -> bool:

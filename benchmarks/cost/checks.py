@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isclose
 
 from benchmarks.cost.bill import Bill, Length, Tariff
@@ -11,6 +10,7 @@ from benchmarks.cost.plans import ADAPTIVE, UNIFORM, Worker, affected_cells, dra
 from benchmarks.cost.tables import ratios
 from benchmarks.cost.world import FALLS, KINDS, ROUTES, VERSIONS, Exchange, Fall, exchange
 from evenkeel.core.verdict import BASELINE
+from tests.kit.records import altered
 
 QUIET_PROMPT = VERSIONS[0]._replace(floor=0.0)
 HELD = Exchange(0, ROUTES[0], QUIET_PROMPT, "", frozenset(), frozenset(), frozenset(), 1)
@@ -34,7 +34,7 @@ CENTS = Tariff(
 
 def _rewordings_move_an_answer_if_any_of_them_does() -> None:
     """An answer that one rewording moves is moved by every group that holds it, and by no other."""
-    one = replace(HELD, moving=frozenset({"general.tone"}))
+    one = altered(HELD, moving=frozenset({"general.tone"}))
     assert one.moved({"general.tone"}, "a")
     assert one.moved({"general.tone", "general.casing"}, "b")
     assert not one.moved({"general.casing"}, "c")
@@ -43,14 +43,14 @@ def _rewordings_move_an_answer_if_any_of_them_does() -> None:
 
 def _two_rewordings_can_move_an_answer_only_together() -> None:
     """A planted pair moves the answer where both are applied, and neither does alone."""
-    one = replace(HELD, pair=frozenset({"general.tone", "general.casing"}))
+    one = altered(HELD, pair=frozenset({"general.tone", "general.casing"}))
     assert one.moved({"general.tone", "general.casing", "general.spelling"}, "a")
     assert not one.moved({"general.tone"}, "b")
 
 
 def _two_rewordings_can_cancel_each_other() -> None:
     """A masked pair moves the answer where one of the two is applied, not where both are."""
-    one = replace(HELD, masked=frozenset({"general.tone", "general.casing"}))
+    one = altered(HELD, masked=frozenset({"general.tone", "general.casing"}))
     assert one.moved({"general.tone", "general.spelling"}, "a")
     assert not one.moved({"general.tone", "general.casing"}, "b")
     assert not one.moved({"general.spelling"}, "c")

@@ -7,7 +7,16 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from benchmarks.cost.world import KINDS, MODEL
-from evenkeel.core.verdict import BASELINE, SAME_CONTENT, QualityScore, Verdict
+from evenkeel.core.verdict import (
+    BASELINE,
+    NO_CONTROL,
+    SAME_CONTENT,
+    Origin,
+    QualityScore,
+    Scoring,
+    Selection,
+    Verdict,
+)
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds, roots_of
 from evenkeel.shadow.perturbations import by_name
@@ -184,19 +193,16 @@ def verdict_of(
         perturbation_version=trial.perturbation.version,
         severity=trial.severity,
         seed=trial.seed,
-        scorer="judge",
+        scoring=Scoring("judge", rated_by="similarity@2", judge_model="judge"),
         rating=rating,
-        baseline_rating=control.rating if control else None,
-        quality=(score,) if rating < SAME_CONTENT else (),
         similarity=similarity,
-        baseline_similarity=control.similarity if control else None,
-        baseline_worse=control.worse if control else None,
-        rated_by="similarity@2",
-        judge_model="judge",
-        prompt_version=exchange.version.name,
-        prompt_chars=exchange.version.chars,
-        prompt_language="en",
-        cluster=exchange.cluster,
-        path_weight=trial.path_weight,
-        split_of=trial.split_of,
+        quality=(score,) if rating < SAME_CONTENT else (),
+        control=control.as_control if control else NO_CONTROL,
+        origin=Origin(
+            prompt_version=exchange.version.name,
+            prompt_chars=exchange.version.chars,
+            prompt_language="en",
+            cluster=exchange.cluster,
+        ),
+        selection=Selection(path_weight=trial.path_weight, split_of=trial.split_of),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from functools import reduce
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,6 +13,7 @@ from benchmarks.cost.world import QUIET, ROUTES, exchange
 from evenkeel.monitor.fold.settings import MonitorSettings
 from evenkeel.monitor.fold.state import MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from benchmarks.cost.plans import Plan
@@ -58,7 +58,7 @@ class Play:
         other.number, other.raised = self.number, list(self.raised)
         other._offset, other._published = self._offset, self._published
         other.trials = dict(self.trials)
-        other.bills = {route: replace(bill) for route, bill in self.bills.items()}
+        other.bills = {route: altered(bill) for route, bill in self.bills.items()}
         other._state, other._worker = copy.deepcopy(self._state), self._worker.copy()
         return other
 
@@ -108,7 +108,7 @@ class Play:
         for trial in made:
             self._offset += 1
             key = one.route, trial.verdict.perturbation
-            self.trials[key] = self.trials.get(key, 0) + (not trial.verdict.split_of)
+            self.trials[key] = self.trials.get(key, 0) + (not trial.verdict.selection.split_of)
             applied = self._state.apply(LoggedVerdict(self._offset, trial.verdict))
             self.raised += [
                 Raised(self.number, event.route, event.perturbation, event.what)

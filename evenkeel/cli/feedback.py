@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from rich.table import Table
 
 from evenkeel.cli.label_lines import judge_lines, rating_lines
@@ -56,7 +56,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     labels = _chosen(stores, **narrowed)
     console = table_console()
     if as_json:
-        emit([asdict(label) for label in labels])
+        emit(msgspec.to_builtins(labels))
         return
     if not labels:
         click.echo("No ratings yet. Rate trials on their page in the console.", err=True)

@@ -61,9 +61,9 @@ _EVIDENCE: Final = (
     "exchange_id",
     "scored_at",
     "rating",
-    "baseline_rating",
+    ("control_rating", lambda verdict: verdict.control.rating),
     "shifted",
-    "baseline_shifted",
+    ("control_shifted", lambda verdict: verdict.control.shifted),
     "trace_id",
 )
 _EVENTS_READ = 10_000

@@ -67,7 +67,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
     ) -> Response[bytes]:
         found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
-        return json_response({"verdicts": [asdict(verdict) for verdict in found]})
+        return json_response({"verdicts": msgspec.to_builtins(found)})
 
     @get("/api/pipeline", sync_to_thread=True, needs="viewer")
     def pipeline() -> Response[bytes]:

@@ -83,7 +83,7 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
     for setup in setup_sources.routes:
         own = [report for report in reports if report.key.route == setup.route]
         controls = sources.log.latest(setup_sources.named_at, route=setup.route, perturbation=BASELINE)
-        named = any(control.prompt_version for control in controls)
+        named = any(control.origin.prompt_version for control in controls)
         flow = flows.get(setup.route)
         replayed, rated = _counted(own)
         goals = _goals(

@@ -73,7 +73,7 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
         now: Unix time in seconds.
     """
     rated = sorted(
-        (one for one in verdicts if one.scorer == "judge" and one.rating is not None),
+        (one for one in verdicts if one.scoring.scorer == "judge" and one.rating is not None),
         key=lambda one: one.scored_at,
     )
     found = []
@@ -128,7 +128,7 @@ def _same(detail: str) -> Callable[[Verdict], bool | None]:
 
 
 def _saved(verdict: Verdict) -> bool | None:
-    return stage_of(verdict.details) != "judge"
+    return stage_of(verdict.scoring.details) != "judge"
 
 
 _OBSERVED: Final[tuple[tuple[str, str, Callable[[Verdict], bool | None]], ...]] = (

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
+import msgspec
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import QueryParameter, RawBody
@@ -172,7 +173,7 @@ def feedback_handlers(
         every = counted()
         chosen = [label for label in every if route in (None, "", label.route)][:limit]
         agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
-        return json_response({"labels": [asdict(label) for label in chosen], "agreement": agreement})
+        return json_response({"labels": msgspec.to_builtins(chosen), "agreement": agreement})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="labeller")
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
@@ -181,7 +182,7 @@ def feedback_handlers(
             label = _signed_label(sources, store, visitor_of(request), json_object(body))
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
-        return json_response({"label": asdict(label)}, 201)
+        return json_response({"label": msgspec.to_builtins(label)}, 201)
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.
     return [draw, said, Router("/api/labels", route_handlers=[listed, given])]

@@ -204,7 +204,7 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
         if len(trials) < _FEWEST:
             continue
         lasted_s = max(1.0, now - recent[-1].scored_at)
-        cost = sum(verdict.cost_usd for verdict in recent) / len(trials)
+        cost = sum(verdict.cost.usd for verdict in recent) / len(trials)
         rewordings = len({verdict.perturbation for verdict in trials})
         found.append(Pace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
     return found

@@ -140,9 +140,9 @@ class TrialView(NamedTuple):
     @property
     def scorer(self) -> str:
         """Who decided the rating, and whether the judge was needed."""
-        if self.verdict.scorer != "judge" or self.verdict.rating is None:
-            return scorer_words(self.verdict.scorer)
-        return wording.stage_words(stage_of(self.verdict.details))
+        if self.verdict.scoring.scorer != "judge" or self.verdict.rating is None:
+            return scorer_words(self.verdict.scoring.scorer)
+        return wording.stage_words(stage_of(self.verdict.scoring.details))
 
     @property
     def failure(self) -> str:
@@ -158,7 +158,7 @@ class TrialView(NamedTuple):
     @property
     def details(self) -> list[tuple[str, str]]:
         """Scores behind a rating of heuristics, and ratings beside the one that counts, by name."""
-        given = self.verdict.details
+        given = self.verdict.scoring.details
         scores = [
             (wording.score_words(name), figures.number(value, 2))
             for name, value in given.items()
@@ -169,8 +169,8 @@ class TrialView(NamedTuple):
             for name, words in wording.SECOND_RATINGS.items()
             if name in given
         ]
-        if self.verdict.free_similarity is not None:
-            rating, near = self.verdict.free_rating, figures.number(self.verdict.free_similarity, 2)
+        if self.verdict.free.similarity is not None:
+            rating, near = self.verdict.free.rating, figures.number(self.verdict.free.similarity, 2)
             words = "unsure" if rating is None else wording.rating_words(rating)
             others.append(("against the free answer", f"{words}, similarity {near}"))
         return scores + others
@@ -256,7 +256,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
         store = sources.labels
-        said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
+        said = feedback(store, counted(), verdict.id, verdict.scoring.judge_model) if store else None
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
@@ -297,7 +297,7 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     elif verdict.perturbation != BASELINE and (
         control.evidence is None or control.evidence.candidate is None
     ):
-        if verdict.baseline_rating is None and verdict.baseline_similarity is None:
+        if verdict.control.rating is None and verdict.control.similarity is None:
             found.append("There is no rated control of this exchange, so chance cannot be ruled out.")
         else:
             found.append("The control was rated; its answer is no longer stored.")

@@ -234,7 +234,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
     others; then those of which that is not clear; at last the counter-examples: the control moved as well, or
     the answer held.
     """
-    moved, control = verdict.shifted, verdict.baseline_shifted
+    moved, control = verdict.shifted, verdict.control.shifted
     if verdict.perturbation == BASELINE:
         tier = 6
     elif moved:
@@ -363,7 +363,7 @@ def search(
 def _says(verdict: Verdict, text: str) -> bool:
     """Whether id, explanation or failure hold a text."""
     detail = verdict.failure.detail if verdict.failure else ""
-    return any(text in part.casefold() for part in (verdict.id, verdict.explanation, detail))
+    return any(text in part.casefold() for part in (verdict.id, verdict.scoring.explanation, detail))
 
 
 def _quotes(log: VerdictLog, verdict: Verdict, text: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from litestar import Response, get
 
 from evenkeel.console import diffs, links
@@ -368,7 +369,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
         found = wanted.find(_whole(request.query_params, "before"), Limits())
         return json_response(
             {
-                "trials": [asdict(one.verdict) for one in found.trials],
+                "trials": msgspec.to_builtins([trial.verdict for trial in found.trials]),
                 "before": found.older,
                 "looked_at": found.looked_at,
             }
@@ -401,27 +402,27 @@ _COLUMNS: Final[tuple[Column, ...]] = (
     "model",
     "perturbation",
     "severity",
-    "task",
-    ("format", lambda verdict: verdict.wanted_format),
-    ("language", lambda verdict: verdict.wanted_language or verdict.prompt_language),
+    ("task", lambda verdict: verdict.origin.task),
+    ("format", lambda verdict: verdict.wanted.format),
+    ("language", lambda verdict: verdict.wanted.language or verdict.origin.prompt_language),
     "rating",
     "unsure",
     "similarity",
-    "baseline_rating",
-    "baseline_similarity",
-    "free_rating",
-    "free_similarity",
+    ("control_rating", lambda verdict: verdict.control.rating),
+    ("control_similarity", lambda verdict: verdict.control.similarity),
+    ("free_rating", lambda verdict: verdict.free.rating),
+    ("free_similarity", lambda verdict: verdict.free.similarity),
     ("invalid", lambda verdict: " ".join(verdict.invalid)),
     ("quality", _quality),
     ("failure", lambda verdict: verdict.failure.reason if verdict.failure else None),
-    "explanation",
-    "scorer",
-    ("judge", lambda verdict: verdict.judge_model),
-    "rated_by",
-    "prompt_version",
-    "replay_s",
-    "tokens",
-    "cost_usd",
+    ("explanation", lambda verdict: verdict.scoring.explanation),
+    ("scorer", lambda verdict: verdict.scoring.scorer),
+    ("judge", lambda verdict: verdict.scoring.judge_model),
+    ("rated_by", lambda verdict: verdict.scoring.rated_by),
+    ("prompt_version", lambda verdict: verdict.origin.prompt_version),
+    ("replay_s", lambda verdict: verdict.cost.replay_s),
+    ("tokens", lambda verdict: verdict.cost.tokens),
+    ("cost_usd", lambda verdict: verdict.cost.usd),
     ("trace_id", lambda verdict: verdict.trace_id or None),
 )
 

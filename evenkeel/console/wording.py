@@ -35,9 +35,9 @@ def control_words(verdict: Verdict) -> str:
     """What the control of a trial's exchange did."""
     if verdict.perturbation == BASELINE:
         return "this is the control"
-    if verdict.baseline_shifted is None:
+    if verdict.control.shifted is None:
         return "no rated control"
-    return "control changed as well" if verdict.baseline_shifted else "control held"
+    return "control changed as well" if verdict.control.shifted else "control held"
 
 
 _STAGES: dict[Stage, str] = {

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,8 +55,7 @@ class Answer:
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
     """The form that a variant asks its answer to have, where it differs from the original's."""
 
     format: Format | None = None

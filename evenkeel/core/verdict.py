@@ -6,14 +6,13 @@ How a rating came about stands among its details, as numbers under the names of 
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
+from msgspec import Struct
 
-from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.text import escaped
+from evenkeel.core.pair import AS_BEFORE, Answer, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +124,7 @@ class Judgement:
         return content_shifted(self.rating, self.similarity, self.invalid)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True, omit_defaults=True):
     """What a person needs to check a verdict. Stored with it, for a limited time."""
 
     prompt: str
@@ -138,8 +136,106 @@ class Evidence:
     turn. () if that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What is known of the original request and its answer, by which verdicts are grouped."""
+
+    task: str | None = None
+    prompt_version: str | None = None
+    """As the application said, else the fingerprint of the learned template."""
+    requested_model: str | None = None
+    """Model name that the request asked for."""
+    system_fingerprint: str | None = None
+    """As the endpoint returned it with the answer."""
+    parameters: str = ""
+    """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
+    tools=1a2b3c4d"; `NO_PARAMETERS` if nothing, "" if not known."""
+    prompt_chars: int = 0
+    """Length of the prompt; 0 if it is not known."""
+    template_share: float | None = None
+    """Share of the prompt that is template, in [0, 1]."""
+    prompt_language: str | None = None
+    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
+    answer_chars: int | None = None
+    """Length of the answer."""
+    client: str = ""
+    """Names who sent the request, as `Exchange.client`; "" if that is not known."""
+    cluster: str = ""
+    """Names what near-equal prompts and those of one session have in common: their outcomes are not
+    independent. "" = the exchange is like no other."""
+
+
+class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Who rated a trial, and how the rating came about."""
+
+    scorer: Scorer
+    rated_by: str = ""
+    """Under which wording the judge rated, as "similarity@1"; "" if it was not asked."""
+    judge_model: str = ""
+    """Who rated, if a judge was asked; like `rated_by`."""
+    explanation: str = ""
+    details: dict[str, float] = msgspec.field(default_factory=dict)
+    """Scores behind a heuristic rating, by metric name, and the numbers of `PROVENANCE`."""
+    audit_share: float = 0.0
+    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
+    or if there is no judge."""
+
+
+class Control(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Outcome of the identical resend of the same exchange; all None if there is none."""
+
+    rating: int | None = None
+    similarity: float | None = None
+    worse: bool | None = None
+    """Whether it got worse; None if that is not known."""
+    proven: int | None = None
+    """Its `Verdict.proven`."""
+
+    @property
+    def shifted(self) -> bool | None:
+        """Whether its content moved; None if that is not known."""
+        return content_shifted(self.rating, self.similarity)
+
+
+class FreeComparison(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Comparison with the answer in plain prose to the same exchange; all None if there was none."""
+
+    rating: int | None = None
+    similarity: float | None = None
+
+
+class Selection(Struct, frozen=True, omit_defaults=True, gc=False):
+    """With which probability the trial came about."""
+
+    exchange_weight: float = 1.0
+    """Horvitz–Thompson weight of the exchange, in (0, 1]: lowest chance with which any exchange is tried at
+    the time, over this one's."""
+    path_weight: float = 1.0
+    """The same within the exchange, in (0, 1]: chance of this trial if the rewordings it belongs to had held
+    together, over its chance given that they did or did not."""
+    split_of: str = ""
+    """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
+    whatever came of that."""
+    label_share: float = 0.0
+    """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
+
+
+class TrialCost(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What the trial took: replay and judge."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    replay_s: float = 0.0
+    """How long the replay took, in seconds."""
+
+
+NO_ORIGIN: Final = Origin()
+NO_CONTROL: Final = Control()
+NOT_COMPARED: Final = FreeComparison()
+ALWAYS_SELECTED: Final = Selection()
+NO_COST: Final = TrialCost()
+
+
+class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     """The outcome of one trial: one exchange, one perturbation, one replay.
 
     A trial that gave no rating (replay failed, judge failed) is a verdict with `failure` set, so
@@ -160,121 +256,74 @@ class Verdict:
     severity: float
     """In [0, 1]; 0 for the baseline."""
     seed: int
-    scorer: Scorer
+    scoring: Scoring
     rating: int | None
-    baseline_rating: int | None
-    """Rating of the identical resend of the same exchange; None if there is none."""
-    quality: tuple[QualityScore, ...] = ()
-    failure: Failure | None = None
-    """Why there is no outcome; None exactly if there is a rating, or the trial is `unsure`."""
-    quality_failures: tuple[Failure, ...] = ()
-    """Quality metrics that could not be measured on a shifted pair."""
-    explanation: str = ""
-    details: dict[str, float] = field(default_factory=dict)
-    rated_by: str = ""
-    """Under which wording the judge rated, as "similarity@1"; "" if it was not asked."""
-    task: str | None = None
-    prompt_version: str | None = None
-    """As the application said, else the fingerprint of the learned template."""
-    wanted_format: str | None = None
-    """The format the variant asked for, None if it left that alone."""
-    wanted_language: str | None = None
-    """The language the variant asked for, as a BCP 47 tag."""
-    replay_s: float = 0.0
-    """How long the replay took, in seconds."""
-    tokens: int = 0
-    """Spent on this trial: replay and judge."""
-    cost_usd: float = 0.0
-    trace_id: str = ""
-    """32 hex digits of the trace in which the trial was made, "" if it was not traced."""
-    requested_model: str | None = None
-    """Model name that the original request asked for."""
-    system_fingerprint: str | None = None
-    """As the endpoint returned it with the original's answer."""
-    prompt_chars: int = 0
-    """Length of the original prompt; 0 if it is not known."""
-    template_share: float | None = None
-    """Share of the prompt that is template, in [0, 1]."""
-    prompt_language: str | None = None
-    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
-    answer_chars: int | None = None
-    """Length of the original's answer."""
-    judge_model: str = ""
-    """Who rated, if a judge was asked; like `rated_by`."""
-    settings: str = ""
-    """Fingerprint of the settings under which the trial was made; "" if it is not known."""
-    unsure: bool = False
-    """Whether there is no rating because nothing is proven and no judge was asked."""
     similarity: float | None = None
     """How near the answers are, in [0, 1]; None if that could not be measured."""
-    baseline_similarity: float | None = None
-    """The same of the identical resend of the same exchange."""
+    unsure: bool = False
+    """Whether there is no rating because nothing is proven and no judge was asked."""
     invalid: tuple[Obligation, ...] = ()
     """What the variant asked of the answer's form and did not get."""
-    free_rating: int | None = None
-    """Rating against the answer in plain prose to the same exchange; None if there is none."""
-    free_similarity: float | None = None
-    """How near the answer is to that one; None exactly if the two were not compared."""
-    cluster: str = ""
-    """Names what near-equal prompts and those of one session have in common: their outcomes are not
-    independent. "" = the exchange is like no other."""
-    parameters: str = ""
-    """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
-    tools=1a2b3c4d"; `NO_PARAMETERS` if nothing, "" if not known."""
-    baseline_worse: bool | None = None
-    """Whether the identical resend of the same exchange got worse; None if that is not known."""
-    audit_share: float = 0.0
-    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
-    or if there is no judge."""
-    label_share: float = 0.0
-    """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
-    baseline_proven: int | None = None
-    """`proven` of the identical resend of the same exchange."""
-    client: str = ""
-    """Names who sent the original request, as `Exchange.client`; "" if that is not known."""
-    exchange_weight: float = 1.0
-    """Horvitz–Thompson weight of the exchange, in (0, 1]: lowest chance with which any exchange is tried at
-    the time, over this one's."""
-    path_weight: float = 1.0
-    """The same within the exchange, in (0, 1]: chance of this trial if the rewordings it belongs to had held
-    together, over its chance given that they did or did not."""
-    split_of: str = ""
-    """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
-    whatever came of that."""
+    failure: Failure | None = None
+    """Why there is no outcome; None exactly if there is a rating, or the trial is `unsure`."""
+    quality: tuple[QualityScore, ...] = ()
+    quality_failures: tuple[Failure, ...] = ()
+    """Quality metrics that could not be measured on a shifted pair."""
+    control: Control = NO_CONTROL
+    free: FreeComparison = NOT_COMPARED
+    origin: Origin = NO_ORIGIN
+    wanted: Wanted = AS_BEFORE
+    """The form that the variant asked for."""
+    selection: Selection = ALWAYS_SELECTED
+    cost: TrialCost = NO_COST
+    settings: str = ""
+    """Fingerprint of the settings under which the trial was made; "" if it is not known."""
+    trace_id: str = ""
+    """32 hex digits of the trace in which the trial was made, "" if it was not traced."""
 
     @property
     def weight(self) -> float:
         """What the trial counts for in estimates of its cell, in (0, 1]."""
-        return self.exchange_weight * self.path_weight
+        return self.selection.exchange_weight * self.selection.path_weight
 
     @property
     def proven(self) -> int | None:
         """The rating that heuristics decided, also if a judge was asked as well; None if they did not."""
-        audited = self.details.get(HEURISTIC_RATING)
+        audited = self.scoring.details.get(HEURISTIC_RATING)
         if audited is not None:
             return int(audited)
-        return self.rating if stage_of(self.details) in ("equality", "heuristic") else None
+        return self.rating if stage_of(self.scoring.details) in ("equality", "heuristic") else None
 
     @property
     def is_control(self) -> bool:
         """Whether it is about the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
 
+    @property
+    def as_control(self) -> Control:
+        """The verdict of an identical resend as the other trials of its exchange keep it."""
+        return Control(self.rating, self.similarity, self.worse, self.proven)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the answer is the original's, to the letter."""
+        return self.similarity == 1.0 and stage_of(self.scoring.details) == "equality"
+
     def repeated(self, detail: str) -> bool | None:
         """Whether a further rating of the pair, kept as this detail, is the one it repeats; None without it.
 
         A judge asked again, or with the sides swapped, repeats what it said to the pair by itself.
         """
-        other = self.details.get(detail)
+        other = self.scoring.details.get(detail)
         if other is None:
             return None
-        alone = self.details.get(JUDGED_ALONE) if detail in (JUDGED_AGAIN, JUDGED_SWAPPED) else None
+        alone = self.scoring.details.get(JUDGED_ALONE) if detail in (JUDGED_AGAIN, JUDGED_SWAPPED) else None
         return other == (self.rating if alone is None else alone)
 
     @property
     def drawn(self) -> bool:
         """Whether chance drew the verdict for a person's label. It follows from the id and the share."""
-        return drawn_for_label(self.id, self.label_share)
+        return drawn_for_label(self.id, self.selection.label_share)
 
     @property
     def shifted(self) -> bool | None:
@@ -283,11 +332,6 @@ class Verdict:
         An invalid answer has moved. A rating decides; where the heuristics are unsure, similarity does.
         """
         return content_shifted(self.rating, self.similarity, self.invalid)
-
-    @property
-    def baseline_shifted(self) -> bool | None:
-        """The same for the identical resend of the same exchange."""
-        return content_shifted(self.baseline_rating, self.baseline_similarity)
 
     @property
     def grade(self) -> float | None:
@@ -307,10 +351,10 @@ class Verdict:
         2 = ½, 1 = 0), or similarity alone where either answer has no rating. An invalid answer has grade 0.
         None without a similarity of both.
         """
-        if self.baseline_similarity is None or (self.similarity is None and not self.invalid):
+        if self.control.similarity is None or (self.similarity is None and not self.invalid):
             return None
-        rated = self.rating is not None and self.baseline_rating is not None
-        control = _grade(self.baseline_similarity, self.baseline_rating if rated else None)
+        rated = self.rating is not None and self.control.rating is not None
+        control = _grade(self.control.similarity, self.control.rating if rated else None)
         if self.invalid or self.similarity is None:
             return control
         return control - _grade(self.similarity, self.rating if rated else None)
@@ -318,9 +362,9 @@ class Verdict:
     @property
     def free_shifted(self) -> bool | None:
         """Whether the content moved against the free answer; None if the two were not compared."""
-        if self.free_similarity is None:
+        if self.free.similarity is None:
             return None
-        return content_shifted(self.free_rating, self.free_similarity, self.invalid)
+        return content_shifted(self.free.rating, self.free.similarity, self.invalid)
 
     @property
     def quality_changed(self) -> bool | None:
@@ -360,32 +404,6 @@ class Verdict:
         directions = {score.direction for score in self.quality} - {None}
         return directions.pop() if len(directions) == 1 else "mixed"
 
-    def to_json(self) -> str:
-        """The verdict as one line of JSON."""
-        return escaped(json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")))
-
-    @classmethod
-    def from_json(cls, text: str) -> Verdict:
-        """Read what `to_json` wrote."""
-        try:
-            # Three times as fast as what follows, and what the monitor spends its time on.
-            return _DECODER.decode(text)
-        except msgspec.MsgspecError:
-            # NaN among the details, half a surrogate pair, or types that only look alike.
-            return cls._lenient(text)
-
-    @classmethod
-    def _lenient(cls, text: str) -> Verdict:
-        raw: dict[str, Any] = json.loads(text)
-        raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
-        raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
-        raw["quality_failures"] = tuple(Failure(**failure) for failure in raw.get("quality_failures", ()))
-        raw["invalid"] = tuple(raw.get("invalid", ()))
-        return cls(**raw)
-
-
-_DECODER = msgspec.json.Decoder(Verdict)
-
 
 def drawn_for_label(verdict_id: str, share: float) -> bool:
     """Whether a verdict is among the share of all that chance draws for a person's label."""
@@ -408,27 +426,6 @@ def content_shifted(
     if rating is not None:
         return rating < SAME_CONTENT
     return None if similarity is None else similarity < SHIFTED_BELOW
-
-
-def evidence_to_json(evidence: Evidence) -> str:
-    """The evidence as one line of JSON."""
-    return escaped(json.dumps(asdict(evidence), ensure_ascii=False, separators=(",", ":")))
-
-
-def evidence_from_json(text: str) -> Evidence:
-    """Read what `evidence_to_json` wrote."""
-
-    def answer(raw: dict[str, Any] | None) -> Answer | None:
-        if raw is None:
-            return None
-        raw["tool_calls"] = tuple(ToolCall(**call) for call in raw["tool_calls"])
-        return Answer(**raw)
-
-    raw: dict[str, Any] = json.loads(text)
-    reference = answer(raw["reference"])
-    assert reference is not None
-    asked = tuple((start, end) for start, end in raw.get("asked", ()))
-    return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]), asked)
 
 
 Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]

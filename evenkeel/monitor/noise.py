@@ -84,9 +84,9 @@ class JudgeCounts:
         Returns: whether anything was counted: a verdict without a rating, or of a scorer without a
         judge, says nothing about one.
         """
-        if verdict.rating is None or verdict.scorer != "judge":
+        if verdict.rating is None or verdict.scoring.scorer != "judge":
             return False
-        self.decided[stage_of(verdict.details)] += 1
+        self.decided[stage_of(verdict.scoring.details)] += 1
         for detail, same, other in _REPEATED:
             repeated = verdict.repeated(detail)
             if repeated is not None:
@@ -147,7 +147,7 @@ class Judges:
 
     def add(self, route: str, model: str, verdict: Verdict) -> None:
         """Count what a verdict tells of the judge; one of heuristics alone tells nothing."""
-        if verdict.scorer != "judge":
+        if verdict.scoring.scorer != "judge":
             return
         place = _Place(route, model)
         judge = self._judges.get(place)

@@ -6,21 +6,24 @@ where the keys are gone.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import threading
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
-from evenkeel.core.verdict import QualityScore, stage_of
+from evenkeel.core.verdict import Direction, QualityScore, stage_of
 from evenkeel.stores.documents import Collection
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.verdict import Direction, Evidence, Verdict
+    from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.documents import Body, Change, Documents
     from evenkeel.stores.sealing import Seal
 
@@ -55,8 +58,7 @@ class Said:
     """Whether chance chose the verdict, and the person did not see its rating."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A label in one version: what was said, and what the verdict said, which may be gone by now."""
 
     verdict_id: str
@@ -102,7 +104,7 @@ class Label:
     """The verdict's."""
     quality_scores: tuple[QualityScore, ...] = ()
     """The verdict's."""
-    details: dict[str, float] = field(default_factory=dict)
+    details: dict[str, float] = msgspec.field(default_factory=dict)
     """The verdict's."""
 
     @property
@@ -155,13 +157,13 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
         model=verdict.model,
         perturbation=verdict.perturbation,
         severity=verdict.severity,
-        task=verdict.task,
-        wanted_format=verdict.wanted_format,
-        wanted_language=verdict.wanted_language,
+        task=verdict.origin.task,
+        wanted_format=verdict.wanted.format,
+        wanted_language=verdict.wanted.language,
         scored_at=verdict.scored_at,
-        label_share=verdict.label_share if verdict.drawn else 0.0,
-        judge_model=verdict.judge_model,
-        rated_by=verdict.rated_by,
+        label_share=verdict.selection.label_share if verdict.drawn else 0.0,
+        judge_model=verdict.scoring.judge_model,
+        rated_by=verdict.scoring.rated_by,
         decided_by=decided_by(verdict),
         judge_rating=verdict.rating,
         judge_proven=verdict.proven,
@@ -169,17 +171,17 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
         judge_direction=verdict.direction,
         # What is rated as the same is not looked at again: it is as good by definition.
         judge_looked=changed is not None or verdict.shifted is False,
-        explanation=verdict.explanation,
+        explanation=verdict.scoring.explanation,
         quality_scores=verdict.quality,
-        details=dict(verdict.details),
+        details=dict(verdict.scoring.details),
     )
 
 
 def decided_by(verdict: Verdict) -> DecidedBy:
     """Who decided a verdict's rating."""
-    if verdict.scorer != "judge":
+    if verdict.scoring.scorer != "judge":
         return "metrics"
-    stage = stage_of(verdict.details)
+    stage = stage_of(verdict.scoring.details)
     return stage if stage in ("equality", "heuristic") else "judge"
 
 
@@ -194,19 +196,6 @@ def says_the_same(one: Label, other: Label) -> bool:
     )
 
 
-def label_to_json(label: Label) -> str:
-    """The label as one line of JSON, in ASCII, so that half a surrogate pair survives."""
-    return json.dumps(asdict(label), separators=(",", ":"))
-
-
-def label_from_json(text: str | bytes) -> Label:
-    """Read what `label_to_json` wrote; fields of a later version of the program are left aside."""
-    raw: dict[str, Any] = json.loads(text)
-    known = {each.name for each in dataclasses.fields(Label)}
-    raw["quality_scores"] = tuple(QualityScore(**score) for score in raw.get("quality_scores", ()))
-    return Label(**{name: raw[name] for name in raw if name in known})
-
-
 class LabelTexts(NamedTuple):
     """Prompts and answers of a labelled verdict."""
 
@@ -217,7 +206,7 @@ class LabelTexts(NamedTuple):
 def _pack(label: Label, seal: Seal) -> str:
     """The label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
     place = f"{_PLACE}/{label.verdict_id}"
-    return label_to_json(
+    return to_json(
         replace(
             label,
             note=close_part(label.note, place, seal),
@@ -227,7 +216,7 @@ def _pack(label: Label, seal: Seal) -> str:
 
 
 def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Label:
-    label = label_from_json(packed)
+    label = from_json(packed, Label)
     place = f"{_PLACE}/{label.verdict_id}"
     return replace(
         label, note=open_part(label.note, place, seal), explanation=open_part(label.explanation, place, seal)

@@ -16,15 +16,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import structs
 
 from evenkeel.core.exchange import Exchange, Lease
-from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
+from evenkeel.core.records import from_json, to_json
+from evenkeel.core.verdict import Evidence, Verdict
 from evenkeel.stores.sealing import SealError, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel.core.verdict import Evidence, Failure
+    from evenkeel.core.verdict import Failure
     from evenkeel.stores.sealing import Seal
 
 
@@ -146,27 +148,24 @@ def open_part(text: str, place: str, seal: Seal) -> str:
 
 
 def pack_evidence(evidence: Evidence, place: str, seal: Seal) -> bytes:
-    """Prompts and answers, compressed, encrypted if there is a key.
-
-    Half a surrogate pair, which has no UTF-8, stands as its escape.
-    """
-    return seal.close(zlib.compress(evidence_to_json(evidence).encode()), place)
+    """Prompts and answers, compressed, encrypted if there is a key."""
+    return seal.close(zlib.compress(to_json(evidence).encode()), place)
 
 
 def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
     """What `pack_evidence` made. Raises: SealError if it cannot be opened."""
-    return evidence_from_json(zlib.decompress(seal.open(packed, place)).decode())
+    return from_json(zlib.decompress(seal.open(packed, place)), Evidence)
 
 
 def pack_verdict(verdict: Verdict, seal: Seal) -> str:
     """The verdict as JSON, with its explanation and details of failures sealed if there is a key."""
     place = f"{_VERDICT_PLACE}/{verdict.id}"
-    return _with_texts(verdict, lambda text: close_part(text, place, seal)).to_json()
+    return to_json(_with_texts(verdict, lambda text: close_part(text, place, seal)))
 
 
 def unpack_verdict(body: str, seal: Seal) -> Verdict:
     """The verdict that was written. A text whose key is missing says so in its place."""
-    verdict = Verdict.from_json(body)
+    verdict = from_json(body, Verdict)
     if (
         "u0000sealed:" not in body and "u0000plain:" not in body
     ):  # nearly all verdicts of a store without keys, at the price of a search
@@ -182,9 +181,9 @@ def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:
     def changed(failure: Failure) -> Failure:
         return replace(failure, detail=change(failure.detail))
 
-    return replace(
+    return structs.replace(
         verdict,
-        explanation=change(verdict.explanation),
+        scoring=structs.replace(verdict.scoring, explanation=change(verdict.scoring.explanation)),
         failure=changed(verdict.failure) if verdict.failure else None,
         quality_failures=tuple(map(changed, verdict.quality_failures)),
     )

@@ -24,7 +24,7 @@ def _quality(verdict: Verdict) -> str | None:
 
 
 def _language(verdict: Verdict) -> str:
-    return (verdict.wanted_language or verdict.prompt_language or "").partition("-")[0]
+    return (verdict.wanted.language or verdict.origin.prompt_language or "").partition("-")[0]
 
 
 COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
@@ -36,11 +36,11 @@ COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "state": _state,
     "reason": lambda verdict: verdict.failure.reason if verdict.failure else None,
     "quality": _quality,
-    "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.baseline_shifted],
-    "client": lambda verdict: verdict.client,
-    "prompt_version": lambda verdict: verdict.prompt_version,
-    "task": lambda verdict: verdict.task,
-    "format": lambda verdict: verdict.wanted_format,
+    "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.control.shifted],
+    "client": lambda verdict: verdict.origin.client,
+    "prompt_version": lambda verdict: verdict.origin.prompt_version,
+    "task": lambda verdict: verdict.origin.task,
+    "format": lambda verdict: verdict.wanted.format,
     "language": _language,
 }
 """Columns with their values. `state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged

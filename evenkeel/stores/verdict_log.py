@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
+from msgspec import structs
+
 from evenkeel.core.approval import Approval
 from evenkeel.core.incidents import Decision, is_decision
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.sightings import (
     AnswerSeen,
     ReferenceAnswered,
@@ -15,7 +18,7 @@ from evenkeel.core.sightings import (
     sighting_to_text,
 )
 from evenkeel.core.verdict import Verdict
-from evenkeel.stores.labels import Label, label_from_json, label_to_json
+from evenkeel.stores.labels import Label
 from evenkeel.stores.sealing import SealError
 from evenkeel.stores.trial_index import ANYTHING, Narrow
 
@@ -112,8 +115,8 @@ def note_to_text(note: Note) -> str:
     if isinstance(note, Approval | Decision):
         return note.to_json()
     if isinstance(note, Label):
-        bare = replace(note, note="", explanation="", quality_scores=(), details={})
-        return _LABEL_ID + label_to_json(bare)
+        bare = structs.replace(note, note="", explanation="", quality_scores=(), details={})
+        return _LABEL_ID + to_json(bare)
     return sighting_to_text(note)
 
 
@@ -122,7 +125,7 @@ def logged_note(offset: int, written: str) -> LoggedNote:
     if is_sighting(written):
         return LoggedSighting(offset, sighting_from_text(written))
     if written.startswith(_LABEL_ID):
-        return LoggedLabel(offset, label_from_json(written.removeprefix(_LABEL_ID)))
+        return LoggedLabel(offset, from_json(written.removeprefix(_LABEL_ID), Label))
     if is_decision(written):
         return LoggedDecision(offset, Decision.from_json(written))
     return LoggedApproval(offset, Approval.from_json(written))

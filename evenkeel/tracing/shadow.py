@@ -372,12 +372,12 @@ class _TrialSpan:
         """As `TrialReport.logged`."""
         said = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
-            names.SCORER: verdict.scorer,
+            names.SCORER: verdict.scoring.scorer,
             names.RATING: verdict.rating,
             names.SIMILARITY: verdict.similarity,
-            names.BASELINE_RATING: verdict.baseline_rating,
-            names.TOKENS: verdict.tokens,
-            names.COST: verdict.cost_usd,
+            names.BASELINE_RATING: verdict.control.rating,
+            names.TOKENS: verdict.cost.tokens,
+            names.COST: verdict.cost.usd,
         }
         self._span.set_attributes(sendable(said))
         for event in self._evaluations(verdict):
@@ -396,7 +396,7 @@ class _TrialSpan:
             names.EXCHANGE: verdict.exchange_id,
             names.VERDICT: verdict.id,
             names.PERTURBATION: verdict.perturbation,
-            names.SCORER: verdict.scorer,
+            names.SCORER: verdict.scoring.scorer,
         }
         return LogRecord(
             timestamp=time.time_ns(),
@@ -414,7 +414,9 @@ class _TrialSpan:
                     names.EVALUATION_NAME: _SIMILARITY,
                     names.EVALUATION_VALUE: None if rating is None else float(rating),
                     names.EVALUATION_LABEL: "unsure" if rating is None else _LABELS.get(rating),
-                    names.EVALUATION_EXPLANATION: verdict.explanation or None if self._content else None,
+                    names.EVALUATION_EXPLANATION: verdict.scoring.explanation or None
+                    if self._content
+                    else None,
                 }
             )
         elif verdict.failure and verdict.failure.metric != _REPLAY:

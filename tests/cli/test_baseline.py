@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +15,7 @@ from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 
@@ -26,9 +26,9 @@ def database(tmp_path):
     log = SqliteVerdictLog(opened)
     for number in range(40):
         rating = 2 if number % 4 == 3 else 3
-        log.append(replace(VERDICT, id=f"v{number}", exchange_id=f"e{number}", rating=rating), None)
+        log.append(altered(VERDICT, id=f"v{number}", exchange_id=f"e{number}", rating=rating), None)
         if number < 3:
-            log.append(replace(VERDICT, id=f"w{number}", exchange_id=f"e{number}", perturbation="a.b"), None)
+            log.append(altered(VERDICT, id=f"w{number}", exchange_id=f"e{number}", perturbation="a.b"), None)
     Monitor(log, SqliteMonitorStore(opened)).step()
     yield opened
     opened.close()

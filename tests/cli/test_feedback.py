@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -17,17 +16,18 @@ from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 
-BASE = replace(VERDICT, route="desk", details={"decided_by": 2.0}, judge_model="j-1")
+BASE = altered(VERDICT, route="desk", details={"decided_by": 2.0}, judge_model="j-1")
 TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("It takes five days."))
 JUDGE = (3, 3, 3, 2, 2, 1, 1, 3, 2, 1)
 PEOPLE = (3, 3, 2, 2, 2, 1, 1, 3, 1, 1)
 
 
 def verdict(number, **changes):
-    return replace(BASE, id=f"v{number}", exchange_id=f"x{number}", rating=JUDGE[number], **changes)
+    return altered(BASE, id=f"v{number}", exchange_id=f"x{number}", rating=JUDGE[number], **changes)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_an_export_to_the_console_is_only_rows(folder):
 def test_what_cannot_be_exported_is_said(folder, tmp_path):
     """No labels, no judge, several judges, a folder that is not there."""
     store = LabelStore(SqliteDocuments(Database(folder / "evenkeel.db")))
-    cheap = replace(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
+    cheap = altered(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
     store.put(label_of(cheap, Said("ann", 3), at=1.0), None)
 
     def refused(*arguments):
@@ -102,7 +102,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
     recorded = str(tmp_path / "j.jsonl")
     assert "no matching ratings" in refused("--route", "none")
     assert "no judge decided" in refused("--judge", "", "--recorded", recorded)
-    store.put(label_of(replace(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
+    store.put(label_of(altered(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
     assert "several judges (j-1, j-2)" in refused("--recorded", recorded)
     assert "No such file" in refused("-o", str(tmp_path / "none" / "x.jsonl"))
 

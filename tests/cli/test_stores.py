@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -11,6 +10,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.gate import gate, options_of
 from evenkeel.cli.main import main
+from evenkeel.core.records import to_json
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -18,6 +18,7 @@ from evenkeel.settings import load
 from evenkeel.stores.references import Reference
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.lab.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
 from tests.redis_server import a_store
@@ -94,13 +95,13 @@ def test_calibrate_takes_goldens_from_there(run, tmp_path):
 
 def test_changes_are_those_of_all_monitors(run, stores, config):
     """A change that several monitors know is listed once; one that a single monitor knows is listed too."""
-    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+    resends = [altered(VERDICT, perturbation=BASELINE, control_rating=None, model=name) for name in "mn"]
 
     def commit(store, *routes):
         state = MonitorState(MonitorSettings())
         for route in routes:
             for place, verdict in enumerate([*[resends[0]] * 20, *[resends[1]] * 12], 1):
-                one = replace(verdict, id=f"{route}{place}", exchange_id=f"{route}{place}", route=route)
+                one = altered(verdict, id=f"{route}{place}", exchange_id=f"{route}{place}", route=route)
                 state.apply(LoggedVerdict(place, one))
         checkpoint = state.checkpoint()
         store.commit(checkpoint.head, 32, [], [], parts=checkpoint.parts)
@@ -125,10 +126,10 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
     path = tmp_path / "verdicts.jsonl"
     ratings = [3] * 60 + [1, 3] * 60
     for place, rating in enumerate(ratings):
-        one = replace(VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating)
+        one = altered(VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating)
         stores.verdicts.append(one, None)
         with path.open("a") as file:
-            file.write(one.to_json() + "\n")
+            file.write(to_json(one) + "\n")
     stored = json.loads(run("backtest", "--intervals", 50, "--json"))
     read = json.loads(run("backtest", path, "--intervals", 50, "--json"))
     assert stored.pop("source") == stores.place
@@ -177,7 +178,7 @@ def test_reference_prompts_are_forgotten_by_command(stores, run):
         request="{}", taken_at=1.0, answers=(),
     )  # fmt: skip
     for name, route in (("a", "shop"), ("b", "shop"), ("c", "forms")):
-        stores.references.add(replace(kept, id=name, route=route))
+        stores.references.add(altered(kept, id=name, route=route))
     said = run("changes", "forget-references", "--route", "shop", "--by", "ann")
     assert said.strip() == "2 reference prompts deleted"
     assert [one.id for one in stores.references.states()] == ["c"]

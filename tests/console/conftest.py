@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene
 from tests.kit.chromium import browser
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
     """Serves a scene in this process, with other sources than its own; closed at the end of the test."""
     with ExitStack() as stack:
         yield lambda scene, **sources: stack.enter_context(
-            TestClient(create_app(replace(scene.sources(), **sources)))
+            TestClient(create_app(altered(scene.sources(), **sources)))
         )
 
 

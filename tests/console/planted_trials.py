@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Evidence, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, Control, Evidence, QualityScore, Scoring, TrialCost, Verdict
 from evenkeel.stores.monitor_state import TrendPoint
 from tests.kit.cells import cell_report, with_figures
 
@@ -164,20 +164,20 @@ def verdict(
         perturbation_version=1,
         severity=0.0 if baseline else 0.3,
         seed=place,
-        scorer="metrics",
+        scoring=Scoring(
+            "metrics",
+            explanation="Numbers of the original are missing." if moved else "",
+            details={"rouge_l": 0.46 if moved else 0.97, "numbers_kept": 0.5 if moved else 1.0},
+        ),
         rating=rating,
-        baseline_rating=3,
         quality=(
             QualityScore("faithfulness_proxy", 1, 3, 2 if rating == 2 else 1),
             QualityScore("completeness_proxy", 1, 3, 2),
         )
         if moved
         else (),
-        explanation="Numbers of the original are missing." if moved else "",
-        details={"rouge_l": 0.46 if moved else 0.97, "numbers_kept": 0.5 if moved else 1.0},
-        replay_s=1.3,
-        tokens=412,
-        cost_usd=0.0009,
+        control=Control(rating=3),
+        cost=TrialCost(replay_s=1.3, tokens=412, usd=0.0009),
     )
     variant = prompt if baseline else prompt[:80] + perturb(rng, prompt[80:], kind)
     return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))

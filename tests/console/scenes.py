@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.console import ConsoleSources, PipelineView
@@ -23,6 +23,7 @@ from tests.console.planted_trials import (
     trend_points,
     verdict,
 )
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +124,7 @@ def alert_scene() -> Scene:
     """The same after the model of two routes was swapped: one of them alerts in two cells."""
     rng = random.Random(11)
     scene = Scene(pipeline=_pipeline(behind=True))
-    scene.pipeline = replace(
+    scene.pipeline = altered(
         scene.pipeline,
         notices=("The judge rejected its key (401): set judge.api_key. Until then heuristics decide.",),
     )
@@ -139,7 +140,7 @@ def alert_scene() -> Scene:
                 moved=0.04 + 0.03 * rng.random(),
                 at=at,
             )
-            scene.reports.append(replace(one, retired=row < 2))
+            scene.reports.append(altered(one, retired=row < 2))
             if row < 2:
                 kind = perturbation.partition(".")[2]
                 scene.reports.append(
@@ -183,7 +184,7 @@ def alert_scene() -> Scene:
         scene.log.append(*verdict(rng, place, model=FRAGILE, fragile=True, route=ROUTES[0]))
     failed, texts = verdict(rng, 196, model=FRAGILE, fragile=True, route=ROUTES[0])
     scene.log.append(
-        replace(
+        altered(
             failed,
             id="failed-1",
             scored_at=NOW - 9,
@@ -193,7 +194,7 @@ def alert_scene() -> Scene:
             details={},
             failure=Failure("replay", 1, "timeout", "The upstream gave no answer within 60 s."),
         ),
-        replace(texts, candidate=None),
+        altered(texts, candidate=None),
     )
     scene.log.append(*verdict(rng, 199, model=FRAGILE, fragile=True, route=ROUTES[0]))
     return scene
@@ -208,7 +209,7 @@ HOSTILE = (
 
 def hostile_scene() -> Scene:
     """Every text a model or a client can choose is an attack, or very long."""
-    scene = Scene(pipeline=replace(_pipeline(), notices=(HOSTILE,)))
+    scene = Scene(pipeline=altered(_pipeline(), notices=(HOSTILE,)))
     route, model, perturbation = f"r{HOSTILE}", f"m{HOSTILE}", "general.<b>kind</b>"
     scene.reports = [
         cell(route, model, perturbation, moved=0.4, alert=True),
@@ -227,7 +228,7 @@ def hostile_scene() -> Scene:
     )
     found, _ = verdict(random.Random(1), 3)
     scene.log.append(
-        replace(
+        altered(
             found,
             id=f"id/{HOSTILE[:18]}",
             route=route,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from evenkeel.console.alerts import alerts_table
 from evenkeel.monitor.incidents import verdicts_behind
+from tests.kit.records import altered
 from tests.monitor.notify.scene import FOUND, SPELLING, TONE, incidents_of, over
 
 
 def test_the_file_lists_alerts_that_are_up_first():
     """Each with its incident, times in seconds, and figures with plain spaces."""
-    held = replace(TONE, clients={"3f9a": 40}, summary="Above\u202f10\u00a0%.")
+    held = altered(TONE, clients={"3f9a": 40}, summary="Above\u202f10\u00a0%.")
     table = alerts_table(incidents_of([SPELLING, held, over(SPELLING)]))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [(row["state"], row["perturbation"]) for row in rows] == [

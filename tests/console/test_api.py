@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from evenkeel.core.cells import (
     WindowEstimates,
 )
 from tests.kit.cells import with_figures
+from tests.kit.records import altered
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
@@ -144,9 +144,9 @@ def test_cells_are_given_with_windows_and_age(make_scene, console_client):
     scene = make_scene("quiet")
     windows = {"1h": WindowEstimates(3, None, None, None)}
     cells = [
-        replace(scene.reports[0], last_scored_at=scene.now - 5, windows=windows, revision=7),
-        replace(scene.reports[0], last_scored_at=scene.now + 5),
-        replace(scene.reports[0], last_scored_at=None),
+        altered(scene.reports[0], last_scored_at=scene.now - 5, windows=windows, revision=7),
+        altered(scene.reports[0], last_scored_at=scene.now + 5),
+        altered(scene.reports[0], last_scored_at=None),
     ]
     scene.reports = cells
     found = console_client(scene).get("/api/cells").json()["cells"]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -13,6 +12,7 @@ from evenkeel.core.cells import CellKey
 from tests.console.planted_trials import cell
 from tests.console.whole_scene import whole
 from tests.kit.chromium import served
+from tests.kit.records import altered
 from tests.services import free_port
 
 pytestmark = pytest.mark.service("chromium")
@@ -74,7 +74,7 @@ def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, op
     scene = make_scene("quiet")
     after = make_scene("alert")
     scene.reports += [
-        replace(report, key=CellKey("chat", *report.key.parts[1:]), last_scored_at=scene.now)
+        altered(report, key=CellKey("chat", *report.key.parts[1:]), last_scored_at=scene.now)
         for report in whole(make_scene("alert"), cell).scene.reports
         if rewordings.language_pair(report.key.perturbation)
     ]

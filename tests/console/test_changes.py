@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 from litestar.testing import TestClient
@@ -29,6 +28,7 @@ from evenkeel.stores.references import KeptAnswer
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.console.whole_scene import references, silent_change
 from tests.docs.documentation import ROOT
+from tests.kit.records import altered
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
@@ -39,12 +39,12 @@ def tally(make_verdict, rating, language):
     verdict, _ = make_verdict(3)
     for number in range(200):
         for kind in (BASELINE, "general.spelling"):
-            one = replace(
+            one = altered(
                 verdict,
                 id=f"{number}{kind}",
                 perturbation=kind,
                 rating=rating if kind != BASELINE else 3,
-                baseline_rating=3,
+                control_rating=3,
                 failure=None,
                 quality=(),
             )
@@ -77,7 +77,7 @@ def client(make_scene, make_verdict):
 
         def serve(*records, runs=()):
             reports = reports_of(records, history_of(runs))
-            sources = replace(make_scene("quiet").sources(), change_reports=lambda: reports)
+            sources = altered(make_scene("quiet").sources(), change_reports=lambda: reports)
             return stack.enter_context(TestClient(create_app(sources)))
 
         yield serve
@@ -119,7 +119,7 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
 def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client, make_verdict):
     """Ten minutes and ninety exchanges later; it is an alert no more."""
     end = End("reversed", NOW, 400, "v1", 90)
-    one = replace(record(make_verdict, kinds.PROMPT, "v1", "v2"), end=end)
+    one = altered(record(make_verdict, kinds.PROMPT, "v1", "v2"), end=end)
     served = client(one)
     said = "Reversed at 12 Aug 2026 14:20 UTC, after 10 min and 90 sampled exchanges."
     for path in ("/incidents", f"/changes/{one.id}"):
@@ -136,7 +136,7 @@ def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client
 def test_a_change_that_was_reversed_before_much_was_measured_says_so(client, make_verdict):
     """Nothing is known of the traffic before it."""
     one = record(make_verdict, kinds.MODEL, "a", "b")
-    one = replace(one, before=Tally(), end=End("replaced", NOW, 400, "c", 9))
+    one = altered(one, before=Tally(), end=End("replaced", NOW, 400, "c", 9))
     page = client(one).get(f"/changes/{one.id}").text
     assert "too little was measured to tell before it was replaced" in page
     assert "Replaced by c at 12 Aug 2026 14:20 UTC, after 10 min and 9 sampled exchanges." in page
@@ -205,8 +205,8 @@ def test_what_is_not_known_of_a_silent_change_is_said(console_client, make_scene
     """A suspicion with nothing stored: each part says why it is empty."""
     report = silent_change(NOW)
     (suspected,) = (one for one in report.silent.routes if one.references is None)
-    silent = replace(report.silent, state="suspected", routes=(replace(suspected, traits=None),), scores=None)
-    alone = replace(report, silent=silent, findings=(), effect="unknown")
+    silent = altered(report.silent, state="suspected", routes=(altered(suspected, traits=None),), scores=None)
+    alone = altered(report, silent=silent, findings=(), effect="unknown")
     served = console_client(make_scene("quiet"), change_reports=lambda: (alone,))
     page = served.get("/changes/s-1").text
     for said in (
@@ -282,14 +282,14 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
     """In names, traits, examples and beginnings, on the page and in Markdown."""
     report = silent_change(NOW)
     place = report.silent.routes[0]
-    moved = tuple(replace(one, said=HOSTILE) for one in place.traits.moved)
-    versions = tuple(replace(one, prompt_version=HOSTILE) for one in place.references.versions)
-    traits, asked = replace(place.traits, moved=moved), replace(place.references, versions=versions)
-    place = replace(place, traits=traits, references=asked)
-    silent = replace(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)), routes=(place,))
+    moved = tuple(altered(one, said=HOSTILE) for one in place.traits.moved)
+    versions = tuple(altered(one, prompt_version=HOSTILE) for one in place.references.versions)
+    traits, asked = altered(place.traits, moved=moved), altered(place.references, versions=versions)
+    place = altered(place, traits=traits, references=asked)
+    silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)), routes=(place,))
     former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
-    sources.store.update("kept-1", lambda one: replace(one, former=former, request=HOSTILE))
-    reports = (replace(report, silent=silent),)
+    sources.store.update("kept-1", lambda one: altered(one, former=former, request=HOSTILE))
+    reports = (altered(report, silent=silent),)
     served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
     page = served.get("/changes/s-1")
     assert page.status_code == 200
@@ -300,7 +300,7 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
 
 def test_a_viewer_sees_reference_prompts_and_deletes_none(make_scene, sources):
     """Deleting takes an approver."""
-    made = create_app(replace(make_scene("quiet").sources(), references=sources))
+    made = create_app(altered(make_scene("quiet").sources(), references=sources))
 
     async def as_viewer(scope, receive, send):
         await made({**scope, SCOPE_KEY: Visitor("vic", "viewer", "token")}, receive, send)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from importlib.resources import files
 
 import pytest
@@ -17,6 +17,7 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.console.whole_scene import references, whole
 from tests.house import ROOT
 from tests.kit.chromium import served
+from tests.kit.records import altered
 from tests.monitor.notify.scene import over
 
 pytestmark = pytest.mark.service("chromium")
@@ -80,7 +81,7 @@ def _all_rough(found):
     if is_dataclass(found):
         own = {one.name: getattr(found, one.name) for one in fields(found) if one.init}
         rough = {name: _all_rough(value) for name, value in own.items()}
-        return replace(found, **{name: value for name, value in rough.items() if value != own[name]})
+        return altered(found, **{name: value for name, value in rough.items() if value != own[name]})
     return found
 
 
@@ -93,7 +94,7 @@ def _roughen(shown):
             setattr(store, name, _all_rough(value))
     scene.pipeline = _all_rough(scene.pipeline)
     read = {name: _all_rough(getattr(sources, name)()) for name in ("change_reports", "gates", "spending")}
-    return replace(shown, sources=replace(sources, **{name: lambda it=it: it for name, it in read.items()}))
+    return altered(shown, sources=altered(sources, **{name: lambda it=it: it for name, it in read.items()}))
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def console(request, make_scene, make_cell, database, documents):
     checked = lambda _: Check("bad", "The key was refused.", "Set another.", "POST", "401")  # noqa: E731
     setup = SetupSources(routes, 30, {"request": checked})
     others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": setup}
-    app = create_app(replace(shown.sources, goldens=goldens, **others))
+    app = create_app(altered(shown.sources, goldens=goldens, **others))
     with served(app) as address:
         yield address, shown.scene
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.console import PipelineView, RouteSetup, SetupSources
@@ -15,6 +13,7 @@ from evenkeel.stores.counters import RouteFlow, Untried, route_flows
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
 from tests.kit.cells import cell_report
+from tests.kit.records import altered
 
 URL = "http://127.0.0.1:8100/v1"
 SHOP = RouteSetup("shop", URL, "https://a.example/v1", 0.1, trials_per_exchange=2, rewordings=4)
@@ -25,9 +24,9 @@ def read(reports=(), view=None, verdicts=(), setup=SHOP, **flow):
     """The first hour of one route with these counters."""
     counted = {"eligible": 0, "sampled": 0, "queued": 0, "scored": 0, **flow}
     view = view or PipelineView(URL)
-    scene = Scene(reports=list(reports), pipeline=replace(view, routes=(RouteFlow("shop", **counted),)))
+    scene = Scene(reports=list(reports), pipeline=altered(view, routes=(RouteFlow("shop", **counted),)))
     scene.log.verdicts = list(verdicts)
-    return first_hour(replace(scene.sources(), setup=SetupSources((setup,), 30, {})))
+    return first_hour(altered(scene.sources(), setup=SetupSources((setup,), 30, {})))
 
 
 def outlooks(found):
@@ -74,7 +73,7 @@ def test_with_traffic_the_yield_is_what_was_seen():
 def test_a_named_template_is_known(make_verdict):
     """Any exchange with a prompt version will do."""
     verdict, _ = make_verdict(0)
-    named = replace(verdict, route="shop", perturbation=BASELINE, prompt_version="a1b2")
+    named = altered(verdict, route="shop", perturbation=BASELINE, prompt_version="a1b2")
     assert outlooks(read([control(3)], verdicts=[named]))["prompt template"] == (30, 30, "known")
 
 
@@ -136,7 +135,7 @@ def test_routes_that_all_wait_for_traffic_are_one_line():
     """Sixty routes without traffic are not sixty times the same advice."""
     scene = Scene(pipeline=PipelineView(URL))
     routes = tuple(SHOP._replace(route=f"r{place}") for place in range(60))
-    found = first_hour(replace(scene.sources(), setup=SetupSources(routes, 30, {})))
+    found = first_hour(altered(scene.sources(), setup=SetupSources(routes, 30, {})))
     (held,) = found.hold_ups
     assert held.problem == "60 of 60 routes have had no request that can be replayed."
 

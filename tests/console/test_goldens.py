@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from litestar.testing import TestClient
@@ -16,6 +15,7 @@ from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.console.planted_trials import NOW
 from tests.console.reading import Page
+from tests.kit.records import altered
 
 
 class Desk:
@@ -63,7 +63,7 @@ def exchange(exchange_id, **changes):
 
 
 def golden(**changes):
-    return replace(
+    return altered(
         Golden(
             id="delivery",
             route="shop",
@@ -283,7 +283,7 @@ def test_a_form_without_the_token_is_refused(desk):
 
 def test_a_token_of_another_run_is_refused_and_replaced(desk, make_scene):
     """After a restart the page, opened anew, works: the cookie of before is not in the way."""
-    sources = replace(make_scene("quiet").sources(), goldens=GoldenSources(desk.store, desk.archive))
+    sources = altered(make_scene("quiet").sources(), goldens=GoldenSources(desk.store, desk.archive))
     desk.store.approve(golden(), by="ann", at=1.0)
     before = desk.token()
     with TestClient(create_app(sources), cookies=desk.client.cookies) as client:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from playwright.sync_api import expect
 
@@ -12,6 +10,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from tests.kit.chromium import served
+from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
 
 pytestmark = pytest.mark.service("chromium")
@@ -23,8 +22,8 @@ def desk(make_scene, database, documents):
     scene = make_scene("quiet")
     store, archive = GoldenStore(documents), SqliteExchangeArchive(database)
     (verdict,) = scene.log.latest(1)
-    archive.put(replace(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
-    with served(create_app(replace(scene.sources(), goldens=GoldenSources(store, archive)))) as address:
+    archive.put(altered(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
+    with served(create_app(altered(scene.sources(), goldens=GoldenSources(store, archive)))) as address:
         yield address, store, verdict
 
 

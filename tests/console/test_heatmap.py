@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.console.heatmap import BANDS, cell_id, heatmap, language_matrices
@@ -12,6 +10,7 @@ from evenkeel.core.labels import label, scorer_words
 from evenkeel.core.rewordings import language_pair, pair_label
 from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.registry import publish_labels
+from tests.kit.records import altered
 
 NOW = 1_786_544_400.0
 
@@ -84,9 +83,9 @@ def test_a_perturbation_never_tried_on_a_route_is_empty(make_cell):
 def test_models_no_longer_answering_are_named_and_not_shown(make_cell):
     """After a swap only the new model has a row; the others are said with their last trial."""
     reports = [
-        replace(make_cell("r", "aaa-old", BASELINE, at=NOW - 1500), retired=True),
+        altered(make_cell("r", "aaa-old", BASELINE, at=NOW - 1500), retired=True),
         make_cell("r", "zzz-new", BASELINE, at=NOW - 2),
-        replace(make_cell("r", "older", BASELINE, at=NOW - 9000), retired=True),
+        altered(make_cell("r", "older", BASELINE, at=NOW - 9000), retired=True),
     ]
     table = heatmap(reports)
     assert [row.model for row in table.rows] == ["zzz-new"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from evenkeel.core.incidents import DECIDED
 from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
+from tests.kit.records import altered
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
 WRITER = Writer({"support": Contact("@support-ml", "", "helm rollback support")})
@@ -143,7 +143,7 @@ def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make
     scene = make_scene("quiet")
     kinds = [(1, 3, "a"), (2, 3, "b"), (1, 1, "c"), (3, 3, "d"), (1, 3, "a"), (2, 3, "e")]
     scene.log.verdicts = [
-        replace(
+        altered(
             make_verdict(place)[0],
             id=f"v{place}",
             exchange_id=exchange,
@@ -151,12 +151,12 @@ def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make
             model="helpdesk-2",
             perturbation="general.spelling",
             rating=rating,
-            baseline_rating=control,
+            control_rating=control,
             failure=None,
         )
         for place, (rating, control, exchange) in enumerate(kinds)
     ]
-    (incident,) = incidents_of([replace(SPELLING, offset=6, run_trials=6)])
+    (incident,) = incidents_of([altered(SPELLING, offset=6, run_trials=6)])
     found = worst_trials(scene.log, incident)
     assert found[0].exchange_id == "a"
     assert {verdict.exchange_id for verdict in found} == {"a", "b", "e"}
@@ -164,7 +164,7 @@ def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make
 
 def test_incidents_with_one_cause_stand_together():
     """One sentence for two routes, with a link to the incident of each; another cause has its own."""
-    other = replace(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
+    other = altered(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
     lines = case_lines(incidents_of([SPELLING, other, BILLING]), WRITER)
     assert [[one.id for one in line.routes] for line in lines] == [["cafe", "f00d"], []]
     assert lines[0].said.startswith("support and chat: answers became fragile")
@@ -174,8 +174,8 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
     scene = make_scene("quiet")
     setup = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02, 0.05, cascade=True)
-    down = replace(scene.sources(), judge=setup, ready=lambda: {"judge": "The judge rejected its key (401)."})
-    (incident,) = incidents_of([replace(SPELLING, clients={"a": 15, "b": 5})])
+    down = altered(scene.sources(), judge=setup, ready=lambda: {"judge": "The judge rejected its key (401)."})
+    (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])
     cells = [make_cell("support", "helpdesk-2", "general.spelling")]
     found = {one.name: one for one in checks(down, incident, cells)}
     assert found["Trials"].said == "20 since it began to show"
@@ -224,7 +224,7 @@ def many(count):
     """So many incidents that are over, the first one first."""
     for number in range(count):
         name = f"i{number:03}"
-        event = replace(SPELLING, id=name, incident=name, change=name, at=1_000.0 + number, marks=())
+        event = altered(SPELLING, id=name, incident=name, change=name, at=1_000.0 + number, marks=())
         yield event
         yield over(event, 5_000.0 + number)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from litestar.testing import TestClient
@@ -19,7 +18,7 @@ from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
 from evenkeel.core.cells import Estimate
 from evenkeel.core.geometry import Interval, Range
-from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Verdict
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.counters import Untried
@@ -28,6 +27,7 @@ from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
 from tests.console.whole_scene import SECRET, whole
 from tests.kit.cells import with_figures
+from tests.kit.records import altered
 
 
 @pytest.fixture
@@ -193,8 +193,21 @@ def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
     for number in range(60):
         kind = kinds[number % 3]
         cost = 0.0 if kind == BASELINE else 0.01
-        verdict = Verdict(f"v{number}", "e", number * 120.0, "r", "m", kind, 1, 0.3, 3, "judge", 1, 3)
-        log.append(replace(verdict, cost_usd=cost), None)
+        verdict = Verdict(
+            id=f"v{number}",
+            exchange_id="e",
+            scored_at=number * 120.0,
+            route="r",
+            model="m",
+            perturbation=kind,
+            perturbation_version=1,
+            severity=0.3,
+            seed=3,
+            scoring=Scoring("judge"),
+            rating=1,
+            control=Control(rating=3),
+        )
+        log.append(altered(verdict, cost_usd=cost), None)
     (pace,) = paces(log, ["r", "quiet"], 7200.0)
     assert (pace.route, pace.rewordings, pace.per_day) == ("r", 2, 480.0)
     assert pace.found_after_s(DELAYS[0]) == pytest.approx(212 / 480 * 86_400)
@@ -272,12 +285,12 @@ def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
     for place in range(12):
         verdict, _ = make_verdict(place)
         details = {HEURISTIC_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
-        rated.append(replace(verdict, scorer="judge", rating=3, details=details))
+        rated.append(altered(verdict, scorer="judge", rating=3, details=details))
     agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
     assert agreement.title == "Agrees with the heuristics"
     assert agreement.now.startswith("50 % [")
     assert saved.now.startswith("0 % [")
-    assert judge_plots([replace(one, scorer="metrics") for one in rated], now=0.0) == ()
+    assert judge_plots([altered(one, scorer="metrics") for one in rated], now=0.0) == ()
 
 
 def test_the_calibration_says_which_metric_watches_what(client):
@@ -303,7 +316,7 @@ def test_calibrated_limits_say_where_they_are_from_and_others_are_proposed(shown
     source = "calibrated on 2,410 quiet trials"
     thresholds = MonitorSettings(limits={route: {Measure.CONTENT: Limit(0.04, source)}})
     proposal = LimitProposal("chat", "content 0.05", source, "evenkeel calibrate --limits limits.json")
-    sources = replace(shown.sources, thresholds=thresholds, proposals=lambda: (proposal,))
+    sources = altered(shown.sources, thresholds=thresholds, proposals=lambda: (proposal,))
     with TestClient(create_app(sources)) as client:
         text = words(client.get("/calibration"))
     assert f"shifted answers, points above noise 4.0 {source}" in text
@@ -324,8 +337,8 @@ def test_the_judge_is_held_against_people(shown, documents):
     rated = [one for one in shown.scene.log.verdicts if one.rating is not None][:2]
     for verdict, rating in zip(rated, (3, 1), strict=True):
         said = Said("ann", rating=rating, drawn=True)
-        labels.put(label_of(replace(verdict, details={}, rating=3), said, at=1.0), None)
-    with TestClient(create_app(replace(shown.sources, labels=labels))) as client:
+        labels.put(label_of(altered(verdict, details={}, rating=3), said, at=1.0), None)
+    with TestClient(create_app(altered(shown.sources, labels=labels))) as client:
         text = words(client.get("/judge"))
         (row,) = client.get("/api/labels").json()["agreement"]
     assert "Against people" in text

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence
 from tests.console.reading import Page
 from tests.kit.cells import with_figures
+from tests.kit.records import altered
 
 _PATHS = (
     "/",
@@ -105,7 +105,7 @@ def test_the_navigation_has_five_places(make_scene, console_client):
 def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
     """The base URL to set is shown, in code and as a variable."""
     scene = make_scene("empty")
-    scene.pipeline = replace(scene.pipeline, base_url="http://10.0.0.7:9000/v1")
+    scene.pipeline = altered(scene.pipeline, base_url="http://10.0.0.7:9000/v1")
     page = Page(console_client(scene).get("/").text).words()
     assert 'OpenAI(base_url="http://10.0.0.7:9000/v1")' in page
     assert "export OPENAI_BASE_URL=http://10.0.0.7:9000/v1" in page
@@ -138,7 +138,7 @@ def test_a_live_part_that_has_not_changed_is_not_sent_again(make_scene, console_
     scene.now += 1
     again = client.get("/fragments/now", headers={"if-none-match": tag})
     assert (again.status_code, again.content) == (304, b"")
-    scene.pipeline = replace(scene.pipeline, waiting=5)
+    scene.pipeline = altered(scene.pipeline, waiting=5)
     changed = client.get("/fragments/now", headers={"if-none-match": tag})
     assert changed.status_code == 200
     assert changed.headers["etag"] != tag
@@ -169,7 +169,7 @@ def test_old_verdicts_are_found_and_unknown_ones_said_to_be_missing(make_scene, 
     quiet = make_scene("quiet").log
     old = quiet.verdicts[0]
     scene.log.append(old, quiet.texts[old.id])
-    scene.log.verdicts += [replace(old, id=f"x{place}", exchange_id="other") for place in range(500)]
+    scene.log.verdicts += [altered(old, id=f"x{place}", exchange_id="other") for place in range(500)]
     client = console_client(scene)
     assert client.get(f"/verdicts/{old.id}").status_code == 200
     missing = client.get("/verdicts/unknown")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 
 import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Evidence, Verdict
+from evenkeel.core.verdict import BASELINE, Evidence, Scoring, Verdict
 from evenkeel.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.records import altered
 from tests.security.desk import console_over
 
 TRACE = "9f3c2ab45d6e7f8091a2b3c4d5e6f708"
@@ -26,7 +26,7 @@ def page(make_scene, make_verdict, console_client):
     def get(trace_id, trace_url, **changes):
         scene = make_scene("empty")
         verdict, evidence = make_verdict(1)
-        scene.log.append(replace(verdict, trace_id=trace_id, **changes), evidence)
+        scene.log.append(altered(verdict, trace_id=trace_id, **changes), evidence)
         return console_client(scene, trace_url=trace_url).get(f"/verdicts/{verdict.id}").text
 
     return get
@@ -54,7 +54,17 @@ def test_the_comparison_with_the_free_answer_stands_among_the_facts(page, rating
 
 KEY = base64.b64encode(bytes(32)).decode()
 VERDICT = Verdict(
-    *("v1", "e1", 999.0, "main", "m", "general.tone", 1, 0.5, 7, "judge", 2, None), explanation="a word"
+    id="v1",
+    exchange_id="e1",
+    scored_at=999.0,
+    route="main",
+    model="m",
+    perturbation="general.tone",
+    perturbation_version=1,
+    severity=0.5,
+    seed=7,
+    scoring=Scoring("judge", explanation="a word"),
+    rating=2,
 )
 
 
@@ -80,10 +90,10 @@ SYSTEM = "system: Answer for the shop. Be brief and keep every number.\n\n"
 def trials_of(scene, *variants, rating=2):
     """Trials of one exchange: its control, then one for each variant."""
     prompt, said = f"{SYSTEM}user: Where is order 4711?", Answer("It left on Monday.")
-    control = replace(VERDICT, id="control", perturbation=BASELINE, rating=3)
+    control = altered(VERDICT, id="control", perturbation=BASELINE, rating=3)
     scene.log.append(control, Evidence(prompt, prompt, said, Answer("It has left on Monday."), ((70, 91),)))
     for number, (variant, answer) in enumerate(variants):
-        one = replace(VERDICT, id=f"t{number}", rating=rating, baseline_rating=3)
+        one = altered(VERDICT, id=f"t{number}", rating=rating, control_rating=3)
         texts = Evidence(prompt, f"{SYSTEM}user: {variant}", said, answer, ((70, 91),))
         scene.log.append(one, texts)
 
@@ -106,23 +116,23 @@ def test_the_page_shows_the_question_and_all_three_answers(make_scene, console_c
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"baseline_rating": None}, "There is no rated control of this exchange"),
-        ({"baseline_rating": 3}, "The control was rated; its answer is no longer stored."),
+        ({"control_rating": None}, "There is no rated control of this exchange"),
+        ({"control_rating": 3}, "The control was rated; its answer is no longer stored."),
     ],
 )
 def test_a_missing_control_is_explained(make_scene, console_client, change, said):
     """Whether there never was one, or its answer is gone."""
     scene = make_scene("empty")
-    scene.log.append(replace(VERDICT, **change), Evidence("user: a", "user: b", Answer("x"), Answer("y")))
+    scene.log.append(altered(VERDICT, **change), Evidence("user: a", "user: b", Answer("x"), Answer("y")))
     assert said in console_client(scene).get("/verdicts/v1").text
 
 
 def test_what_was_never_stored_or_redacted_is_said(make_scene, console_client):
     """Pruned texts name the settings that keep them, placeholders what stood there."""
     scene = make_scene("empty")
-    scene.log.append(replace(VERDICT, id="gone"), None)
+    scene.log.append(altered(VERDICT, id="gone"), None)
     scene.log.append(
-        replace(VERDICT, id="redacted"),
+        altered(VERDICT, id="redacted"),
         Evidence("user: write to [EMAIL_1]", "user: write [EMAIL_1]", Answer("x"), Answer("y")),
     )
     client = console_client(scene)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -25,8 +24,17 @@ from evenkeel.console.trial_search import (
     each_page,
     search,
 )
-from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
+from evenkeel.core.pair import Answer, Wanted
+from evenkeel.core.verdict import (
+    BASELINE,
+    Control,
+    Evidence,
+    Failure,
+    Origin,
+    QualityScore,
+    Scoring,
+    Verdict,
+)
 from evenkeel.monitor.changes import Cause
 from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.stores.monitor_state import AlertEvent
@@ -34,6 +42,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.memory_stores import MemoryLog
 from tests.console.scenes import Scene
+from tests.kit.records import altered
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multilingual.de")
 
@@ -52,17 +61,18 @@ def made(number):
         perturbation_version=1,
         severity=0.3,
         seed=1,
-        scorer="judge",
+        scoring=Scoring("judge", explanation=f"Reason {number} of Many."),
         rating=rating,
-        baseline_rating=None if kind == BASELINE else (3, 2)[number % 7 == 0],
-        quality=(QualityScore("faithfulness", 1, 2, (1, 2, 3)[number % 3]),) if rating in {1, 2} else (),
         failure=None if rating else Failure("replay", 1, ("timeout", "rate_limited")[number % 4 == 0]),
-        explanation=f"Reason {number} of Many.",
-        task="case_summary" if number % 2 else None,
-        wanted_format="json" if kind == "format.json" else None,
-        wanted_language="de" if kind == "multilingual.de" else None,
-        prompt_language="en",
-        client=f"c-{number % 4}",
+        quality=(QualityScore("faithfulness", 1, 2, (1, 2, 3)[number % 3]),) if rating in {1, 2} else (),
+        control=Control(rating=None if kind == BASELINE else (3, 2)[number % 7 == 0]),
+        origin=Origin(
+            task="case_summary" if number % 2 else None, prompt_language="en", client=f"c-{number % 4}"
+        ),
+        wanted=Wanted(
+            format="json" if kind == "format.json" else None,
+            language="de" if kind == "multilingual.de" else None,
+        ),
     )
 
 
@@ -121,7 +131,7 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, sc
         if chosen.narrow.admits(verdict)
         and (
             not chosen.text
-            or chosen.text.casefold() in verdict.explanation.casefold()
+            or chosen.text.casefold() in verdict.scoring.explanation.casefold()
             or (chosen.text == "zEbRa" and number % 10 == 3)
         )
     ]
@@ -137,11 +147,11 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, sc
         ({"outcome": "worse"}, lambda one: one.direction == "worse"),
         (
             {"rating": "shifted", "control": "held"},
-            lambda one: one.rating in {1, 2} and one.baseline_rating == 3,
+            lambda one: one.rating in {1, 2} and one.control.rating == 3,
         ),
-        ({"control": "changed"}, lambda one: one.baseline_rating == 2),
-        ({"control": "none"}, lambda one: one.baseline_rating is None),
-        ({"client": "c-3"}, lambda one: one.client == "c-3"),
+        ({"control": "changed"}, lambda one: one.control.rating == 2),
+        ({"control": "none"}, lambda one: one.control.rating is None),
+        ({"client": "c-3"}, lambda one: one.origin.client == "c-3"),
         ({"rating": "open"}, lambda one: one.rating != 3),
         ({"format": "json"}, lambda one: one.perturbation == "format.json"),
         ({"language": "de"}, lambda one: one.perturbation == "multilingual.de"),
@@ -261,7 +271,7 @@ def test_a_choice_survives_its_own_address():
 def client(log):
     """A console over the log."""
     scene = Scene(now=7200.0)
-    sources = replace(scene.sources(), log=log, change_reports=lambda: (change(),))
+    sources = altered(scene.sources(), log=log, change_reports=lambda: (change(),))
     with TestClient(create_app(sources)) as opened:
         yield opened
 
@@ -303,9 +313,9 @@ def test_every_choice_can_be_taken_back(client):
 
 def ranked(number, **changes):
     """A trial of the desk whose answer moved and whose control held, unless it says otherwise."""
-    facts = {"route": "desk", "perturbation": "general.tone", "rating": 2, "baseline_rating": 3}
-    facts |= {"similarity": 0.5, "baseline_similarity": 0.9, "failure": None, "quality": ()}
-    return replace(made(number), id=f"r{number}", **{**facts, **changes})
+    facts = {"route": "desk", "perturbation": "general.tone", "rating": 2, "control_rating": 3}
+    facts |= {"similarity": 0.5, "control_similarity": 0.9, "failure": None, "quality": ()}
+    return altered(made(number), id=f"r{number}", **{**facts, **changes})
 
 
 def test_the_worst_come_first_and_counter_examples_last(console_client):
@@ -316,11 +326,11 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
         ranked(2, similarity=0.3, quality=worse),
         ranked(3, similarity=0.3),
         ranked(0, rating=1, similarity=0.1, quality=(QualityScore("faithfulness", 1, 1, 3),)),
-        ranked(4, rating=1, baseline_rating=None, baseline_similarity=None),
+        ranked(4, rating=1, control_rating=None, control_similarity=None),
         ranked(5, rating=None, unsure=True, similarity=0.6),
         ranked(6, rating=None, failure=Failure("judge", 1, "timeout"), similarity=None),
-        ranked(7, rating=1, baseline_rating=1),
-        ranked(8, rating=1, perturbation=BASELINE, baseline_rating=None, baseline_similarity=None),
+        ranked(7, rating=1, control_rating=1),
+        ranked(8, rating=1, perturbation=BASELINE, control_rating=None, control_similarity=None),
         ranked(9, rating=3, similarity=1.0),
     ]
     mixed = order[::2] + order[1::2]
@@ -370,7 +380,7 @@ def incident_event(**changes):
     """An alert of the incident c1."""
     said = {"what": "excess", "measure": "content", "incident": "c1", "change": "c1", "run_trials": 20}
     event = AlertEvent("e1", 5400.0, "raised", "desk", "m-2", "general.tone", 90, 40, 0.3, "", **said)
-    return replace(event, **changes)
+    return altered(event, **changes)
 
 
 def found_by(client, query):
@@ -470,7 +480,7 @@ def test_the_page_of_a_failed_trial_says_what_the_upstream_said(make_scene, cons
     """The sentence of the failure, as text; the list of trials shows its reason as well."""
     scene = make_scene("quiet")
     said = "the upstream answered 400 to the variant (invalid_request_error: no <b>tools</b>)"
-    failed = replace(
+    failed = altered(
         scene.log.verdicts[-1], id="refused", rating=None, failure=Failure("replay", 1, "rejected", said)
     )
     scene.log.append(failed, None)
@@ -484,7 +494,7 @@ def test_the_page_of_a_failed_trial_says_what_the_upstream_said(make_scene, cons
 def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, console_client):
     """The whole of it is folded away below; a short prompt is shown as it is."""
     scene = make_scene("quiet")
-    verdict = replace(scene.log.verdicts[-1], id="long")
+    verdict = altered(scene.log.verdicts[-1], id="long")
     words = " ".join(f"w{number}" for number in range(2_000))
     scene.log.append(verdict, Evidence(words, words.replace("w999 ", "W999 "), Answer("a"), Answer("b")))
     client = console_client(scene)

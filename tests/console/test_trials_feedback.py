@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from evenkeel.console.labels import drawn, say
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.labels import LabelError, LabelStore
+from tests.kit.records import altered
 
 
 class Desk:
@@ -36,7 +36,7 @@ def desk(make_scene, console_client, documents):
     """The alert scene, whose verdicts were decided by a judge."""
     scene = make_scene("alert")
     scene.log.verdicts = [
-        replace(one, scorer="judge", judge_model="j-1", details={"decided_by": 2.0})
+        altered(one, scorer="judge", judge_model="j-1", details={"decided_by": 2.0})
         for one in scene.log.verdicts
     ]
     store = LabelStore(documents)
@@ -148,7 +148,7 @@ def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monito
     """Its page says what the rating is for; the label is an entry of the log, as is taking it back."""
     log = desk.scene.log
     chosen = next(one for one in log.verdicts if one.rating == 3 and one.perturbation != BASELINE)
-    log.verdicts = [replace(one, label_share=float(one.id == chosen.id)) for one in log.verdicts]
+    log.verdicts = [altered(one, label_share=float(one.id == chosen.id)) for one in log.verdicts]
     path = desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
     assert path == f"/verdicts/{chosen.id}?blind=1"
     html, token = desk.form(path)

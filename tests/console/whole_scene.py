@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,7 @@ from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
 from tests.kit.cells import with_figures
+from tests.kit.records import altered
 from tests.stores.examples import exchange
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         _event("raised", now - 19000, scene.reports[2].key, "drift", "risen"),
         _event("resolved", now - 12000, scene.reports[2].key, "drift", ""),
     ]
-    scene.pipeline = replace(
+    scene.pipeline = altered(
         scene.pipeline,
         scorer="judge",
         judge="referee-2",
@@ -113,7 +114,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     changes = (change_report(route, now), silent_change(now))
     spelling = scene.store.history[-1]
     scene.store.history.append(
-        replace(spelling, id="raised-en-ja", at=now - 500, perturbation="crosslingual.en_to_ja", value=0.56)
+        altered(spelling, id="raised-en-ja", at=now - 500, perturbation="crosslingual.en_to_ja", value=0.56)
     )
     settings = Settings(
         routes=[
@@ -131,7 +132,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             "base_url": f"https://user:{SECRET}@judge.example/v1",
         },
     )
-    sources = replace(
+    sources = altered(
         scene.sources(),
         ready=lambda: dict(scene.missing),
         change_reports=lambda: changes,
@@ -252,10 +253,10 @@ def silent_change(now: float) -> ChangeReport:
     scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}
     found = Silent(traits, references, incident="s-1", also_on=("case-summaries",))
     mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
-    there = replace(found, references=None)
+    there = altered(found, references=None)
     records = (
         ChangeRecord("s-1", "chat", (mark,), Tally(), Tally(), 40, found),
-        ChangeRecord("s-2", "case-summaries", (replace(mark, kind="traits"),), Tally(), Tally(), 9, there),
+        ChangeRecord("s-2", "case-summaries", (altered(mark, kind="traits"),), Tally(), Tally(), 9, there),
     )
     (report,) = reports_of(records, GoldenHistory((), {}, {}), scores=scores)
     return report
@@ -352,7 +353,7 @@ def _judged(report: Any) -> Any:
 def _rated(rng: random.Random, verdict: Any) -> Any:
     if verdict.rating is None:
         return verdict
-    details = dict(verdict.details)
+    details = dict(verdict.scoring.details)
     details[DECIDED_BY] = float(rng.choice((0, 1, 2, 2)))
     for name, share, right in (
         (HEURISTIC_RATING, 0.4, 0.9),
@@ -361,7 +362,7 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
     ):
         if rng.random() < share:
             details[name] = float(verdict.rating if rng.random() < right else 4 - verdict.rating)
-    return replace(verdict, scorer="judge", details=details, judge_model="referee-2")
+    return altered(verdict, scorer="judge", details=details, judge_model="referee-2")
 
 
 def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEvent:

@@ -1,16 +1,14 @@
-"""Verdicts as text: what is written comes back, by the fast reader and by the lenient one."""
+"""Verdicts as text: what is written comes back, and derived figures are right."""
 
 from __future__ import annotations
-
-import json
-import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.verdict import SHIFTED_BELOW, Failure, QualityScore, Verdict
+from evenkeel.core.records import from_json, to_json
+from evenkeel.core.verdict import SHIFTED_BELOW, Failure, QualityScore, Scoring, Verdict
+from tests.kit.records import altered
 
 VERDICT = Verdict(
     id="v",
@@ -22,19 +20,18 @@ VERDICT = Verdict(
     perturbation_version=1,
     severity=0.3,
     seed=2**63,
-    scorer="judge",
+    scoring=Scoring("judge"),
     rating=3,
-    baseline_rating=None,
 )
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 verdicts = st.builds(
-    replace,
+    altered,
     st.just(VERDICT),
     scored_at=st.floats(allow_nan=False, allow_infinity=False),
     route=texts,
     explanation=texts,
     rating=st.sampled_from([None, 1, 2, 3]),
-    baseline_rating=st.sampled_from([None, 1, 2, 3]),
+    control_rating=st.sampled_from([None, 1, 2, 3]),
     quality=st.lists(
         st.builds(QualityScore, texts, st.integers(1, 9), st.floats(0, 3), st.integers(1, 3)), max_size=2
     ).map(tuple),
@@ -48,24 +45,22 @@ verdicts = st.builds(
 @given(verdicts)
 def test_a_verdict_comes_back_as_it_was(verdict):
     """Floats exactly, texts of any script, scores and failures as tuples."""
-    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert from_json(to_json(verdict), Verdict) == verdict
 
 
-def test_numbers_that_are_not_finite_come_back_too():
-    """They are no JSON, but stand in logs: NaN among the details must not stop the monitor."""
-    read = Verdict.from_json(replace(VERDICT, details={"a": math.nan, "b": math.inf}).to_json())
-    assert math.isnan(read.details["a"])
-    assert read.details["b"] == math.inf
-    assert replace(read, details={}) == VERDICT
+def test_a_line_holds_only_what_differs_from_the_defaults():
+    """So a log of millions of verdicts stays small; what is missing is read with the default."""
+    assert to_json(VERDICT) == (
+        '{"id":"v","exchange_id":"e","scored_at":1.5,"route":"chat","model":"m","perturbation":"general.spelling",'
+        '"perturbation_version":1,"severity":0.3,"seed":9223372036854775808,"scoring":{"scorer":"judge"},"rating":3}'
+    )
 
 
-def test_fields_that_came_later_may_be_missing():
-    """A line from before a verdict had quality failures, a task or costs is read with the defaults."""
-    raw = json.loads(replace(VERDICT, quality=(QualityScore("faithfulness", 1, 3, 2),)).to_json())
-    for name in ("quality_failures", "rated_by", "task", "prompt_version", "tokens", "cost_usd"):
-        del raw[name]
-    assert Verdict.from_json(json.dumps(raw)) == replace(
-        VERDICT, quality=(QualityScore("faithfulness", 1, 3, 2),)
+def test_half_a_surrogate_pair_becomes_the_replacement_character():
+    """UTF-8 cannot hold it; every other text comes back as it was."""
+    verdict = altered(VERDICT, explanation="a\ud83db\x00", details={"\ude00": 1.0})
+    assert from_json(to_json(verdict), Verdict) == altered(
+        VERDICT, explanation="a\ufffdb\x00", details={"\ufffd": 1.0}
     )
 
 
@@ -82,31 +77,20 @@ def test_fields_that_came_later_may_be_missing():
 )
 def test_a_rating_decides_and_where_there_is_none_similarity_does(changes, shifted, direction):
     """An invalid answer is a shift for the worse; a failure says nothing."""
-    verdict = replace(VERDICT, quality=(), **changes)
+    verdict = altered(VERDICT, quality=(), **changes)
     assert (verdict.shifted, verdict.direction) == (shifted, direction)
-    assert replace(verdict, baseline_rating=None, baseline_similarity=0.2).baseline_shifted is True
-
-
-def test_a_verdict_from_before_similarity_is_read():
-    """It is neither unsure nor invalid, and has no similarity."""
-    stored = json.loads(VERDICT.to_json())
-    for name in ("unsure", "similarity", "baseline_similarity", "invalid", "free_rating", "free_similarity"):
-        del stored[name]
-    read = Verdict.from_json(json.dumps(stored))
-    assert read.free_shifted is None
-    assert (read.unsure, read.similarity, read.baseline_similarity, read.invalid) == (False, None, None, ())
-    assert Verdict.from_json(read.to_json()) == read
+    assert altered(verdict, control_rating=None, control_similarity=0.2).control.shifted is True
 
 
 def test_the_graded_loss_is_what_the_variant_lost_more_than_the_resend():
     """By hand: the mean of similarity and rating, and similarity alone where either answer has no rating."""
-    pair = replace(VERDICT, rating=1, similarity=0.2, baseline_rating=2, baseline_similarity=0.7)
+    pair = altered(VERDICT, rating=1, similarity=0.2, control_rating=2, control_similarity=0.7)
     assert pair.graded_loss == pytest.approx((0.7 + 0.5) / 2 - (0.2 + 0.0) / 2)
-    assert replace(pair, rating=None).graded_loss == pytest.approx(0.7 - 0.2)
-    assert replace(pair, baseline_rating=3).graded_loss == pytest.approx((0.7 + 1.0) / 2 - (0.2 + 0.0) / 2)
-    assert replace(pair, invalid=("format",)).graded_loss == pytest.approx((0.7 + 0.5) / 2)
-    assert replace(pair, baseline_similarity=None).graded_loss is None
-    assert replace(pair, similarity=None).graded_loss is None
+    assert altered(pair, rating=None).graded_loss == pytest.approx(0.7 - 0.2)
+    assert altered(pair, control_rating=3).graded_loss == pytest.approx((0.7 + 1.0) / 2 - (0.2 + 0.0) / 2)
+    assert altered(pair, invalid=("format",)).graded_loss == pytest.approx((0.7 + 0.5) / 2)
+    assert altered(pair, control_similarity=None).graded_loss is None
+    assert altered(pair, similarity=None).graded_loss is None
 
 
 WORSE = QualityScore("faithfulness", 1, 3, 2)
@@ -129,4 +113,4 @@ BETTER = QualityScore("fluency", 1, 2, 3)
 )
 def test_an_answer_got_worse_as_its_direction_says(changes, worse):
     """What did not move is not worse; what was not measured is not known; an invalid answer is worse."""
-    assert replace(VERDICT, **changes).worse is worse
+    assert altered(VERDICT, **changes).worse is worse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +30,7 @@ from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from tests.kit.recorded import DATA, gpt4o_kinds
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -242,7 +243,7 @@ def test_lots_are_fair_and_repeatable(reference, candidate, context, purpose):
     pair = Pair(Answer(reference), Answer(candidate), context)
     lot = draw(pair, purpose)
     assert 0 <= lot < 1
-    assert lot == draw(replace(pair), purpose)
+    assert lot == draw(altered(pair), purpose)
     assert lot != draw(pair, purpose + "2")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenkeel.core.answer_traits import TRAITS, VERSION
 from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from evenkeel.core.sightings import Sighting
@@ -33,7 +33,7 @@ def answered(at, *, below=2, route="chat", model="m", reference="r1", compared=5
         f"reference/{route}{reference}{at!r}", at, route, "m1", model, "v1", reference, "round",
         compared, below, 1, 0.8, 0.83, former,
     )  # fmt: skip
-    return replace(one, **changes)
+    return altered(one, **changes)
 
 
 def sightings(count: int, seed: int) -> list[Sighting]:
@@ -53,7 +53,7 @@ def sightings(count: int, seed: int) -> list[Sighting]:
             for place in range(len(TRAITS))
         )
         sketch = tuple(choice.randrange(-90, 90) for _ in range(_SKETCH))
-        found.append(replace(seen(at, route=route), traits=vector, prompt=sketch, exchange_id=f"e{number}"))
+        found.append(altered(seen(at, route=route), traits=vector, prompt=sketch, exchange_id=f"e{number}"))
     return found
 
 

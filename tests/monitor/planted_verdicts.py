@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.core.verdict import Verdict
+from evenkeel.core.verdict import Control, Scoring, Verdict
 
 VERDICT = Verdict(
     id="v",
@@ -14,8 +14,8 @@ VERDICT = Verdict(
     perturbation_version=1,
     severity=0.3,
     seed=1,
-    scorer="judge",
+    scoring=Scoring("judge"),
     rating=3,
-    baseline_rating=3,
+    control=Control(rating=3),
 )
 """A judged trial in which nothing moved."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.monitor.estimate import Counts, paired_excess, proportion
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 ALPHA = 0.05
@@ -24,15 +23,15 @@ def test_counts_follow_the_two_stage_score():
     counts = Counts()
     differences = [
         counts.add(VERDICT),  # same content, resend the same
-        counts.add(replace(VERDICT, rating=1, quality=(quality(3, 1),))),  # worse, resend the same
-        counts.add(replace(VERDICT, rating=2, baseline_rating=2, quality=(quality(1, 2),))),  # better, both
-        counts.add(replace(VERDICT, rating=2, quality=(quality(3, 1), quality(1, 3)))),  # mixed
-        counts.add(replace(VERDICT, rating=2, baseline_rating=None, quality=(quality(2, 2),))),  # unchanged
-        counts.add(replace(VERDICT, baseline_rating=1)),  # only the resend shifted
-        counts.add(replace(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"))),
-        counts.add(replace(VERDICT, rating=1)),  # shifted, quality not scored
+        counts.add(altered(VERDICT, rating=1, quality=(quality(3, 1),))),  # worse, resend the same
+        counts.add(altered(VERDICT, rating=2, control_rating=2, quality=(quality(1, 2),))),  # better, both
+        counts.add(altered(VERDICT, rating=2, quality=(quality(3, 1), quality(1, 3)))),  # mixed
+        counts.add(altered(VERDICT, rating=2, control_rating=None, quality=(quality(2, 2),))),  # unchanged
+        counts.add(altered(VERDICT, control_rating=1)),  # only the resend shifted
+        counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"))),
+        counts.add(altered(VERDICT, rating=1)),  # shifted, quality not scored
         counts.add(  # shifted, one metric unchanged and the other failed: unknown
-            replace(
+            altered(
                 VERDICT,
                 rating=1,
                 quality=(quality(3, 3),),
@@ -130,8 +129,8 @@ def test_failure_reasons_of_a_cell_stay_bounded():
     """Reasons beyond 32 are counted together, so that a label cannot grow without limit."""
     counts = Counts()
     for number in range(40):
-        counts.add(replace(VERDICT, rating=None, failure=Failure("replay", 1, f"reason_{number}")))
-    counts.add(replace(VERDICT, rating=None, failure=Failure("replay", 1, "reason_0")))
+        counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, f"reason_{number}")))
+    counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, "reason_0")))
     assert len(counts.failures) == 33
     assert counts.failures["other"] == 8
     assert counts.failures["reason_0"] == 2
@@ -140,7 +139,7 @@ def test_failure_reasons_of_a_cell_stay_bounded():
 def test_a_rating_off_the_scale_is_a_failure():
     """A rating other than 1, 2 or 3 enters no estimate and stops nothing."""
     counts = Counts()
-    assert counts.add(replace(VERDICT, rating=0)) is None
+    assert counts.add(altered(VERDICT, rating=0)) is None
     assert counts.trials == 0
     assert counts.failures == {"rating_out_of_range": 1}
 
@@ -148,12 +147,12 @@ def test_a_rating_off_the_scale_is_a_failure():
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
     """One unsure and near, one unsure and far, one invalid: of four, two shifts, two unsure, one invalid."""
     counts = Counts()
-    near = replace(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), baseline_similarity=0.9)
+    near = altered(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), control_similarity=0.9)
     for verdict in (
-        replace(VERDICT, rating=3, quality=(), similarity=1.0, baseline_rating=3),
+        altered(VERDICT, rating=3, quality=(), similarity=1.0, control_rating=3),
         near,
-        replace(near, similarity=0.2),
-        replace(near, similarity=0.5, invalid=("format",)),
+        altered(near, similarity=0.2),
+        altered(near, similarity=0.5, invalid=("format",)),
     ):
         counts.add(verdict)
     assert (counts.trials, counts.shifted, counts.unsure) == (4, 2, 2)
@@ -170,15 +169,15 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
 def test_shifts_against_the_free_answer_are_counted_on_their_own():
     """Of five trials four were compared: same, other, unsure but near, invalid; two of the four shifted."""
     counts = Counts()
-    same = replace(VERDICT, rating=3, quality=(), free_rating=3, free_similarity=1.0)
+    same = altered(VERDICT, rating=3, quality=(), free_rating=3, free_similarity=1.0)
     for verdict in (
         same,
-        replace(same, free_rating=2, free_similarity=0.7),
-        replace(same, free_rating=None, free_similarity=0.6),
-        replace(
+        altered(same, free_rating=2, free_similarity=0.7),
+        altered(same, free_rating=None, free_similarity=0.6),
+        altered(
             same, rating=None, similarity=0.9, free_rating=None, free_similarity=0.9, invalid=("format",)
         ),
-        replace(same, free_rating=None, free_similarity=None),
+        altered(same, free_rating=None, free_similarity=None),
     ):
         counts.add(verdict)
     assert (counts.trials, counts.free_trials, counts.free_shifted) == (5, 4, 2)

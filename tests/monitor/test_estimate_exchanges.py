@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,11 +17,12 @@ from evenkeel.monitor.estimate import (
     proportion,
     rollup_estimates,
 )
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
-WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
-SAME = replace(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))
-UNSCORED = replace(VERDICT, rating=2, quality_failures=(Failure("faithfulness", 1, "timeout"),))
+WORSE = altered(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
+SAME = altered(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))
+UNSCORED = altered(VERDICT, rating=2, quality_failures=(Failure("faithfulness", 1, "timeout"),))
 histograms = st.dictionaries(
     st.sampled_from([0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1.0]), st.integers(1, 300), min_size=1
 )
@@ -71,7 +71,7 @@ def test_trials_of_one_exchange_that_differ_narrow_the_interval():
 
 def test_an_exchange_says_the_shares_of_its_trials():
     """Four trials, one worse, one unscored: half shifted, a quarter to a half of them changed."""
-    tally = tally_of(VERDICT, WORSE, UNSCORED, replace(VERDICT, baseline_rating=None))
+    tally = tally_of(VERDICT, WORSE, UNSCORED, altered(VERDICT, control_rating=None))
     # Differences of the three pairs: 0, 1, 1, so their mean 2/3 lies at 5/6 of [−1, 1].
     assert tally.observation().split(" ") == ["c0.5", "l0.25", "h0.5", "q1.0", "w1.0", "b0.0", f"x{5 / 6!r}"]
     assert ExchangeTally().observation() == ""

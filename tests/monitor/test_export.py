@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -28,6 +27,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.export import CellCollector, MonitorReading, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
 from tests.kit.cells import cell_report, with_figures
+from tests.kit.records import altered
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = cell_report(
@@ -144,7 +144,7 @@ def names(registry: CollectorRegistry) -> set[str]:
 
 def test_a_route_and_model_has_its_estimates_with_interval_and_number():
     """Since the last change, where there is enough of it, else over everything."""
-    since = replace(ROLLED, content_delta=None, excess=Estimate(0.42, 0.29, 0.57, 121))
+    since = altered(ROLLED, content_delta=None, excess=Estimate(0.42, 0.29, 0.57, 121))
     rollup = RollupReport(
         RollupKey("model", "chat", "m"), 160, 1234.5, "judge", {"all": ROLLED, "since_change": since}
     )
@@ -170,7 +170,7 @@ def test_a_route_and_model_has_its_estimates_with_interval_and_number():
 def test_ratings_are_counted_over_all_rewordings_and_apart_for_controls():
     """10 + 0 ratings of 1 under two rewordings, 196 of 3 of the control; every rating from the start."""
     young = with_figures(YOUNG, key=CellKey("chat", CELL["model"], "general.tone"), ratings={3: 3})
-    control = replace(RESEND, key=CellKey("chat", CELL["model"], BASELINE))
+    control = altered(RESEND, key=CellKey("chat", CELL["model"], BASELINE))
     registry = registry_of(FULL, young, control)
     place = {"route": "chat", "model": CELL["model"]}
 
@@ -197,12 +197,12 @@ def test_a_perturbation_has_two_gauges():
 
 def test_a_model_that_was_last_rated_a_day_before_its_route_is_left_out():
     """A retired model is in no gauge; one that was never rated still counts its failures."""
-    old = replace(RESEND, key=CellKey("chat", "old", BASELINE), last_scored_at=1.0)
-    new = replace(RESEND, key=CellKey("chat", "new", BASELINE), last_scored_at=86_402.0)
+    old = altered(RESEND, key=CellKey("chat", "old", BASELINE), last_scored_at=1.0)
+    new = altered(RESEND, key=CellKey("chat", "new", BASELINE), last_scored_at=86_402.0)
     failing = cell_report(
         key=CellKey("chat", "failing", "x.y"), scorer="judge", trials=0, failures={"timeout": 9}
     )
-    other = replace(RESEND, key=CellKey("quiet", "old", BASELINE), last_scored_at=1.0)
+    other = altered(RESEND, key=CellKey("quiet", "old", BASELINE), last_scored_at=1.0)
     text = generate_latest(registry_of(old, new, failing, other)).decode()
     assert 'model="old",rating="3",route="chat"' not in text
     assert 'model="new",rating="3",route="chat"' in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -14,6 +12,7 @@ from evenkeel.monitor.export.incidents import SLOTS, IncidentCollector, change_o
 from evenkeel.monitor.notify import Contact
 from evenkeel.stores.monitor_state import AlertEvent
 from tests.kit.cells import cell_report
+from tests.kit.records import altered
 from tests.monitor.notify.scene import incidents_of
 
 SWAP = (
@@ -43,7 +42,7 @@ def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
 
 def decided(event: AlertEvent, kind: str, at: float, reason: str = "") -> AlertEvent:
     """What a person says about its incident."""
-    return replace(event, id=f"{kind}-{at}", at=at, kind=kind, what="incident", reason=reason, by="ana")
+    return altered(event, id=f"{kind}-{at}", at=at, kind=kind, what="incident", reason=reason, by="ana")
 
 
 def exported(*events: AlertEvent, reports=(), contacts=None):
@@ -66,12 +65,12 @@ def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
     """The furthest cell that is up gives the points, with interval and pairs."""
     cell = cell_report(CellKey("support", "helpdesk-2", "general.tone"), "judge", 90, threshold=0.1)
     reports = [
-        replace(cell, excess=Estimate(0.42, 0.29, 0.57, 121)),
-        replace(
+        altered(cell, excess=Estimate(0.42, 0.29, 0.57, 121)),
+        altered(
             cell, key=CellKey("support", "helpdesk-2", "general.casing"), excess=Estimate(0.9, 0.8, 1.0, 9)
         ),
-        replace(cell, key=CellKey("support", "helpdesk-2", BASELINE)),
-        replace(
+        altered(cell, key=CellKey("support", "helpdesk-2", BASELINE)),
+        altered(
             cell, key=CellKey("support", "helpdesk-1", "general.tone"), excess=Estimate(0.0, -0.1, 0.1, 99)
         ),
     ]
@@ -107,18 +106,18 @@ def test_groups_are_not_counted_as_rewordings():
     """A group that moved gives the points while no rewording by itself has moved, and never a count."""
     names = ("together.4_general", "general.tone", "general.casing")
     cells = [
-        replace(
+        altered(
             cell_report(CellKey("support", "helpdesk-2", name), "judge", 90, threshold=0.1),
             excess=Estimate(value, value - 0.1, value + 0.1, 100),
         )
         for name, value in zip(names, (0.7, 0.4, 0.0), strict=True)
     ]
-    group = replace(raised("c1", 120.0), perturbation=names[0])
+    group = altered(raised("c1", 120.0), perturbation=names[0])
     found = exported(group, reports=cells)
     key = (("route", "support"), ("slot", "1"))
     assert found["incident_above_noise_ratio", *key] == 0.7
     assert ("incident_rewordings", *key, ("state", "affected")) not in found
-    found = exported(group, replace(raised("c1", 125.0), id="tone"), reports=cells)
+    found = exported(group, altered(raised("c1", 125.0), id="tone"), reports=cells)
     assert found["incident_above_noise_ratio", *key] == 0.4
     assert found["incident_rewordings", *key, ("state", "affected")] == 1
     assert found["incident_rewordings", *key, ("state", "tried")] == 2
@@ -131,7 +130,7 @@ def test_an_incident_that_is_over_leaves_nothing_behind():
     assert exported(*events, contacts={"support": Contact()}) == {
         ("route_incidents", ("route", "support")): 0
     }
-    over = replace(first, id="over", kind="resolved", at=140.0, reason="retired")
+    over = altered(first, id="over", kind="resolved", at=140.0, reason="retired")
     assert exported(first, over) == {}
 
 
@@ -178,7 +177,7 @@ def test_a_cause_that_is_noticed_later_changes_no_case(late):
     ]
     before = {said["route"]: said["case"] for said in opened(exported(*events))}
     told = next(event for event in events if event.incident == late)
-    events.append(replace(decided(told, "explained", 140.0), marks=SWAP))
+    events.append(altered(decided(told, "explained", 140.0), marks=SWAP))
     after = opened(exported(*events))
     assert {said["route"]: said["case"] for said in after} == before
     assert {said["change"] for said in after} == {"model"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -23,6 +22,7 @@ from evenkeel.core.verdict import (
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -43,7 +43,7 @@ def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
     choice = random.Random(seed)
     verdicts: list[Verdict] = []
     for number in range(exchanges):
-        here = replace(
+        here = altered(
             VERDICT,
             exchange_id=f"e{number}",
             route=choice.choice(["chat", "chat", "billing"]),
@@ -52,19 +52,19 @@ def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
         )
         base = choice.choice([3, 3, 3, 2])
         at = number * 90 + choice.choice([0.0, 0.0, 0.0, 1e7, -4000.0])
-        own = [replace(here, perturbation=BASELINE, rating=base, baseline_rating=None)]
+        own = [altered(here, perturbation=BASELINE, rating=base, control_rating=None)]
         kinds = choice.sample(
             ["general.spelling", "general.casing", "positional.mixed"], choice.randint(1, 3)
         )
         for kind in kinds:
             again = {JUDGED_AGAIN: float(choice.choice([1, 3]))} if choice.random() < 0.3 else {}
-            trial = replace(here, perturbation=kind, baseline_rating=base, details=again)
+            trial = altered(here, perturbation=kind, control_rating=base, details=again)
             if choice.random() < 0.1:
-                trial = replace(trial, rating=None, failure=Failure("replay", 1, "timeout"))
+                trial = altered(trial, rating=None, failure=Failure("replay", 1, "timeout"))
             elif choice.random() < 0.3:
-                trial = replace(trial, **WORSE)
+                trial = altered(trial, **WORSE)
             own.append(trial)
-        verdicts += [replace(verdict, scored_at=at + place) for place, verdict in enumerate(own)]
+        verdicts += [altered(verdict, scored_at=at + place) for place, verdict in enumerate(own)]
     # Two workers write at the same time.
     for place in range(0, len(verdicts) - 3, 4):
         verdicts[place + 1], verdicts[place + 2] = verdicts[place + 2], verdicts[place + 1]
@@ -73,7 +73,7 @@ def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
 
 def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
     return [
-        LoggedVerdict(place, replace(verdict, id=f"v{place}")) for place, verdict in enumerate(verdicts, 1)
+        LoggedVerdict(place, altered(verdict, id=f"v{place}")) for place, verdict in enumerate(verdicts, 1)
     ]
 
 
@@ -93,8 +93,8 @@ def test_a_cell_reports_its_windows():
     now = 1e6
     state = folded(
         log_of(
-            *[replace(VERDICT, scored_at=now - 20 * 3600)] * 10,
-            *[replace(VERDICT, scored_at=now, **WORSE)] * 10,
+            *[altered(VERDICT, scored_at=now - 20 * 3600)] * 10,
+            *[altered(VERDICT, scored_at=now, **WORSE)] * 10,
         )
     )
     (report,) = state.reports()
@@ -109,7 +109,7 @@ def test_a_cell_reports_its_windows():
 
 def test_a_window_with_too_few_trials_says_nothing():
     """Below the minimum every estimate is None, though the cell as a whole has them."""
-    state = folded(log_of(*[VERDICT] * 20, *[replace(VERDICT, scored_at=1e6)] * 4, *[VERDICT] * 20))
+    state = folded(log_of(*[VERDICT] * 20, *[altered(VERDICT, scored_at=1e6)] * 4, *[VERDICT] * 20))
     (report,) = state.reports()
     (early,) = folded(log_of(*[VERDICT] * 4)).reports()
     assert report.estimates.content_delta is not None
@@ -121,10 +121,10 @@ def test_a_window_with_too_few_trials_says_nothing():
 
 def test_windows_move_on_with_the_log_though_a_cell_is_silent():
     """Verdicts of another cell two hours later empty the hour of this one."""
-    other = replace(VERDICT, perturbation="general.casing", scored_at=7200.0)
+    other = altered(VERDICT, perturbation="general.casing", scored_at=7200.0)
     state = folded(log_of(*[VERDICT] * 10))
     assert state.reports()[0].windows["1h"].trials == 10
-    folded([LoggedVerdict(100 + number, replace(other, id=f"w{number}")) for number in range(9)], state)
+    folded([LoggedVerdict(100 + number, altered(other, id=f"w{number}")) for number in range(9)], state)
     report = next(report for report in state.reports() if report.key == CELL)
     assert (report.windows["1h"].trials, report.windows["24h"].trials) == (0, 10)
 
@@ -132,7 +132,7 @@ def test_windows_move_on_with_the_log_though_a_cell_is_silent():
 def exchanges(first: int, last: int, **changed: object) -> list[Verdict]:
     """A resend and one trial for each exchange."""
     return [
-        replace(
+        altered(
             VERDICT,
             exchange_id=f"e{number}",
             perturbation=kind,
@@ -158,7 +158,7 @@ def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
     assert changes.latest == (ChangeMark("model", "m", "b", 5.0, 219),)
     log = log_of(*exchanges(0, 110, model="b"), *exchanges(110, 120))
     folded(
-        [LoggedVerdict(1000 + one.offset, replace(one.verdict, id=f"b{one.offset}")) for one in log], state
+        [LoggedVerdict(1000 + one.offset, altered(one.verdict, id=f"b{one.offset}")) for one in log], state
     )
     (changes,) = state.changes()
     assert changes.counts == {"model": 1}
@@ -192,11 +192,11 @@ def test_rollups_take_the_mean_over_exchanges_at_every_level():
     """Ten exchanges of two categories: shifts of one category are half of an exchange's trials."""
     verdicts = []
     for number in range(10):
-        here = replace(VERDICT, exchange_id=f"e{number}", scored_at=float(number))
+        here = altered(VERDICT, exchange_id=f"e{number}", scored_at=float(number))
         verdicts += [
-            replace(here, perturbation=BASELINE, baseline_rating=None),
-            replace(here, **WORSE, details={JUDGED_AGAIN: 3.0}),
-            replace(here, perturbation="positional.mixed"),
+            altered(here, perturbation=BASELINE, control_rating=None),
+            altered(here, **WORSE, details={JUDGED_AGAIN: 3.0}),
+            altered(here, perturbation="positional.mixed"),
         ]
     found = {report.key: report for report in folded(log_of(*verdicts)).rollups()}
     assert set(found) == {
@@ -223,7 +223,7 @@ def test_rollups_take_the_mean_over_exchanges_at_every_level():
 def test_exchanges_that_are_finished_count_like_those_that_are_not():
     """A thousand exchanges, of which most are finished, give the histogram of all."""
     verdicts = [
-        replace(VERDICT, exchange_id=f"e{number}", **(WORSE if number % 4 == 0 else {}))
+        altered(VERDICT, exchange_id=f"e{number}", **(WORSE if number % 4 == 0 else {}))
         for number in range(1000)
     ]
     found = {report.key.level: report for report in folded(log_of(*verdicts)).rollups()}
@@ -270,14 +270,14 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
     """Whatever times verdicts claim, counts, intervals, alerts and the last 500 are the same."""
     verdicts = traffic(150, seed)
     wild = [
-        LoggedVerdict(logged.offset, replace(logged.verdict, scored_at=times[place % len(times)]))
+        LoggedVerdict(logged.offset, altered(logged.verdict, scored_at=times[place % len(times)]))
         for place, logged in enumerate(verdicts)
     ]
 
     def timeless(state: MonitorState):
         cells = [
             (
-                replace(report, last_scored_at=None, retired=False, windows={}),
+                altered(report, last_scored_at=None, retired=False, windows={}),
                 report.windows["500"],
                 report.windows["since_change"],
             )
@@ -295,12 +295,12 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
 def test_only_what_changed_is_stored_again():
     """The second checkpoint holds the cell and the route of the new verdict and no other."""
     state = folded(
-        log_of(*[replace(VERDICT, perturbation=f"general.k{n}", exchange_id=f"e{n}") for n in range(9)])
+        log_of(*[altered(VERDICT, perturbation=f"general.k{n}", exchange_id=f"e{n}") for n in range(9)])
     )
     first = state.checkpoint()
     assert first.whole
     assert sum(name.startswith('["cell"') for name in first.parts) == 9
-    folded([LoggedVerdict(10, replace(VERDICT, id="w", perturbation="general.k3"))], state)
+    folded([LoggedVerdict(10, altered(VERDICT, id="w", perturbation="general.k3"))], state)
     second = state.checkpoint()
     assert not second.whole
     assert list(second.parts) == ['["cell","chat","m","general.k3"]', '["route","chat"]']

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +17,7 @@ from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
@@ -29,7 +28,7 @@ SETTINGS = MonitorSettings(
 def trials(count: int, every: int, **changed: object) -> list[Verdict]:
     """So many trials of which every n-th shifts, as its resend does: the excess is zero throughout."""
     return [
-        replace(VERDICT, rating=rating, baseline_rating=rating, **changed)
+        altered(VERDICT, rating=rating, control_rating=rating, **changed)
         for rating in (2 if number % every == every - 1 else 3 for number in range(count))
     ]
 
@@ -39,7 +38,7 @@ def log_of(*entries):
     return [
         LoggedApproval(place, one)
         if isinstance(one, Approval)
-        else LoggedVerdict(place, replace(one, id=f"v{place}", exchange_id=f"e{place}"))
+        else LoggedVerdict(place, altered(one, id=f"v{place}", exchange_id=f"e{place}"))
         for place, one in enumerate(entries, 1)
     ]
 
@@ -76,7 +75,7 @@ def test_there_is_no_baseline_before_its_trials_are_there():
     """With one trial less than it takes, nothing is said; with all of them the lines are known."""
     state, _ = fold(log_of(*trials(199, 20)))
     assert state.reports()[0].detection.drift is None
-    state.apply(LoggedVerdict(1000, replace(VERDICT, id="last")))
+    state.apply(LoggedVerdict(1000, altered(VERDICT, id="last")))
     drift = state.reports()[0].detection.drift
     assert drift.lower == 0.0
     assert drift.upper == drift.baseline + SETTINGS.drift_tolerance
@@ -85,7 +84,7 @@ def test_there_is_no_baseline_before_its_trials_are_there():
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     """Another model has cells of its own, and the drift of one that answers no more is closed."""
     other = trials(200, 20, route="billing")
-    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+    resends = [altered(VERDICT, perturbation=BASELINE, control_rating=None, model=name) for name in "mn"]
     swap = [*[resends[0]] * 20, *[resends[1]] * 200]
     state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
     assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
@@ -97,8 +96,8 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
 
 def test_another_prompt_version_has_a_baseline_of_its_own():
     """It shifts ten times as often and is no drift; back at the first one, that one's baseline is there."""
-    first = [replace(one, prompt_version="v1") for one in trials(300, 20)]
-    second = [replace(one, prompt_version="v2") for one in trials(300, 2)]
+    first = [altered(one, prompt_version="v1") for one in trials(300, 20)]
+    second = [altered(one, prompt_version="v2") for one in trials(300, 2)]
     state, events = fold(log_of(*first, *second, *first))
     assert events == []
     assert state.reports()[0].detection.drift.baseline == 0.05
@@ -106,8 +105,8 @@ def test_another_prompt_version_has_a_baseline_of_its_own():
 
 def test_a_drift_is_closed_when_its_prompts_come_no_more():
     """Raised under one prompt version; a hundred trials under another end it, without evidence."""
-    before = [replace(one, prompt_version="v1") for one in (*trials(200, 20), *trials(60, 2))]
-    after = [replace(one, prompt_version="v2") for one in trials(100, 2)]
+    before = [altered(one, prompt_version="v1") for one in (*trials(200, 20), *trials(60, 2))]
+    after = [altered(one, prompt_version="v2") for one in trials(100, 2)]
     _, events = fold(log_of(*before, *after))
     assert [event.kind for event in events] == ["raised", "resolved"]
     assert events[1].offset == 360
@@ -126,15 +125,15 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
 
 def excess_log() -> list[LoggedVerdict]:
     """Eight cells, trial by trial: from the 20th round on each variant shifts and its resend does not."""
-    cells = [replace(VERDICT, perturbation=f"general.kind{number}") for number in range(8)]
-    rounds = [cells] * 20 + [[replace(cell, rating=1) for cell in cells]] * 20
+    cells = [altered(VERDICT, perturbation=f"general.kind{number}") for number in range(8)]
+    rounds = [cells] * 20 + [[altered(cell, rating=1) for cell in cells]] * 20
     return log_of(*(cell for one in rounds for cell in one))
 
 
 def test_cells_that_are_up_lower_the_bar_of_no_other():
     """Each of eight cells that move together is raised where it would be alone."""
     _, events = fold(excess_log())
-    _, alone = fold(log_of(*[VERDICT] * 20, *[replace(VERDICT, rating=1)] * 20))
+    _, alone = fold(log_of(*[VERDICT] * 20, *[altered(VERDICT, rating=1)] * 20))
     raised = [event for event in events if event.what == "excess"]
     assert len({event.id for event in raised}) == 8
     assert {event.trials for event in raised} == {alone[0].trials}
@@ -201,7 +200,7 @@ def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
     drift = drift_of(state)
     assert (drift.baseline, drift.trials, drift.provisional, drift.state) == (0.5, 300, False, "level")
     assert (drift.lower, drift.upper) == (0.45, 0.55)
-    _, events = fold([replace(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
+    _, events = fold([altered(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
     assert [(event.what, event.direction) for event in events] == [("drift", "fallen")]
     assert "50% in its approved 300 trials" in events[0].summary
 
@@ -226,8 +225,8 @@ def test_an_approval_holds_for_a_cell_whose_verdicts_are_gone():
 
 def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
     """Where a route has all the models it may have, what is approved of another is passed over."""
-    one_model = replace(SETTINGS, max_models_per_route=1)
-    state, _ = fold(log_of(*trials(3, 20), approval(replace(CELL, model="z"))), MonitorState(one_model))
+    one_model = altered(SETTINGS, max_models_per_route=1)
+    state, _ = fold(log_of(*trials(3, 20), approval(altered(CELL, model="z"))), MonitorState(one_model))
     assert [report.key.model for report in state.reports()] == [VERDICT.model]
     assert state.folded_models == {}
 
@@ -250,11 +249,11 @@ def test_wherever_it_was_stopped_the_fold_ends_the_same(places, stopped):
 def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
     """It has a place of its own; who reads verdicts sees none of it."""
     for number in (1, 2):
-        log.append(replace(VERDICT, id=f"v{number}"), None)
+        log.append(altered(VERDICT, id=f"v{number}"), None)
     first = approval()
     assert log.note(first)
     assert not log.note(first)
-    log.append(replace(VERDICT, id="v3"), None)
+    log.append(altered(VERDICT, id="v3"), None)
     assert log.note(approval(at=78.0))
     entries = log.entries_after(0, 10)
     assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.approval.at for one in entries] == [
@@ -272,7 +271,7 @@ def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
 def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend, log):
     """Folded in batches of three with a restart after each, or cleanly: the same reports and events."""
     for number, one in enumerate(trials(20, 4)):
-        log.append(replace(one, id=f"v{number}", exchange_id=f"e{number}"), None)
+        log.append(altered(one, id=f"v{number}", exchange_id=f"e{number}"), None)
         if number in {5, 12}:
             log.note(approval(at=float(number)))
 
@@ -291,13 +290,13 @@ def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend,
 def test_a_monitor_of_some_routes_gets_their_approvals_only(log):
     """Those of other routes are passed over, and what was passed over is not read again in vain."""
     mine = RoutesLog(log, [VERDICT.route])
-    log.append(replace(VERDICT, id="v1"), None)
+    log.append(altered(VERDICT, id="v1"), None)
     log.note(approval(route="other"))
     (first,) = mine.entries_after(0, 10)
     assert mine.entries_after(first.offset, 10) == []
     # Reading verdicts to their end must not hide an approval in between.
     log.note(approval())
-    log.append(replace(VERDICT, id="v2", route="other"), None)
+    log.append(altered(VERDICT, id="v2", route="other"), None)
     assert mine.read_after(first.offset, 10) == []
     (second,) = mine.entries_after(first.offset, 10)
     assert isinstance(second, LoggedApproval)
@@ -322,7 +321,7 @@ def test_what_can_be_approved_is_what_the_cell_was_since_the_last_change():
 
 def test_an_approval_survives_as_text_and_is_named_after_what_it_says():
     """The same approval has the same id, another time another one; order of cells does not matter."""
-    other = replace(CELL, perturbation="general.aaa", mean=1 / 3, lower=0.1, upper=0.7)
+    other = altered(CELL, perturbation="general.aaa", mean=1 / 3, lower=0.1, upper=0.7)
     one = approval(CELL, other)
     assert Approval.from_json(one.to_json()) == one
     assert one == approval(other, CELL)
@@ -335,8 +334,8 @@ def test_an_approval_survives_as_text_and_is_named_after_what_it_says():
     [
         (lambda: approval(by=" "), "name of who approves"),
         (lambda: Approval.of("desk", (), by="ann", at=1.0), "no cell"),
-        (lambda: replace(CELL, lower=0.55), "lower ≤ mean"),
-        (lambda: replace(CELL, n=0), "a trial"),
+        (lambda: altered(CELL, lower=0.55), "lower ≤ mean"),
+        (lambda: altered(CELL, n=0), "a trial"),
     ],
 )
 def test_what_is_no_approval_is_refused(making, said):
@@ -354,17 +353,17 @@ def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
     log = SqliteVerdictLog(database)
     for number in range(60):
         own = {"exchange_id": f"e{number}", "trace_id": f"{number:032x}"}
-        shifted = {"rating": 1 if number >= 30 else 3, "baseline_rating": 3}
-        log.append(replace(VERDICT, id=f"v{number}", **shifted, **own), None)
-        log.append(replace(VERDICT, id=f"resend{number}", perturbation=BASELINE, rating=3, **own), None)
-        log.append(replace(VERDICT, id=f"other{number}", model="z", rating=3, baseline_rating=3, **own), None)
+        shifted = {"rating": 1 if number >= 30 else 3, "control_rating": 3}
+        log.append(altered(VERDICT, id=f"v{number}", **shifted, **own), None)
+        log.append(altered(VERDICT, id=f"resend{number}", perturbation=BASELINE, rating=3, **own), None)
+        log.append(altered(VERDICT, id=f"other{number}", model="z", rating=3, control_rating=3, **own), None)
     _, (event,) = fold(log.read_after(0, 10_000))
     behind = verdicts_behind(log, event)
     last = event.run_trials + 29
     assert [one.verdict.id for one in behind] == [f"v{number}" for number in range(last, 29, -1)]
     assert (event.verdict, event.trace_id) == (f"v{last}", f"{last:032x}")
     assert [one.verdict.id for one in verdicts_behind(log, event, most=2)] == [f"v{last}", f"v{last - 1}"]
-    models = {one.verdict.model for one in verdicts_behind(log, replace(event, model=OTHER_MODEL))}
+    models = {one.verdict.model for one in verdicts_behind(log, altered(event, model=OTHER_MODEL))}
     assert models == {VERDICT.model, "z"}
-    assert verdicts_behind(log, replace(event, offset=0)) == []
+    assert verdicts_behind(log, altered(event, offset=0)) == []
     database.close()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
 from evenkeel.console.alerts import alerts_table
-from evenkeel.core.verdict import Verdict
 from evenkeel.monitor.detect import Clients
 from evenkeel.monitor.detect.clients import MOST, REST
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.notify.notices import Writer
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 HOUR = 3600.0
@@ -36,16 +35,16 @@ class Log:
         self.at += pause_s
         self.trials += 1
         moved, control = self.rng.random() < noise + effect, self.rng.random() < noise
-        one = replace(
+        one = altered(
             VERDICT,
             id=f"v{self.trials}",
             exchange_id=f"e{self.trials}",
             scored_at=self.at,
             client=client,
             rating=1 if moved else 3,
-            baseline_rating=1 if control else 3,
+            control_rating=1 if control else 3,
             similarity=0.3 if moved else 0.95,
-            baseline_similarity=0.3 if control else 0.95,
+            control_similarity=0.3 if control else 0.95,
         )
         applied = self.state.apply(LoggedVerdict(self.trials, one))
         self.events += applied.events
@@ -150,7 +149,7 @@ def test_with_a_single_client_nothing_differs():
     for log, name in ((named, "ours"), (unknown, "")):
         for number in range(400):
             log.add(name, effect=0.3 if 150 < number < 300 else 0.0)
-    assert [replace(one, clients={}) for one in named.events] == unknown.events
+    assert [altered(one, clients={}) for one in named.events] == unknown.events
     assert named.report.detection.evidence_log10 == unknown.report.detection.evidence_log10
     assert named.events[0].clients == {"ours": named.events[0].run_trials}
 
@@ -213,14 +212,6 @@ def test_a_checkpoint_keeps_clients_and_goes_on_equally():
     raw = log.state.to_bytes().decode()
     older = MonitorState.from_bytes(raw.replace('"held_by":"hostile"', '"x":0').encode(), SETTINGS)
     assert older.reports()[0].detection.held_by == ""
-
-
-def test_verdicts_of_an_older_release_are_read():
-    """They name no client."""
-    text = VERDICT.to_json().replace(',"client":""', "")
-    assert "client" not in text
-    assert Verdict.from_json(text) == VERDICT
-    assert Verdict.from_json(replace(VERDICT, client="0123456789ab").to_json()).client == "0123456789ab"
 
 
 def test_clients_beyond_eight_count_as_one():

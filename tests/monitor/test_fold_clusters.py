@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.clusters import SPAN, Clusters
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(min_trials=1, max_models_per_route=2)
@@ -25,8 +25,8 @@ def folded(verdicts, settings=SETTINGS):
 def exchange(number, cluster="", **changes):
     """A resend and one trial."""
     both = {"exchange_id": f"x{number}", "cluster": cluster, "scored_at": float(number)} | changes
-    resend = replace(VERDICT, id=f"x{number}.r", perturbation=BASELINE, baseline_rating=None, **both)
-    return [replace(resend, rating=3), replace(VERDICT, id=f"x{number}.t", **both)]
+    resend = altered(VERDICT, id=f"x{number}.r", perturbation=BASELINE, control_rating=None, **both)
+    return [altered(resend, rating=3), altered(VERDICT, id=f"x{number}.t", **both)]
 
 
 def test_a_cluster_is_an_observation_again_after_a_hundred_trials():
@@ -93,7 +93,7 @@ def missed(clustered, cells=20, rate=0.1):
         while trials < 500:
             length = 20 if rng.random() < 1 / 81 else 1
             cluster = f"burst {trials}" if length > 1 and clustered else ""
-            one = replace(VERDICT, rating=1 if rng.random() < rate else 3, cluster=cluster)
+            one = altered(VERDICT, rating=1 if rng.random() < rate else 3, cluster=cluster)
             for _ in range(length):
                 trials += 1
                 state.apply(LoggedVerdict(trials, one))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, drawn_
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.verdict_log import LoggedLabel, LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(mean_trials_between_false_alarms=200)
@@ -21,7 +21,7 @@ def exchanges(count, *, error, audit=0.0, label=0.0, seed="errors"):
     """Resends that are equal, variants that a judge rates and calls shifted with this probability."""
     choice = random.Random(seed)
     for number in range(count):
-        equal = replace(
+        equal = altered(
             VERDICT,
             id=f"c{number}",
             exchange_id=f"e{number}",
@@ -31,20 +31,20 @@ def exchanges(count, *, error, audit=0.0, label=0.0, seed="errors"):
             quality=(),
             details={DECIDED_BY: 0.0},
             audit_share=audit,
-            baseline_rating=None,
+            control_rating=None,
         )
         if choice.random() < audit:
             rating = 2 if choice.random() < error else 3
-            equal = replace(equal, rating=rating, details={DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0})
+            equal = altered(equal, rating=rating, details={DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0})
         yield equal
-        yield replace(
+        yield altered(
             equal,
             id=f"v{number}",
             perturbation=KIND,
             rating=2 if choice.random() < error else 3,
             details={DECIDED_BY: 2.0},
-            baseline_rating=equal.rating,
-            baseline_proven=3,
+            control_rating=equal.rating,
+            control_proven=3,
             audit_share=0.0,
             label_share=label,
         )
@@ -88,11 +88,11 @@ def test_a_change_is_found_though_labels_were_given_while_nothing_moved():
     quiet, raised = fold(exchanges(800, error=0.15, audit=0.1, label=0.3), say=3)
     assert raised == 0
     broken = [
-        replace(one, id=f"b{one.id}", label_share=0.0) for one in exchanges(150, error=0.0, seed="broken")
+        altered(one, id=f"b{one.id}", label_share=0.0) for one in exchanges(150, error=0.0, seed="broken")
     ]
     choice = random.Random("moved")
     broken = [
-        replace(one, rating=2) if one.perturbation == KIND and choice.random() < 0.6 else one
+        altered(one, rating=2) if one.perturbation == KIND and choice.random() < 0.6 else one
         for one in broken
     ]
     assert fold(broken, state=quiet)[1] == 1
@@ -135,7 +135,7 @@ def test_labels_that_chance_did_not_draw_correct_nothing(said):
     state, _ = fold(exchanges(200, error=0.2, label=1.0))
     for one in list(exchanges(200, error=0.2, label=1.0))[1::2]:
         label = label_of(one, Said("ann", rating=3, quality="equal", drawn=True), at=1.0)
-        state.apply(LoggedLabel(state.offset + 1, replace(label, **said)))
+        state.apply(LoggedLabel(state.offset + 1, altered(label, **said)))
     assert [one.estimates.excess for one in state.reports()] == [
         one.estimates.excess for one in plain.reports()
     ]
@@ -152,8 +152,8 @@ def test_what_a_person_takes_back_or_says_anew_replaces_what_they_said():
         return state._corrections.to_json()[0][2]["truth"]
 
     one = label_of(verdicts[1], Said("ann", rating=1, drawn=True), at=1.0)
-    other = replace(one, rating=3, version=2)
-    gone = replace(one, version=3, withdrawn_at=2.0)
+    other = altered(one, rating=3, version=2)
+    gone = altered(one, version=3, withdrawn_at=2.0)
     alone = state_after(other)
     assert state_after(one, other) == {**alone, "labels": state_after(one, other)["labels"]}
     assert [numbers[3] for numbers in alone["labels"].values()] == [1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.cells import Limit
@@ -14,9 +12,10 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.corrections import NO_INCREMENTS
 from evenkeel.monitor.fold.measures import observations
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
-ALIKE = replace(VERDICT, similarity=0.9, baseline_similarity=0.9, baseline_worse=False)
+ALIKE = altered(VERDICT, similarity=0.9, control_similarity=0.9, control_worse=False)
 WORSE = {"rating": 1, "similarity": 0.3, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
 
 
@@ -28,9 +27,9 @@ def observed(verdict):
 def test_a_trial_is_compared_with_its_resend():
     """Content and quality −1, 0 or 1; similarity by the grades: (.9 + 1)/2 − (.3 + 0)/2 = .8."""
     assert observed(ALIKE) == {Measure.CONTENT: 0, Measure.QUALITY: 0, Measure.SIMILARITY: 0}
-    found = observed(replace(ALIKE, **WORSE))
+    found = observed(altered(ALIKE, **WORSE))
     assert found == {Measure.CONTENT: 1, Measure.QUALITY: 1, Measure.SIMILARITY: pytest.approx(0.8)}
-    assert observed(replace(ALIKE, baseline_rating=1, baseline_worse=True)) == {
+    assert observed(altered(ALIKE, control_rating=1, control_worse=True)) == {
         Measure.CONTENT: -1,
         Measure.QUALITY: -1,
         Measure.SIMILARITY: pytest.approx(-0.5),
@@ -39,28 +38,28 @@ def test_a_trial_is_compared_with_its_resend():
 
 def test_a_lost_resend_counts_as_the_worst():
     """Content and quality as if the resend had shifted for the worse, similarity as if it had been 0."""
-    lost = {"baseline_rating": None, "baseline_similarity": None, "baseline_worse": None}
-    assert observed(replace(ALIKE, **lost)) == {
+    lost = {"control_rating": None, "control_similarity": None, "control_worse": None}
+    assert observed(altered(ALIKE, **lost)) == {
         Measure.CONTENT: -1,
         Measure.QUALITY: -1,
         Measure.SIMILARITY: pytest.approx(-0.95),
     }
-    found = observed(replace(ALIKE, **WORSE, **lost))
+    found = observed(altered(ALIKE, **WORSE, **lost))
     assert found == {Measure.CONTENT: 0, Measure.QUALITY: 0, Measure.SIMILARITY: pytest.approx(-0.15)}
 
 
 def test_whether_an_answer_is_invalid_is_seen_where_something_was_asked_of_its_form():
     """Not of a variant that leaves the form alone."""
-    asked = replace(ALIKE, wanted_format="json")
+    asked = altered(ALIKE, wanted_format="json")
     assert observed(asked)[Measure.INVALID] == 0
-    assert observed(replace(asked, rating=None, invalid=("format",)))[Measure.INVALID] == 1
+    assert observed(altered(asked, rating=None, invalid=("format",)))[Measure.INVALID] == 1
     assert Measure.INVALID not in observed(ALIKE)
 
 
 @pytest.mark.parametrize("asked", [{"wanted_format": "yaml"}, {"wanted_language": "de"}])
 def test_likeness_is_not_seen_where_another_form_was_asked_for(asked):
     """YAML of the same content shares few of the words with the prose that it is compared with."""
-    found = observed(replace(ALIKE, similarity=0.5, **asked))
+    found = observed(altered(ALIKE, similarity=0.5, **asked))
     assert found == {Measure.CONTENT: 0, Measure.QUALITY: 0, Measure.INVALID: 0}
 
 
@@ -74,7 +73,7 @@ def counted(*verdicts):
 
 def test_losses_and_similarities_have_intervals():
     """Forty trials alike, forty at .3: mean .6, loss .4, each as a mean of bounded observations."""
-    found = counted(*[ALIKE] * 40, *[replace(ALIKE, **WORSE)] * 40)
+    found = counted(*[ALIKE] * 40, *[altered(ALIKE, **WORSE)] * 40)
     assert found.similarity.value == pytest.approx(0.6)
     assert found.control_similarity.value == pytest.approx(0.9)
     assert found.loss.value == pytest.approx(0.4)
@@ -84,7 +83,7 @@ def test_losses_and_similarities_have_intervals():
 
 def test_lost_resends_widen_the_interval_on_both_sides():
     """Of 50 trials ten have no resend: it may have shifted in all of these, or in none."""
-    lost = replace(ALIKE, baseline_rating=None, baseline_similarity=None)
+    lost = altered(ALIKE, control_rating=None, control_similarity=None)
     found = counted(*[ALIKE] * 40, *[lost] * 10)
     assert found.excess.value == 0
     assert found.excess.n == 40
@@ -102,12 +101,12 @@ def reports_of(trials, *, floor, control=0.9, **settings):
     for number in range(trials):
         moved = number % 100 < 100 * floor
         base = {"exchange_id": f"x{number}", "id": f"x{number}"}
-        resend = replace(VERDICT, perturbation=BASELINE, rating=2 if moved else 3, similarity=control, **base)
-        trial = replace(
-            ALIKE, baseline_rating=2 if moved else 3, rating=2 if moved else 3, baseline_similarity=control
+        resend = altered(VERDICT, perturbation=BASELINE, rating=2 if moved else 3, similarity=control, **base)
+        trial = altered(
+            ALIKE, control_rating=2 if moved else 3, rating=2 if moved else 3, control_similarity=control
         )
         state.apply(LoggedVerdict(2 * number + 1, resend))
-        state.apply(LoggedVerdict(2 * number + 2, replace(trial, similarity=control, **base)))
+        state.apply(LoggedVerdict(2 * number + 2, altered(trial, similarity=control, **base)))
     return next(report for report in state.reports() if report.key.perturbation != BASELINE)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import logged
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=500, min_trials=5)
@@ -28,7 +27,7 @@ class Log:
         self.now += step_s
         for kind in (BASELINE, "general.spelling"):
             self.place += 1
-            verdict = replace(
+            verdict = altered(
                 VERDICT,
                 id=f"v{self.place}",
                 exchange_id=f"x{self.now}",
@@ -36,7 +35,7 @@ class Log:
                 model=model,
                 perturbation=kind,
                 rating=1 if broken and kind != BASELINE else 3,
-                baseline_rating=None if kind == BASELINE else 3,
+                control_rating=None if kind == BASELINE else 3,
             )
             self.events += self.state.apply(logged(self.place, verdict)).events
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS, NEEDED, PATIENCE_S
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import references, traits
 from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, seen, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
-WITHOUT = replace(SETTINGS, asks_references=False)
+WITHOUT = altered(SETTINGS, asks_references=False)
 
 
 class ScriptedTraits:
@@ -240,7 +239,7 @@ def test_time_passes_with_verdicts_as_well():
     fold.find()
     events = []
     for number in range(9):
-        verdict = replace(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON + 2 * DAY_S)
+        verdict = altered(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON + 2 * DAY_S)
         events += fold.state.apply(LoggedVerdict(fold.state.offset + 1, verdict)).events
     assert [one.kind for one in events] == ["resolved"]
 
@@ -279,7 +278,7 @@ def test_a_finding_begins_a_new_era_and_a_suspicion_does_not():
     """What cells show since the last change goes on over a suspicion."""
     fold = Fold()
     for number in range(10):
-        verdict = replace(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON)
+        verdict = altered(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON)
         fold.state.apply(LoggedVerdict(fold.state.offset + 1, verdict))
 
     def trials():

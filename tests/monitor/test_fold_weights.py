@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isfinite
 
 import pytest
@@ -16,6 +15,7 @@ from evenkeel.monitor.estimate import weighted_mean
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(min_trials=1)
@@ -29,16 +29,16 @@ def folded(verdicts, settings=SETTINGS):
     """The state after some verdicts."""
     state = MonitorState(settings)
     for offset, one in enumerate(verdicts, 1):
-        state.apply(LoggedVerdict(offset, replace(one, id=f"v{offset}")))
+        state.apply(LoggedVerdict(offset, altered(one, id=f"v{offset}")))
     return state
 
 
 def exchange(number, *trials, **common):
     """A resend that held, and trials as changes of the usual one."""
     common = {"exchange_id": f"x{number}", "scored_at": float(number)} | common
-    resend = replace(VERDICT, perturbation=BASELINE, baseline_rating=None, **common)
+    resend = altered(VERDICT, perturbation=BASELINE, control_rating=None, **common)
     paths = {name: 1.0 if name == "path_weight" else "" for name in SPLIT}
-    return [replace(resend, **paths), *(replace(VERDICT, **(common | one)) for one in trials)]
+    return [altered(resend, **paths), *(altered(VERDICT, **(common | one)) for one in trials)]
 
 
 def report(state, key=SPELLING):
@@ -129,7 +129,7 @@ def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
     assert limits[Measure.INVALID].source == "default for 5 together"
     assert SETTINGS.limits_of("chat")[Measure.CONTENT] == Limit(0.1, "default")
     high = {"": {Measure.CONTENT: Limit(0.999, "settings"), Measure.QUALITY: Limit(-0.5, "settings")}}
-    found = replace(SETTINGS, limits=high).limits_of("chat", 8)
+    found = altered(SETTINGS, limits=high).limits_of("chat", 8)
     assert (found[Measure.CONTENT].value, found[Measure.QUALITY].value) == (0.999, -0.5)
     state = folded(exchange(0, {"perturbation": GROUP}))
     cell = report(state, CellKey("chat", "m", GROUP))
@@ -139,23 +139,23 @@ def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
 def test_of_a_cluster_only_the_first_exchange_is_looked_into():
     """There all count by their path; later a drawn trial counts whole, once, and a split one does not."""
     clusters = Clusters()
-    drawn = replace(VERDICT, cluster="c", exchange_weight=0.5, path_weight=0.125)
-    split = replace(drawn, split_of="group")
+    drawn = altered(VERDICT, cluster="c", exchange_weight=0.5, path_weight=0.125)
+    split = altered(drawn, split_of="group")
     assert clusters.weight(split, leads=True) == 0.0625
     assert clusters.weight(split, leads=False) is None
     assert clusters.weight(drawn, leads=False) == 0.5, "the split one before it hindered nothing"
     assert clusters.weight(drawn, leads=False) is None
     assert clusters.weight(split, leads=True) is None, "a drawn one of the cluster was counted"
-    assert clusters.weight(replace(split, cluster=""), leads=False) == 0.0625, "it is like no other"
+    assert clusters.weight(altered(split, cluster=""), leads=False) == 0.0625, "it is like no other"
 
 
 def test_changes_look_at_an_even_draw():
     """Of 2,000 exchanges of weight ¼ about a quarter, by their ids; of weight 1 all."""
-    light = [replace(VERDICT, exchange_id=f"x{number}", exchange_weight=0.25) for number in range(2000)]
+    light = [altered(VERDICT, exchange_id=f"x{number}", exchange_weight=0.25) for number in range(2000)]
     assert sum(map(evenly_drawn, light)) == pytest.approx(500, abs=60)
-    assert evenly_drawn(replace(light[0], exchange_weight=1.0))
+    assert evenly_drawn(altered(light[0], exchange_weight=1.0))
     kept = [one.exchange_id for one in light if evenly_drawn(one)]
-    assert kept == [one.exchange_id for one in light if evenly_drawn(replace(one, perturbation=BASELINE))]
+    assert kept == [one.exchange_id for one in light if evenly_drawn(altered(one, perturbation=BASELINE))]
 
 
 @pytest.mark.parametrize(

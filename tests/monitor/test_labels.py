@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.cli.label_lines import METRICS, judge_lines, rating_lines
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import Evidence, Failure, QualityScore
 from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say
-from evenkeel.stores.labels import LabelError, LabelStore, Said, label_from_json, label_of, label_to_json
+from evenkeel.stores.labels import Label, LabelError, LabelStore, Said, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT as JUDGED
 
-VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")
+VERDICT = altered(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")
 
 
 def label(verdict=VERDICT, by="ann", at=1.0, **what):
@@ -64,18 +63,15 @@ def test_what_cannot_be_said_is_refused(said, why):
 )
 def test_a_label_knows_who_decided_and_what_was_said_of_quality(changes, decided_by, quality):
     """A verdict of 3 is as good by definition; one that is mixed or was not looked at says nothing."""
-    made = label(replace(VERDICT, **changes))
+    made = label(altered(VERDICT, **changes))
     assert (made.decided_by, made.judge_quality) == (decided_by, quality)
 
 
 def test_a_label_is_read_back_as_it_was_written():
-    """With half a surrogate pair, and leaving fields of a later version aside."""
-    made = label(
-        replace(VERDICT, explanation="\ud83d", quality=(QualityScore("f", 1, 3, 1),)), rating=1, note="n"
-    )
-    text = label_to_json(made)
-    assert label_from_json(text) == made
-    assert label_from_json(json.dumps({**json.loads(text), "added_later": 1})) == made
+    """With what the verdict scored."""
+    made = label(altered(VERDICT, explanation="é", quality=(QualityScore("f", 1, 3, 1),)), rating=1, note="n")
+    text = to_json(made)
+    assert from_json(text, Label) == made
 
 
 def test_agreement_is_counted_by_verdict():
@@ -84,7 +80,7 @@ def test_agreement_is_counted_by_verdict():
     Worked by hand: 2 of 3 agree; Wilson at 95 %: centre (2/3 + 3.8415/6) / (1 + 3.8415/3) = 0.5731, reach
     0.3654, so [0.2077, 0.9385].
     """
-    first, second, third, fourth = (replace(VERDICT, id=name) for name in "abcd")
+    first, second, third, fourth = (altered(VERDICT, id=name) for name in "abcd")
     labels = [
         label(first, rating=3),
         *(label(second, by, rating=rating) for by, rating in (("ann", 3), ("bob", 3), ("eve", 1))),
@@ -100,9 +96,9 @@ def test_agreement_is_counted_by_verdict():
 
 def test_judges_stages_and_drawn_verdicts_are_apart():
     """What people chose says nothing about how often a judge is right; a blind label outweighs others."""
-    chosen = replace(VERDICT, id="a")
-    drawn = replace(VERDICT, id="b")
-    cheap = replace(VERDICT, id="c", scorer="metrics", judge_model="")
+    chosen = altered(VERDICT, id="a")
+    drawn = altered(VERDICT, id="b")
+    cheap = altered(VERDICT, id="c", scorer="metrics", judge_model="")
     labels = [
         label(chosen, rating=1),
         label(drawn, rating=3, drawn=True),
@@ -120,8 +116,8 @@ def test_judges_stages_and_drawn_verdicts_are_apart():
 
 def test_what_says_nothing_about_ratings_is_left_out():
     """Labels of quality alone, withdrawn ones, verdicts without a rating."""
-    failed = replace(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
-    labels = [label(quality="worse"), replace(label(by="bob"), withdrawn_at=2.0), label(failed, rating=1)]
+    failed = altered(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
+    labels = [label(quality="worse"), altered(label(by="bob"), withdrawn_at=2.0), label(failed, rating=1)]
     assert human_agreement(labels) == ()
     assert people_say(labels[:2]) is None
     assert people_say([label(rating=2), label(by="bob", rating=2), label(by="eve", rating=1)]) == 2
@@ -149,8 +145,8 @@ TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("", (Too
 
 def test_the_audit_reads_what_labels_write(tmp_path):
     """People's ratings and the judge's, of both metrics, with texts; a name may be a word for nothing."""
-    worse = replace(VERDICT, id="w", rating=2, quality=(QualityScore("f", 1, 3, 1),), explanation="No date.")
-    failed = replace(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
+    worse = altered(VERDICT, id="w", rating=2, quality=(QualityScore("f", 1, 3, 1),), explanation="No date.")
+    failed = altered(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
     labels = [
         label(worse, rating=1, quality="worse", at=1.0),
         label(worse, "n/a", rating=2, at=2.0),

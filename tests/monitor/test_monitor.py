@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +17,7 @@ from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -35,7 +36,7 @@ SETTINGS = MonitorSettings(
 def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
     """Number verdicts as a log does: offsets grow, with gaps, and ids differ."""
     return [
-        LoggedVerdict(3 * place, replace(verdict, id=f"v{place}"))
+        LoggedVerdict(3 * place, altered(verdict, id=f"v{place}"))
         for place, verdict in enumerate(verdicts, 1)
     ]
 
@@ -51,14 +52,14 @@ def traffic(count: int, seed: int) -> list[LoggedVerdict]:
         failed = choice.random() < 0.1
         rating = None if failed else choice.choice([1, 2]) if shifted else 3
         verdicts.append(
-            replace(
+            altered(
                 VERDICT,
                 perturbation=perturbation,
                 model=choice.choice(["m", "m", "m", "n", "p", "q"]),
                 scored_at=place + choice.choice([0.0, 0.0, 0.25, -40.0, 0.1]),
                 rating=rating,
                 failure=Failure("replay", 1, choice.choice(["timeout", "refused"])) if failed else None,
-                baseline_rating=None
+                control_rating=None
                 if perturbation == BASELINE or choice.random() < 0.1
                 else choice.choice([3, 3, 3, 2]),
                 quality=(QualityScore("faithfulness", 1, 3, choice.choice([1, 3])),)
@@ -137,14 +138,14 @@ def reports_of(verdicts: list[LoggedVerdict], monitor_settings: MonitorSettings 
 
 def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     """Perturbed trials make deltas and excess, identical resends the noise floor and their own cell."""
-    shifted = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),), scorer="judge")
-    resend = replace(VERDICT, perturbation=BASELINE, baseline_rating=None)
+    shifted = altered(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),), scorer="judge")
+    resend = altered(VERDICT, perturbation=BASELINE, control_rating=None)
     verdicts = log_of(
         *[VERDICT] * 6,
         *[resend] * 9,
-        replace(resend, rating=2),
-        *[replace(shifted, scored_at=12.0)] * 4,
-        replace(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"), scored_at=99.0),
+        altered(resend, rating=2),
+        *[altered(shifted, scored_at=12.0)] * 4,
+        altered(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"), scored_at=99.0),
     )
     reports = reports_of(verdicts)
     perturbed = reports[CellKey("chat", "m", "general.spelling")]
@@ -172,7 +173,7 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
 
 def test_trials_without_a_baseline_feed_the_deltas_only():
     """Without the resend of its exchange a trial is taken as if the resend had moved: no alert."""
-    alone = replace(VERDICT, rating=1, baseline_rating=None)
+    alone = altered(VERDICT, rating=1, control_rating=None)
     report = reports_of(log_of(*[alone] * 40))[CellKey("chat", "m", "general.spelling")]
     assert report.counts.trials == 40
     assert report.estimates.excess is None
@@ -184,8 +185,8 @@ def test_trials_without_a_baseline_feed_the_deltas_only():
 
 def test_an_alert_event_tells_when_where_and_how_much():
     """The raised and the resolved event carry the deciding verdict's place and time, and a sentence."""
-    moved = replace(VERDICT, rating=1)
-    verdicts = log_of(*[replace(moved, scored_at=5.0 + i) for i in range(12)], *[VERDICT] * 120)
+    moved = altered(VERDICT, rating=1)
+    verdicts = log_of(*[altered(moved, scored_at=5.0 + i) for i in range(12)], *[VERDICT] * 120)
     state = MonitorState(SETTINGS)
     events = [event for logged in verdicts for event in state.apply(logged).events]
     raised, resolved = events
@@ -224,7 +225,7 @@ def test_models_beyond_the_limit_are_counted_together():
     """A client that invents model names fills one shared cell, not the memory and the labels."""
     names = ["a", "b", *(f"invented-{i}" for i in range(100)), "a"]
     verdicts = log_of(
-        *[replace(VERDICT, model=name) for name in names], replace(VERDICT, route="x", model="z")
+        *[altered(VERDICT, model=name) for name in names], altered(VERDICT, route="x", model="z")
     )
     state = MonitorState(SETTINGS)
     for logged in verdicts:
@@ -237,7 +238,7 @@ def test_models_beyond_the_limit_are_counted_together():
 def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
     """Points follow the verdicts' own time, in either direction, and an alert always has one."""
     times = [0, 1, 6.9, 7, 8, 13.9, 14, 3, 4, 10.5]
-    verdicts = log_of(*[replace(VERDICT, scored_at=time) for time in times])
+    verdicts = log_of(*[altered(VERDICT, scored_at=time) for time in times])
     state = MonitorState(SETTINGS)
     rows = [row for logged in verdicts for row in state.apply(logged).trend]
     assert [row.point.at for row in rows] == [0, 7, 14, 3, 10.5]
@@ -246,10 +247,10 @@ def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
     assert (first.trials, first.content_delta, first.excess, first.robustness) == (1, None, None, None)
     assert (last.trials, last.content_delta, last.excess, last.robustness) == (10, 0.0, 0.0, 1.0)
     assert (last.excess_lower, last.excess_upper) == (-last.excess_upper, last.excess_upper)
-    failed = replace(VERDICT, rating=None, failure=Failure("judge", 1, "timeout"), scored_at=1e6)
+    failed = altered(VERDICT, rating=None, failure=Failure("judge", 1, "timeout"), scored_at=1e6)
     assert state.apply(LoggedVerdict(1000, failed)).trend == []
     applied = [
-        state.apply(LoggedVerdict(2000 + i, replace(VERDICT, rating=1, scored_at=11))) for i in range(30)
+        state.apply(LoggedVerdict(2000 + i, altered(VERDICT, rating=1, scored_at=11))) for i in range(30)
     ]
     alerted = [result for result in applied if result.events]
     assert alerted
@@ -354,11 +355,11 @@ def test_an_unreadable_checkpoint_is_folded_again_from_the_log(caplog):
 def test_new_settings_keep_the_counts_and_restart_the_evidence():
     """A changed threshold changes no estimate; evidence is gathered anew."""
     state = MonitorState(SETTINGS)
-    for logged in log_of(*[replace(VERDICT, rating=1)] * 3):
+    for logged in log_of(*[altered(VERDICT, rating=1)] * 3):
         state.apply(logged)
     (before,) = state.reports()
     assert before.detection.evidence_log10 > 0
-    (after,) = MonitorState.from_bytes(state.to_bytes(), replace(SETTINGS, threshold=0.3)).reports()
+    (after,) = MonitorState.from_bytes(state.to_bytes(), altered(SETTINGS, threshold=0.3)).reports()
     assert (after.counts.trials, after.detection.threshold, after.detection.evidence_log10) == (3, 0.3, 0.0)
 
 

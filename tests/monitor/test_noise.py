@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +28,7 @@ from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.noise import JudgeCounts
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def test_the_sampled_share_is_about_the_share_asked_for():
 
 def verdict_of(rating: int | None, **details: float) -> Verdict:
     failure = DOWN if rating is None else None
-    return replace(VERDICT, rating=rating, failure=failure, details=details)
+    return altered(VERDICT, rating=rating, failure=failure, details=details)
 
 
 STREAM = (
@@ -112,7 +113,7 @@ STREAM = (
     verdict_of(1, **{DECIDED_BY: 2.0, JUDGED_SWAPPED: 3.0}),
     verdict_of(1),
     verdict_of(None),
-    replace(verdict_of(3, normalised=1.0), scorer="metrics"),
+    altered(verdict_of(3, normalised=1.0), scorer="metrics"),
 )
 """Of seven judged verdicts: one equal, one decided, two audited, three rejudged in some way."""
 
@@ -134,15 +135,15 @@ def test_counts_worked_by_hand():
 def state_of(*verdicts: Verdict, min_trials: int = 1) -> MonitorState:
     state = MonitorState(MonitorSettings(min_trials=min_trials))
     for place, verdict in enumerate(verdicts, 1):
-        state.apply(LoggedVerdict(place, replace(verdict, id=f"v{place}")))
+        state.apply(LoggedVerdict(place, altered(verdict, id=f"v{place}")))
     return state
 
 
 def test_every_cell_of_a_route_and_model_reports_their_judge():
     """All perturbations feed one judge; another model has its own; heuristics have none."""
-    resend = replace(STREAM[4], perturbation=BASELINE)
-    other = replace(STREAM[3], model="n")
-    cheap = replace(VERDICT, route="cheap", scorer="metrics")
+    resend = altered(STREAM[4], perturbation=BASELINE)
+    other = altered(STREAM[3], model="n")
+    cheap = altered(VERDICT, route="cheap", scorer="metrics")
     reports = {report.key: report for report in state_of(*STREAM, resend, other, cheap).reports()}
     spelling, baseline = (reports[CellKey("chat", "m", name)] for name in ("general.spelling", BASELINE))
     assert spelling.judge.noise == baseline.judge.noise == proportion(2, 3, alpha=1 - 0.95)
@@ -157,7 +158,7 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
 
 def test_the_judge_is_exported_once_for_each_route_and_model():
     """Noise, swap consistency and agreement with interval and number; the stages as a counter."""
-    reports = state_of(*STREAM, replace(STREAM[4], perturbation=BASELINE)).reports()
+    reports = state_of(*STREAM, altered(STREAM[4], perturbation=BASELINE)).reports()
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: reports, version="1"))
     place = {"route": "chat", "model": "m"}
@@ -182,7 +183,7 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
 
 def test_without_a_judge_nothing_of_it_is_exported():
     """No series, not a zero: a rule on judge noise has nothing to fire on."""
-    reports = state_of(replace(VERDICT, scorer="metrics")).reports()
+    reports = state_of(altered(VERDICT, scorer="metrics")).reports()
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: reports, version="1"))
     names = ("evenkeel_judge", "evenkeel_cascade", "evenkeel_ratings_decided")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -20,6 +19,7 @@ from evenkeel.monitor.estimate.prediction_powered import (
     prediction_powered_value,
     strata_of,
 )
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SHARE = 0.2
@@ -100,15 +100,15 @@ def test_a_good_judge_narrows_the_interval():
 
 def test_strata_say_who_decided_what():
     """The judge, heuristics beside it (audited or not), heuristics alone, and an answer of the wrong form."""
-    judged = replace(VERDICT, scorer="judge", rating=2, baseline_rating=3, details={DECIDED_BY: 2.0})
+    judged = altered(VERDICT, scorer="judge", rating=2, control_rating=3, details={DECIDED_BY: 2.0})
     assert strata_of(judged) == (SAID_YES, SAID_NO)
-    audited = replace(judged, details={DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0}, baseline_proven=3)
+    audited = altered(judged, details={DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0}, control_proven=3)
     assert strata_of(audited) == (EQUAL, EQUAL)
-    proven = replace(judged, rating=3, details={DECIDED_BY: 0.0})
+    proven = altered(judged, rating=3, details={DECIDED_BY: 0.0})
     assert strata_of(proven)[0] == EQUAL
-    alone = replace(VERDICT, scorer="metrics", rating=None, unsure=True, similarity=0.2, baseline_rating=None)
+    alone = altered(VERDICT, scorer="metrics", rating=None, unsure=True, similarity=0.2, control_rating=None)
     assert strata_of(alone) == (Stratum("metrics", 0, shifted=True), None)
-    assert strata_of(replace(judged, invalid=("format",)))[0] == Stratum("form", 0, shifted=True)
+    assert strata_of(altered(judged, invalid=("format",)))[0] == Stratum("form", 0, shifted=True)
     assert [Stratum.named(one.name) for one in (SAID_YES, EQUAL)] == [SAID_YES, EQUAL]
 
 

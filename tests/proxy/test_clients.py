@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from evenkeel.proxy.clients import ClientNames
 from evenkeel.stores import payloads
 from evenkeel.stores.payloads import pack_exchange, unpack_exchange
+from tests.kit.records import altered
 from tests.proxy.plain import OK
 from tests.stores.examples import exchange
 
@@ -92,9 +93,9 @@ def test_what_an_older_release_has_queued_is_read(monkeypatch):
     """It has no client; a newer one may have more fields than are known here."""
     one = exchange(1)
     monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
-    older = pack_exchange(replace(one, client="0123456789ab"))
+    older = pack_exchange(altered(one, client="0123456789ab"))
     monkeypatch.undo()
     assert unpack_exchange(older) == one
-    newer = pack_exchange(replace(one, client="0123456789ab"))
+    newer = pack_exchange(altered(one, client="0123456789ab"))
     monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
     assert unpack_exchange(newer) == one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime import proposals
 from evenkeel.runtime.proposals import LimitProposals
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.release.calibration.planted_traffic import quiet_log
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_limits_are_proposed_once_for_a_quiet_route(caplog):
 def test_nothing_is_proposed_without_enough_quiet_traffic():
     """Too few trials, one burst, an alert that is up, or limits that were calibrated."""
     assert looked(quiet_log(400, random.Random(2))) == ()
-    burst = [replace(one, cluster="burst") for one in quiet_log(700, random.Random(2))]
+    burst = [altered(one, cluster="burst") for one in quiet_log(700, random.Random(2))]
     assert looked(burst) == ()
     assert looked(quiet_log(700, random.Random(2), excess=0.5, kinds=1)) == ()
     known = MonitorSettings(limits={"support": {Measure.CONTENT: Limit(0.1, "calibrated")}})

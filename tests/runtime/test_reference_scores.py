@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from evenkeel.stores.references import ReferenceStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.monitor.changes.test_examples import kept, reference
 from tests.monitor.changes.test_silent_report import FOUND, NOON, REFERENCES, TRAITS, record
 
@@ -102,8 +102,8 @@ def test_references_that_moved_furthest_come_first_and_twelve_are_enough(stores)
 def test_what_was_found_elsewhere_first_or_long_ago_or_is_only_suspected_is_not_scored(stores):
     """Each change is scored where it was found first, within an hour."""
     fill(stores[2], 1)
-    old = replace(FOUND, references=replace(REFERENCES, at=NOON - 5000))
-    others = [record(replace(FOUND, incident="c0")), record(old), record(Silent(TRAITS))]
+    old = altered(FOUND, references=altered(REFERENCES, at=NOON - 5000))
+    others = [record(altered(FOUND, incident="c0")), record(old), record(Silent(TRAITS))]
     others.append(record(FOUND, route="elsewhere"))
     made, _ = scores(stores, others)
     assert asyncio.run(made.step()) == 0
@@ -118,6 +118,6 @@ def test_a_spent_budget_and_a_judge_that_fails_are_reasons(stores):
     references = stores[2]
     references.drop()
     fill(references, 1, "fail")
-    made, _ = scores(stores, [record(replace(FOUND, incident="c2"), name="c2")])
+    made, _ = scores(stores, [record(altered(FOUND, incident="c2"), name="c2")])
     asyncio.run(made.step())
     assert stores[1].scores()["c2"].results == (ScoredReference("r0", failure="timeout"),)

@@ -14,13 +14,14 @@ from urllib.parse import parse_qsl
 from evenkeel.console.downloads import Table, as_csv
 from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
+from evenkeel.core.records import from_json, to_json
 from evenkeel.lab.bench.items import ItemError, item_of
 from evenkeel.lab.rows import numbered_objects
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.shadow.replay import LONGEST, excerpt
-from evenkeel.stores.labels import label_from_json, label_to_json
+from evenkeel.stores.labels import Label
 from evenkeel.stores.payloads import dead_body, lease_of
 from evenkeel.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
 
@@ -111,8 +112,8 @@ def issues(data: bytes) -> None:
 def labels(data: bytes) -> None:
     """What is kept of a label is written as it is read."""
     with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
-        label = label_from_json(data.decode("utf-8", "replace"))
-        assert label_from_json(label_to_json(label)) == label
+        label = from_json(data, Label)
+        assert from_json(to_json(label), Label) == label
 
 
 def cells(data: bytes) -> None:

@@ -7,7 +7,6 @@ import hmac
 import json
 import re
 import socket
-from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import quote
 
@@ -20,11 +19,12 @@ from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.console.guard import TokenGuard
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.sqlite.database import Database
+from tests.kit.records import altered
 from tests.security.desk import console_over
 
 LOCAL = "http://127.0.0.1:8101"
@@ -174,7 +174,18 @@ MARKUP = (
 
 
 VERDICT = Verdict(
-    *("v", "e", 999.0, "main", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3),
+    id="v",
+    exchange_id="e",
+    scored_at=999.0,
+    route="main",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scoring=Scoring("judge"),
+    rating=1,
+    control=Control(rating=3),
 )
 
 
@@ -190,7 +201,7 @@ def desk(tmp_path):
         sources.goldens.store.approve(
             Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0
         )
-        verdict = replace(
+        verdict = altered(
             *(VERDICT,), id=f"v{number}", exchange_id=f"e{number}", route=text, model=text, explanation=text,
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip

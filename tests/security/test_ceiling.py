@@ -12,7 +12,6 @@ import json
 import logging
 import random
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -42,6 +41,7 @@ from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.shadow.trial_makers import trial_maker
 
 DAY_S = 86_400
@@ -269,10 +269,10 @@ class Process:
 
     async def trial(self):
         original, urgent = self.world.chance.choice(self.originals), self.world.chance.random() < 0.4
-        original = replace(
+        original = altered(
             original,
-            exchange=replace(original.exchange, id=f"{next(self.names)}"),
-            route=replace(original.route, trials_per_exchange=self.world.chance.randint(1, 3)),
+            exchange=altered(original.exchange, id=f"{next(self.names)}"),
+            route=altered(original.route, trials_per_exchange=self.world.chance.randint(1, 3)),
         )
         state = ExchangeTrial(original, Needs(urgent=urgent), outcome=partial(self.trials.perturb, original))
         await self.trials.carry_out(state, state.first())
@@ -397,7 +397,7 @@ class Life:
 
     def begun(self, share=1.0):
         usd = self.most.usd_per_day and self.most.usd_per_day * share
-        budget = replace(self.most, tokens_per_day=round(self.most.tokens_per_day * share), usd_per_day=usd)
+        budget = altered(self.most, tokens_per_day=round(self.most.tokens_per_day * share), usd_per_day=usd)
         costs = self.open_costs(budget, self.world.clock, self.own, self.sharing)
         return Process(self.world, costs, *self.given)
 

@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -34,6 +33,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.cells import cell_report
+from tests.kit.records import altered
 from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
 from tests.stores.examples import ARCHIVED, verdict
@@ -235,7 +235,7 @@ def folder(tmp_path: Path) -> Path:
     places = ("model", "explanation", "parameters", "cluster", "prompt_version", "judge_model")
     everywhere: Any = dict.fromkeys(places, STEERING)
     for number in range(40):
-        said = replace(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
+        said = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
         log.append(said, Evidence(STEERING, STEERING, answer, answer))
     texts = Evidence(STEERING, STEERING, answer, answer)
     LabelStore(documents).put(label_of(said, Said("ann", rating=3, note=STEERING), at=2.0), texts)
@@ -245,7 +245,7 @@ def folder(tmp_path: Path) -> Path:
     golden = Golden(id="g1", route=ROUTE, request=request, answer=answer, note=STEERING, model=STEERING)
     GoldenStore(documents).approve(golden, by="ann", at=1.0)
     ActionLog(documents).record(Action(1.0, STEERING, "typed", "golden_approved", "g1", STEERING))
-    archived = replace(ARCHIVED, route=ROUTE, request=request, answer=answer, model=STEERING)
+    archived = altered(ARCHIVED, route=ROUTE, request=request, answer=answer, model=STEERING)
     SqliteExchangeArchive(database).put(archived)
     database.close()
     return tmp_path

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.text import LONGEST_NAME
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.proxy.conftest import eventually, relay
 
 LONG = "n" * 60_000
-VERDICT = Verdict(*("v", "e", 1.0, "main", "m", BASELINE, 1, 0.0, 1, "metrics", 3, 3))
+VERDICT = Verdict(
+    id="v",
+    exchange_id="e",
+    scored_at=1.0,
+    route="main",
+    model="m",
+    perturbation=BASELINE,
+    perturbation_version=1,
+    severity=0.0,
+    seed=1,
+    scoring=Scoring("metrics"),
+    rating=3,
+    control=Control(rating=3),
+)
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)
 
 
@@ -32,7 +45,7 @@ def exchange(**changes):
         *("0" * 16, "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),
         *((), request, (), json.dumps(answer).encode()),
     )
-    return replace(given, **changes)
+    return altered(given, **changes)
 
 
 def test_names_are_cut_before_they_are_stored():
@@ -47,7 +60,7 @@ def flooded(count):
     state = MonitorState(SETTINGS)
     for number in range(count):
         name = f"{number:06}".ljust(LONGEST_NAME, "n")
-        seen = replace(
+        seen = altered(
             VERDICT,
             id=f"v{number}",
             exchange_id=f"e{number}",

@@ -17,7 +17,7 @@ from evenkeel.console import create_app
 from evenkeel.console.access import SCOPE_KEY, Visitor, visitor_of
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Verdict
+from evenkeel.core.verdict import Control, Scoring, Verdict
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.audit_log import Action
@@ -202,7 +202,23 @@ def desk(tmp_path, admin):
     sources = console_over(database)
     golden = Golden(id="g", route="r", request="{}", answer=Answer("Yes."))
     sources.goldens.store.approve(golden, by="start", at=1.0)
-    sources.log.append(Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3), None)
+    sources.log.append(
+        Verdict(
+            id="v",
+            exchange_id="e",
+            scored_at=999.0,
+            route="r",
+            model="m",
+            perturbation="general.spelling",
+            perturbation_version=1,
+            severity=0.3,
+            seed=1,
+            scoring=Scoring("judge"),
+            rating=1,
+            control=Control(rating=3),
+        ),
+        None,
+    )
 
     def served(section):
         return TestClient(guarded(create_app(sources), admin(section), NOWHERE), base_url=LOCAL)

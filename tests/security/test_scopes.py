@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from litestar.testing import TestClient
@@ -19,6 +18,7 @@ from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import cell
 from tests.console.scenes import SCENES
 from tests.console.whole_scene import references, whole
+from tests.kit.records import altered
 from tests.security.desk import console_over
 
 LOCAL = "http://127.0.0.1:8101"
@@ -47,7 +47,7 @@ def everything(tmp_path):
     database = Database(tmp_path / "whole.db")
     made, stores = whole(SCENES["alert"](), cell), console_over(database)
     documents, archive = SqliteDocuments(database), stores.goldens.archive
-    yield replace(
+    yield altered(
         made.sources,
         goldens=stores.goldens,
         labels=stores.labels,

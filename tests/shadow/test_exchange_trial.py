@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, Control, Scoring, Selection, Verdict
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.together import Together
@@ -32,9 +32,9 @@ class ScriptedTrials:
         """The verdict of a trial."""
         verdict = Verdict(
             *(trial.id, original.exchange.id, 0.0, "default", "m", trial.perturbation.name, 1),
-            *(trial.severity, trial.seed, "metrics", 1 if moved(original.exchange.id, trial) else 3, 3),
-            path_weight=trial.path_weight,
-            split_of=trial.split_of,
+            *(trial.severity, trial.seed, Scoring("metrics"), 1 if moved(original.exchange.id, trial) else 3),
+            control=Control(3),
+            selection=Selection(path_weight=trial.path_weight, split_of=trial.split_of),
         )
         self.made.append(verdict)
         return verdict
@@ -145,11 +145,14 @@ def test_a_group_that_moved_is_split():
     for made in by_exchange.values():
         group = made[GROUP]
         if group.shifted:
-            assert {made[name].path_weight for name in NAMES} == {1 / 4}
-            splits += sum(made[name].split_of == group.id for name in NAMES)
+            assert {made[name].selection.path_weight for name in NAMES} == {1 / 4}
+            splits += sum(made[name].selection.split_of == group.id for name in NAMES)
         else:
             single = [made[name] for name in NAMES if name in made]
-            assert [(one.path_weight, one.split_of) for one in single] in ([], [(1.0, "")])
+            assert [(one.selection.path_weight, one.selection.split_of) for one in single] in (
+                [],
+                [(1.0, "")],
+            )
             drawn += len(single)
     assert splits > 30
     assert drawn > 30

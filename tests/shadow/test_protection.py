@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import dataclasses
 import gzip
 import itertools
 import json
@@ -32,6 +31,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.cases import cases
+from tests.kit.records import altered
 from tests.shadow.wild_exchanges import WildExchanges
 
 CASES = cases(__file__)
@@ -435,7 +435,7 @@ def worked_through(queue, tmp_path):
 
 def test_what_cannot_be_decrypted_ends_among_the_dead_letters(queue_with, tmp_path):
     """With its reason, counted, and with its encrypted body, which the right key still opens."""
-    readable = dataclasses.replace(EXCHANGE, id="00000000000000cd")
+    readable = altered(EXCHANGE, id="00000000000000cd")
     queue_with(KEYS[0]).put([EXCHANGE])
     queue_with(KEYS[1]).put([readable])
     queue = queue_with(KEYS[1])
@@ -469,11 +469,11 @@ def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
     queue = on_sqlite.queue(kept_s=3600.0, max_bytes=300)
     queue.put([EXCHANGE])
     on_sqlite.clock.now += 3540.0
-    later = dataclasses.replace(EXCHANGE, id="00000000000000cd", request_body=b"", response_body=b"")
+    later = altered(EXCHANGE, id="00000000000000cd", request_body=b"", response_body=b"")
     queue.put([later])
     assert len(payload_on(queue)) > 0
     on_sqlite.clock.now += 60.0
-    assert queue.put([dataclasses.replace(later, id="00000000000000ef")]) == 1
+    assert queue.put([altered(later, id="00000000000000ef")]) == 1
     assert payload_on(queue) == b""
     first, *others = queue.reserve(5, 10.0)
     assert (first.exchange.id, first.fault) == (EXCHANGE.id, "expired")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gzip
 import json
 import random
@@ -41,6 +40,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedSighting
 from tests.cases import cases
+from tests.kit.records import altered
 from tests.shadow.trial_makers import trial_maker
 from tests.shadow.wild_exchanges import WildExchanges
 
@@ -105,7 +105,7 @@ class Plane:
             *(f"{number:016x}", "default", self.now, 0.1, "POST", "/v1/chat/completions", 200),
             *(JSON, body, JSON, response.content),
         )
-        return dataclasses.replace(exchange, **changes)
+        return altered(exchange, **changes)
 
     def verdicts(self):
         return [logged.verdict for logged in self.log.read_after(0, 1000)]
@@ -131,13 +131,17 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
     assert set(baseline.values()) == {3}  # no noise is planted
     for verdict in verdicts:
         if verdict.perturbation != BASELINE:
-            assert verdict.baseline_rating == baseline[verdict.exchange_id]
-            assert verdict.baseline_worse is False
+            assert verdict.control.rating == baseline[verdict.exchange_id]
+            assert verdict.control.worse is False
             assert verdict.unsure or verdict.rating in {1, 2, 3}
-            assert (verdict.severity, verdict.task, verdict.model) == (0.3, "case_summary", "simulated-1")
+            assert (verdict.severity, verdict.origin.task, verdict.model) == (
+                0.3,
+                "case_summary",
+                "simulated-1",
+            )
             assert bool(verdict.quality) == verdict.shifted
-    assert len({verdict.cluster for verdict in verdicts} - {""}) == 6
-    assert len({(verdict.cluster, verdict.exchange_id) for verdict in verdicts}) == 6
+    assert len({verdict.origin.cluster for verdict in verdicts} - {""}) == 6
+    assert len({(verdict.origin.cluster, verdict.exchange_id) for verdict in verdicts}) == 6
     lag = plane.queue.lag()
     assert (lag.waiting, lag.leased, lag.dead) == (0, 0, 0)
     assert plane.tally.value("exchanges_scored", route="default") == 6
@@ -163,13 +167,13 @@ def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
             asyncio.run(judged())
             verdicts = plane.verdicts()
             plane.database.close()
-        found[most] = {verdict.id: (verdict.rating, verdict.baseline_rating) for verdict in verdicts}
-        tokens = sum(verdict.tokens for verdict in verdicts)
+        found[most] = {verdict.id: (verdict.rating, verdict.control.rating) for verdict in verdicts}
+        tokens = sum(verdict.cost.tokens for verdict in verdicts)
         if most == 1:
             alone = tokens
             assert not counts
         else:
-            grouped = [verdict for verdict in verdicts if JUDGED_TOGETHER in verdict.details]
+            grouped = [verdict for verdict in verdicts if JUDGED_TOGETHER in verdict.scoring.details]
             assert set(counts) == {("calls", "rated"), ("pairs", "rated")}
             assert len(grouped) >= counts["pairs", "rated"] >= 2 * counts["calls", "rated"]
             assert tokens < alone
@@ -447,7 +451,7 @@ def test_answers_in_formats_are_compared_with_the_free_answer_too(plane):
     plane.scorer = Scoring()
     plane.queue.put([capture_json(plane, 1)])
     found = in_formats(plane, FORMATS, trials=3)
-    assert {kind: (one.rating, one.free_rating, one.free_similarity) for kind, one in found.items()} == {
+    assert {kind: (one.rating, one.free.rating, one.free.similarity) for kind, one in found.items()} == {
         BASELINE: (3, None, None),
         "format.free": (3, None, None),
         "format.yaml": (3, 2, 0.5),
@@ -460,7 +464,7 @@ def test_answers_in_formats_are_compared_with_the_free_answer_too(plane):
     for kind in FORMATS:
         answer = plane.log.evidence(found[kind].id).candidate
         replayed = answer.prompt_tokens + answer.completion_tokens
-        assert found[kind].tokens - replayed == (7 if kind == "format.free" else 14)
+        assert found[kind].cost.tokens - replayed == (7 if kind == "format.free" else 14)
 
 
 def test_without_the_free_answer_nothing_more_is_asked(plane):
@@ -469,7 +473,7 @@ def test_without_the_free_answer_nothing_more_is_asked(plane):
     plane.queue.put([capture_json(plane, 1)])
     found = in_formats(plane, FORMATS[1:], trials=2)
     assert len(found) == len(plane.scorer.pairs) == 3
-    assert {one.free_similarity for one in found.values()} == {None}
+    assert {one.free.similarity for one in found.values()} == {None}
 
 
 def test_a_free_answer_of_an_earlier_delivery_is_compared_with(plane):
@@ -480,7 +484,7 @@ def test_a_free_answer_of_an_earlier_delivery_is_compared_with(plane):
     plane.scorer = Scoring()
     plane.queue.put([exchange])
     found = in_formats(plane, FORMATS, trials=3)
-    assert (found["format.yaml"].free_rating, found["format.xml"].free_rating) == (2, 2)
+    assert (found["format.yaml"].free.rating, found["format.xml"].free.rating) == (2, 2)
     assert len(plane.scorer.pairs) == 4
 
 
@@ -543,7 +547,7 @@ def test_only_a_whole_prefix_is_removed(archive, prefix):
 def test_a_second_delivery_is_archived_once(archive):
     """A worker that takes over finds the exchange there."""
     keep(archive, EXCHANGE)
-    again = keep(archive, dataclasses.replace(EXCHANGE, task="other"))
+    again = keep(archive, altered(EXCHANGE, task="other"))
     assert archive.find(EXCHANGE.id).task == "chat"
     assert again.value("exchanges_archived") == 0
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from tests.kit.records import altered
 
 
 def verdict(number, **changes):
@@ -22,13 +21,12 @@ def verdict(number, **changes):
         perturbation_version=1,
         severity=0.3,
         seed=7,
-        scorer="metrics",
+        scoring=Scoring("metrics", details={"rouge_l": 0.5}),
         rating=2,
-        baseline_rating=3,
         quality=(QualityScore("faithfulness_proxy", 1, 3, 2),),
-        details={"rouge_l": 0.5},
+        control=Control(rating=3),
     )
-    return dataclasses.replace(given, **changes)
+    return altered(given, **changes)
 
 
 EVIDENCE = Evidence(
@@ -62,7 +60,7 @@ def exchange(number, **changes):
         response_body=bytes(range(256)) * 4,
         task="case_summary",
     )
-    return dataclasses.replace(given, **changes)
+    return altered(given, **changes)
 
 
 def ids(leases):

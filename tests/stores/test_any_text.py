@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.approval import Approval, ApprovedCell
@@ -15,11 +13,10 @@ from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import KEY_VARIABLE, seal_of
+from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED, EVIDENCE, verdict
 
 TEXTS = {
-    "half a pair": "a\ud83db",
-    "the other half": "\ude00",
     "zero": "a\x00b\x00",
     "like a sealed text": "\x00sealed:AAAA",
     "like an unsealed text": "\x00plain:\x00sealed:",
@@ -98,7 +95,7 @@ def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, ope
         id=f"x {short}", route=short, requested_model=short, prompt_version=short, path=short, request=said,
         task=short, cluster=short, sketch=(1,), taken_at=1.0, answers=(kept,),
     )  # fmt: skip
-    archived = replace(ARCHIVED, id=f"x {short}", route=f"r {short}", request=said, answer=answer)
+    archived = altered(ARCHIVED, id=f"x {short}", route=f"r {short}", request=said, answer=answer)
     action = Action(1.0, short, "typed", "golden_approved", short, short)
 
     documents = backend.documents(place)

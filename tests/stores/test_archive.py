@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 import pytest
 
 from evenkeel.stores.archive import LARGEST_BYTES
+from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
 
 
@@ -18,14 +18,14 @@ def build(backend):
 
 
 def archived(number, route="shop", request="{}"):
-    return dataclasses.replace(ARCHIVED, id=f"{number:016x}", route=route, request=request)
+    return altered(ARCHIVED, id=f"{number:016x}", route=route, request=request)
 
 
 def test_an_exchange_comes_back_as_it_was(build):
     """Half a surrogate pair and calls included, in another process too; once, however often it is put."""
     archive = build()
     assert archive.put(ARCHIVED)
-    assert not archive.put(dataclasses.replace(ARCHIVED, model="other"))
+    assert not archive.put(altered(ARCHIVED, model="other"))
     again = build()
     assert again.find(ARCHIVED.id) == ARCHIVED
     assert again.latest() == [ARCHIVED]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from evenkeel.stores.bursts import Bursts, Override
@@ -15,6 +13,7 @@ from evenkeel.stores.changes import (
     QualityTally,
     ScoredReference,
 )
+from tests.kit.records import altered
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
 
@@ -28,13 +27,13 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     """A run that is put again replaces the one before; the revision tells that something is new."""
     assert changes.runs() == []
     assert changes.revision() == 0
-    later = dataclasses.replace(RUN, id="r2", route="other", left_out={"no_request": 2})
+    later = altered(RUN, id="r2", route="other", left_out={"no_request": 2})
     changes.put_run(RUN)
     first = changes.revision()
     changes.put_run(later)
     assert changes.runs() == [RUN, later]
     assert changes.revision() > first > 0
-    again = dataclasses.replace(RUN, at=9.0)
+    again = altered(RUN, at=9.0)
     changes.put_run(again)
     assert changes.runs() == [later, again]
 
@@ -42,9 +41,7 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
 def test_what_gates_said_comes_back_in_its_order(changes):
     """Beside the runs of goldens after changes."""
     first = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
-    later = dataclasses.replace(
-        first, id="g2", route="", verdict="regression", headline="REGRESSION: \u202eodd."
-    )
+    later = altered(first, id="g2", route="", verdict="regression", headline="REGRESSION: \u202eodd.")
     changes.put_gate(first)
     changes.put_gate(later)
     assert changes.gates() == [first, later]
@@ -58,11 +55,11 @@ def test_scores_are_kept_by_change(changes):
     changes.put_scores(given)
     assert changes.scores() == {"c1": given}
     assert given.tallies == (QualityTally("tone", 1, 0, 0, 1),)
-    again = dataclasses.replace(given, at=6.0)
+    again = altered(given, at=6.0)
     changes.put_scores(again)
     assert changes.scores() == {"c1": again}
     for number in range(100):
-        changes.put_scores(dataclasses.replace(given, change=f"d{number}"))
+        changes.put_scores(altered(given, change=f"d{number}"))
     assert len(changes.scores()) == 100
     assert "c1" not in changes.scores()
 

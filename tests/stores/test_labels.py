@@ -12,7 +12,7 @@ from tests.stores.examples import verdict
 
 VERDICT = verdict(
     1,
-    id="x1/general.spelling \ud83d",
+    id="x1/general.spelling é",
     route="desk",
     scorer="judge",
     explanation="The date is missing.",
@@ -59,7 +59,7 @@ def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
         "similarity@1",
         "The date is missing.",
     )
-    assert given.details == VERDICT.details
+    assert given.details == VERDICT.scoring.details
     assert given.quality_scores == VERDICT.quality
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from evenkeel.stores.monitor_state import IncidentRow, Sent
 from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from tests.kit.records import altered
 from tests.stores.examples import event, point, verdict
 
 
@@ -78,7 +78,7 @@ def test_an_event_that_is_folded_again_says_what_it_says_now(monitor_store):
     """It is delivered once all the same."""
     monitor_store.commit(b"a", 1, [event(1)], [])
     monitor_store.mark_delivered("a1")
-    again = replace(event(1), incident="i1", marks=(ChangeMark("model", "a", "b", 1.0, 2),))
+    again = altered(event(1), incident="i1", marks=(ChangeMark("model", "a", "b", 1.0, 2),))
     monitor_store.commit(b"b", 2, [again], [])
     assert monitor_store.events(10) == [again]
     assert monitor_store.undelivered(10) == []
@@ -181,7 +181,7 @@ def test_monitors_of_one_name_that_take_turns_count_every_verdict_once(store):
     fresh = Monitor(log, last, MonitorSettings(min_trials=1))
     assert fresh.step() == 0
     (cell,) = fresh.reports()
-    assert cell.trials == 100
+    assert cell.counts.trials == 100
 
 
 def test_a_monitor_forgets_what_a_failover_has_lost(store, caplog):
@@ -194,7 +194,7 @@ def test_a_monitor_forgets_what_a_failover_has_lost(store, caplog):
 
     def trials() -> int:
         (cell,) = monitor.reports()
-        return cell.trials
+        return cell.counts.trials
 
     for number in range(5):
         log.append(verdict(number), None)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.core.verdict import Evidence, Scoring, Verdict
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
@@ -20,6 +19,7 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.cache import SqliteRulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.stores.examples import exchange
 
 WORD = "periwinkle"
@@ -121,8 +121,17 @@ def filled(open_stores):
     log, archive, goldens, rulings = open_stores()
     answer = Answer(f"{WORD} answered")
     verdict = Verdict(
-        *("v1", "e1", 1.0, "main", "m", "general.tone", 1, 0.5, 7, "judge", 2, None),
-        explanation=f"the second leaves out {WORD}",
+        id="v1",
+        exchange_id="e1",
+        scored_at=1.0,
+        route="main",
+        model="m",
+        perturbation="general.tone",
+        perturbation_version=1,
+        severity=0.5,
+        seed=7,
+        scoring=Scoring("judge", explanation=f"the second leaves out {WORD}"),
+        rating=2,
     )
     assert log.append(verdict, Evidence(f"{WORD}?", "v", answer, None))
     asked = '{"messages": [{"role": "user", "content": "%s?"}]}' % WORD  # noqa: UP031 - braces
@@ -161,7 +170,7 @@ def closed(open_stores):
     log, archive, goldens, rulings = open_stores()
     found = log.read_after(0, 9)[0].verdict
     assert (found.rating, found.route) == (2, "main")
-    assert "put that key there" in found.explanation
+    assert "put that key there" in found.scoring.explanation
     for reading in (
         lambda: log.evidence("v1"),
         lambda: archive.find("e1"),
@@ -193,7 +202,7 @@ def test_nothing_readable_is_left_in_a_store(backend):
     closed(stores())
     assert "general.tone" in backend.contents()
     assert WORD not in backend.contents()
-    backend.verdicts().append(replace(written[0], id="v2"), None)
+    backend.verdicts().append(altered(written[0], id="v2"), None)
     assert WORD in backend.contents()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +23,7 @@ from evenkeel.stores.verdict_log import (
     LoggedVerdict,
     RoutesLog,
 )
+from tests.kit.records import altered
 from tests.stores.examples import EVIDENCE, verdict
 
 
@@ -72,9 +72,9 @@ def test_a_label_is_an_entry_without_its_texts(log):
     assert log.note(said)
     assert not log.note(said)
     log.append(verdict(2), None)
-    assert log.note(replace(said, version=2, withdrawn_at=6.0))
+    assert log.note(altered(said, version=2, withdrawn_at=6.0))
     first, label, _, withdrawn = log.entries_after(0, 10)
-    assert label == LoggedLabel(label.offset, replace(said, note="", quality_scores=(), details={}))
+    assert label == LoggedLabel(label.offset, altered(said, note="", quality_scores=(), details={}))
     assert (withdrawn.label.version, withdrawn.label.withdrawn_at) == (2, 6.0)
     assert first.offset < label.offset < withdrawn.offset
     assert log.entries_after(label.offset, 1) == log.entries_after(first.offset, 2)[1:]
@@ -180,8 +180,8 @@ def of_a_mix(number):
         model=f"m-{number // 30}",
         perturbation=KINDS[number % 5],
         rating=rating,
-        baseline_rating=(3, 2, None)[number % 3],
-        baseline_similarity=None,
+        control_rating=(3, 2, None)[number % 3],
+        control_similarity=None,
         client=f"c-{number % 3}",
         task="triage" if number % 4 else None,
         failure=None if rating else Failure("replay", 1, ("timeout", "rate_limited")[number % 5 == 0]),
@@ -228,7 +228,7 @@ cells = st.builds(
 )
 moments = st.none() | st.sampled_from((0.0, 1_000.0, 2_400.0, 9_000.0))
 narrows = st.builds(
-    lambda cell, any_of, since, until: replace(cell, any_of=tuple(any_of), since=since, until=until),
+    lambda cell, any_of, since, until: altered(cell, any_of=tuple(any_of), since=since, until=until),
     cells,
     st.lists(cells, max_size=2),
     moments,
@@ -278,7 +278,7 @@ def test_a_monitor_of_some_routes_counts_only_those(backend):
     monitor = Monitor(mine, backend.monitor(), MonitorSettings(min_trials=1), batch=4)
     while monitor.step():
         pass
-    assert [(report.key.route, report.trials) for report in monitor.reports()] == [("a", 4)]
+    assert [(report.key.route, report.counts.trials) for report in monitor.reports()] == [("a", 4)]
     assert [found.exchange_id for found in mine.latest(2)] == ["e30", "e20"]
     assert mine.latest(2, route="b") == []
 

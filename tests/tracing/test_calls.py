@@ -21,7 +21,7 @@ from opentelemetry.semconv.attributes import (
 from opentelemetry.semconv.schemas import Schemas
 
 from evenkeel.core.pair import ToolCall
-from evenkeel.core.verdict import Failure, QualityScore, Verdict
+from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.observer import CallResult, Message, ModelCall, result_of
 from evenkeel.shadow.perturbations.control import Control
@@ -37,6 +37,7 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
+from tests.kit.records import altered
 from tests.llm.scripted import Canned, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
@@ -180,10 +181,22 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
 )
 def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
     """A failed rating or quality is an event without a value; a failed replay left nothing to evaluate."""
-    verdict = Verdict(
-        "id", EXCHANGE.id, 1.0, "default", "m", "baseline.identical", 1, 0.0, 7, "judge",
-        baseline_rating=None, **changes,
-    )  # fmt: skip
+    verdict = altered(
+        Verdict(
+            id="id",
+            exchange_id=EXCHANGE.id,
+            scored_at=1.0,
+            route="default",
+            model="m",
+            perturbation="baseline.identical",
+            perturbation_version=1,
+            severity=0.0,
+            seed=7,
+            scoring=Scoring("judge"),
+            rating=None,
+        ),
+        **changes,
+    )
 
     def scene(observer):
         with (
@@ -257,7 +270,7 @@ def test_odd_characters_of_a_model_name_spoil_no_batch():
         ("http://llm.internal:port/v1", Server("openai", "", None)),
         ("http://[half/v1", Server("openai", "", None)),
     ],
-)  # fmt: skip
+)
 def test_the_server_is_told_without_the_rest_of_its_url(url, server):
     """Provider by the end of the host's name, else by the API that is spoken; no path, query or user."""
     assert server_of(ModelCall("replay", "chat", "m", url)) == server

@@ -188,7 +188,7 @@ def test_each_trial_is_a_span_with_its_replay_below_it(work):
         assert trial.attributes["evenkeel.seed"] == verdict.seed
         assert trial.attributes["evenkeel.severity"] == verdict.severity
         assert trial.attributes.get("evenkeel.rating") == verdict.rating
-        assert trial.attributes["evenkeel.tokens"] == verdict.tokens
+        assert trial.attributes["evenkeel.tokens"] == verdict.cost.tokens
         assert trial.start_time <= replay.start_time <= replay.end_time <= trial.end_time
 
 
@@ -273,7 +273,7 @@ def test_content_on_request_follows_the_convention(work):
     assert answered["parts"][0]["content"]
     trial = next(span for span in traced.spans if span.name == "trial general.paraphrase")
     verdict = traced.verdicts["general.paraphrase"]
-    assert trial.events[0].attributes["gen_ai.evaluation.explanation"] == verdict.explanation
+    assert trial.events[0].attributes["gen_ai.evaluation.explanation"] == verdict.scoring.explanation
 
 
 def test_a_failed_replay_is_an_error_with_its_reason(work):

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import httpx2
 import pytest
@@ -17,6 +17,7 @@ from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.alerting import alertmanager, watching
 from tests.kit.chromium import browser
+from tests.kit.records import altered
 from tests.kit.relaying import token_in
 from tests.monitor.planted_verdicts import VERDICT
 from tests.services import receiver, wait_for
@@ -65,7 +66,7 @@ class Deployment:
                 exchange = f"{route}-{number}"
                 for kind in (BASELINE, "general.spelling"):
                     resend = kind == BASELINE
-                    verdict = replace(
+                    verdict = altered(
                         VERDICT,
                         id=f"{exchange}-{kind}",
                         exchange_id=exchange,
@@ -75,7 +76,7 @@ class Deployment:
                         prompt_version=prompt,
                         perturbation=kind,
                         rating=1 if broken and not resend else 3,
-                        baseline_rating=None if resend else 3,
+                        control_rating=None if resend else 3,
                     )
                     self.log.append(verdict, None)
 

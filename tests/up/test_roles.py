@@ -90,7 +90,7 @@ def queued(store):
 
 def essence(verdict):
     """What a verdict says, without when it was said and how long it took."""
-    return (verdict.id, verdict.rating, verdict.baseline_rating, verdict.model, verdict.prompt_version)
+    return (verdict.id, verdict.rating, verdict.control.rating, verdict.model, verdict.origin.prompt_version)
 
 
 def gauges(exported, without=()):

@@ -109,9 +109,9 @@ def backtest(
 
     \b
     Example of a log:
-      {"time": "2026-11-01T10:00:00Z", "perturbation": "general.typos", "rating": 3, "baseline_rating": 3}
-      {"time": "2026-11-01T10:00:09Z", "perturbation": "general.typos", "rating": 1, "baseline_rating": 3}
-      {"time": "2026-11-01T10:00:20Z", "perturbation": "general.typos", "rating": 2, "baseline_rating": 2}
+      {"time": "2026-11-01T10:00:00Z", "perturbation": "general.typos", "rating": 3, "control_rating": 3}
+      {"time": "2026-11-01T10:00:09Z", "perturbation": "general.typos", "rating": 1, "control_rating": 3}
+      {"time": "2026-11-01T10:00:20Z", "perturbation": "general.typos", "rating": 2, "control_rating": 2}
 
     Exit code: 0 done, with or without alerts; 2 invalid log or options.
     """

@@ -1,7 +1,7 @@
 """Verdicts in a file: JSON lines, each a trial in a few words, or a stored verdict as it is.
 
 `docs/backtest.md` describes the members. A line of a trial may name its control in two ways, and both are
-read the same: by `baseline_rating` and the like, or as a line of its own of the same exchange that comes
+read the same: by `control_rating` and the like, or as a line of its own of the same exchange that comes
 before. Either way the fold sees one verdict of the control for each exchange, as it does live.
 """
 
@@ -22,15 +22,21 @@ import msgspec
 from msgspec import Meta
 
 from evenkeel.core.errors import UserError
+from evenkeel.core.pair import Format, Wanted
+from evenkeel.core.records import from_json
 from evenkeel.core.verdict import (
     BASELINE,
     DECIDED_BY,
     HEURISTIC_RATING,
     SAME_CONTENT,
     STAGES,
+    Control,
     Failure,
     Obligation,
+    Origin,
     QualityScore,
+    Scoring,
+    Selection,
     Stage,
     Verdict,
     drawn_for_label,
@@ -93,10 +99,10 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     similarity: Share | None = None
     quality: Quality | None = None
     invalid: Obligation | list[Obligation] | bool = False
-    baseline_rating: Rating | None = None
-    baseline_similarity: Share | None = None
-    baseline_quality: Quality | None = None
-    baseline_stage: Stage | None = None
+    control_rating: Rating | None = None
+    control_similarity: Share | None = None
+    control_quality: Quality | None = None
+    control_stage: Stage | None = None
     failure: str | None = None
     stage: Stage | None = None
     judge: str = ""
@@ -106,7 +112,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     label: Rating | None = None
     label_share: Share = 0.0
     severity: Share = 0.3
-    wanted_format: str | None = None
+    wanted_format: Format | None = None
     wanted_language: str | None = None
     prompt_chars: int = 0
     prompt_language: str | None = None
@@ -248,7 +254,7 @@ class _Reader:
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
                 failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
-                heuristic_rating=None, stage=line.baseline_stage, label=None,
+                heuristic_rating=None, stage=line.control_stage, label=None,
             )  # fmt: skip
             yield _control(resend, exchange, cluster, at, f"line-{number}.control")
         yield from _labelled(_variant(line, own, exchange, cluster, at, name), line)
@@ -266,10 +272,8 @@ def _said_of(line: Line, *, proven: int | None, written: bool) -> _Control:
 
 def _said_of_baseline(line: Line) -> _Control:
     """What a trial's line says of it."""
-    proven = line.baseline_rating if line.baseline_stage in _PROVING else None
-    return _Control(
-        line.baseline_rating, line.baseline_similarity, line.baseline_quality, proven, written=False
-    )
+    proven = line.control_rating if line.control_stage in _PROVING else None
+    return _Control(line.control_rating, line.control_similarity, line.control_quality, proven, written=False)
 
 
 def _drawn(name: str, line: Line) -> str:
@@ -312,13 +316,13 @@ class _Belonging:
 
 
 def _stored(text: bytes | str) -> Verdict | None:
-    """The verdict that `Verdict.to_json` wrote; None if the line does not look like one."""
+    """The verdict of a verdict log; None if the line does not look like one."""
     raw = msgspec.json.decode(text)
     if not isinstance(raw, dict) or not {"exchange_id", "scored_at"} <= raw.keys():
         return None
     try:
-        return Verdict.from_json(text if isinstance(text, str) else text.decode())
-    except (TypeError, KeyError) as error:
+        return from_json(text, Verdict)
+    except msgspec.MsgspecError as error:
         raise ValueError(f"looks like a stored verdict, but is none: {error}") from error
 
 
@@ -386,39 +390,36 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
         perturbation_version=1,
         severity=line.severity,
         seed=0,
-        scorer="judge" if judged or line.judge or line.audit_share else "metrics",
+        scoring=Scoring(
+            "judge" if judged or line.judge or line.audit_share else "metrics",
+            explanation=line.explanation,
+            details=details,
+            rated_by=line.judge_wording if judged and line.judge else "",
+            judge_model=line.judge if judged else "",
+            audit_share=line.audit_share,
+        ),
         rating=line.rating,
-        baseline_rating=control.rating,
-        quality=() if line.rating == SAME_CONTENT or line.quality is None else _QUALITIES[line.quality],
-        failure=None if line.failure is None else Failure("log", 1, line.failure),
-        explanation=line.explanation,
-        details=details,
-        rated_by=line.judge_wording if judged and line.judge else "",
-        judge_model=line.judge if judged else "",
-        task=line.task,
-        prompt_version=line.prompt_version,
-        wanted_format=line.wanted_format,
-        wanted_language=line.wanted_language,
-        requested_model=line.requested_model,
-        system_fingerprint=line.system_fingerprint,
-        prompt_chars=line.prompt_chars,
-        template_share=line.template_share,
-        prompt_language=line.prompt_language,
-        answer_chars=line.answer_chars,
-        settings=line.settings,
-        unsure=unsure and not line.invalid,
         similarity=line.similarity,
-        baseline_similarity=control.similarity,
+        unsure=unsure and not line.invalid,
         invalid=_obligations(line.invalid),
-        cluster=cluster,
-        parameters=line.parameters,
-        baseline_worse=_worse(control),
-        audit_share=line.audit_share,
-        label_share=line.label_share,
-        baseline_proven=control.proven,
-        exchange_weight=line.exchange_weight,
-        path_weight=line.path_weight,
-        split_of=line.split_of,
+        failure=None if line.failure is None else Failure("log", 1, line.failure),
+        quality=() if line.rating == SAME_CONTENT or line.quality is None else _QUALITIES[line.quality],
+        control=Control(control.rating, control.similarity, _worse(control), control.proven),
+        origin=Origin(
+            task=line.task,
+            prompt_version=line.prompt_version,
+            requested_model=line.requested_model,
+            system_fingerprint=line.system_fingerprint,
+            parameters=line.parameters,
+            prompt_chars=line.prompt_chars,
+            template_share=line.template_share,
+            prompt_language=line.prompt_language,
+            answer_chars=line.answer_chars,
+            cluster=cluster,
+        ),
+        wanted=Wanted(line.wanted_format, line.wanted_language),
+        selection=Selection(line.exchange_weight, line.path_weight, line.split_of, line.label_share),
+        settings=line.settings,
     )
 
 

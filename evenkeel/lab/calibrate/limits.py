@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from math import sqrt
 from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import structs
 
-from evenkeel.core.verdict import SAME_CONTENT, Failure, Verdict
+from evenkeel.core.verdict import SAME_CONTENT, Control, Failure, Scoring, Verdict
 from evenkeel.lab.calibrate.candidates import Candidate, made, source_of
 from evenkeel.lab.calibrate.degrade import Damage
 from evenkeel.lab.calibrate.score_table import DEGRADED, Condition
@@ -79,13 +79,24 @@ def losses_of(golden: Golden, *, seed: int = 0) -> dict[Measure, float]:
 
 def _lost(judgement: Judgement) -> float | None:
     """The graded loss of an answer whose resend would have been equal."""
-    return replace(
+    return structs.replace(
         _EQUAL, rating=judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid
     ).graded_loss
 
 
 _EQUAL: Final = Verdict(
-    *("", "", 0.0, "", "", "", 1, 0.0, 0, "metrics", None, SAME_CONTENT), baseline_similarity=1.0
+    id="",
+    exchange_id="",
+    scored_at=0.0,
+    route="",
+    model="",
+    perturbation="",
+    perturbation_version=1,
+    severity=0.0,
+    seed=0,
+    scoring=Scoring("metrics"),
+    rating=None,
+    control=Control(rating=SAME_CONTENT, similarity=1.0),
 )
 
 

@@ -96,8 +96,8 @@ class Cost:
     def add(self, verdict: Verdict) -> None:
         """Count one."""
         self.trials += 1
-        self.tokens += verdict.tokens
-        self.usd += verdict.cost_usd
+        self.tokens += verdict.cost.tokens
+        self.usd += verdict.cost.usd
 
 
 class Folder:
@@ -147,13 +147,13 @@ class Folder:
         outcome = outcome_of(verdict)
         if verdict.is_control:
             self.resends[verdict.route] += 1
-        if not verdict.split_of or together_count(verdict.perturbation) == 1:
+        if not verdict.selection.split_of or together_count(verdict.perturbation) == 1:
             self._count_cell(verdict, model, outcome)
         if isinstance(outcome, str):
             self.failures[verdict.route][outcome] += 1
             return
         self.rated += 1
-        self.scorers[verdict.scorer] += 1
+        self.scorers[verdict.scoring.scorer] += 1
         if verdict.invalid:
             self.invalid[verdict.route] += 1
         elif outcome.rating == UNSURE:
@@ -161,7 +161,7 @@ class Folder:
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self.unscored[verdict.route][failed[0].reason if failed else "missing"] += 1
-        if not verdict.split_of:
+        if not verdict.selection.split_of:
             self._count(verdict, model, outcome)
 
     def _count_cell(self, verdict: Verdict, model: str, outcome: Outcome | str) -> None:
@@ -173,7 +173,7 @@ class Folder:
         if weight is None:
             counts.clustered += 1
             return
-        if not verdict.split_of:
+        if not verdict.selection.split_of:
             self.judges.add(verdict.route, model, verdict)
         counts.count(outcome, verdict, weight)
         self.observed += not isinstance(outcome, str)
@@ -183,7 +183,7 @@ class Folder:
         if isinstance(outcome, str):
             return 1.0
         model = self._model(verdict)
-        leads = not verdict.split_of and verdict.path_weight == 1
+        leads = not verdict.selection.split_of and verdict.selection.path_weight == 1
         if not leads:
             one = self._open.get((verdict.exchange_id, verdict.route, model))
             leads = one is not None and one.wholes[0] not in one.repeats
@@ -209,13 +209,13 @@ class Folder:
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)
         if one is None:
-            one = _Open(_wholes(route, model), weight_sign(verdict.exchange_weight))
-            self._enter(one, one.wholes, verdict.cluster)
+            one = _Open(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
+            self._enter(one, one.wholes, verdict.origin.cluster)
             done = self._open.begin(place, one)
             if done is not None:
                 self._finish(done)
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
-        self._enter(one, [key for key in groups if key not in one.parts], verdict.cluster)
+        self._enter(one, [key for key in groups if key not in one.parts], verdict.origin.cluster)
         if together_count(verdict.perturbation) == 1:
             one.add(verdict, outcome, groups)
         else:

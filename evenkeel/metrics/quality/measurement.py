@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel.core.verdict import Failure, QualityScore
@@ -166,6 +167,8 @@ class Agreement:
         value = await asyncio.to_thread(self._metric.score, pair)
         if isinstance(value, Failure):
             return Measured(None if value.reason in self._silent else value)
+        if not isfinite(value):
+            return Measured(Failure(self.name, self.version, "not_finite", f"The metric returned {value}."))
         score = QualityScore(self.name, self.version, 1.0, value, "agreement", self._tolerance)
         return Measured(score)
 

@@ -71,14 +71,16 @@ class Tally:
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
         self._compare(verdict, seen)
-        if verdict.scorer == "judge":
+        if verdict.scoring.scorer == "judge":
             self.judge.add(verdict)
 
     def _compare(self, verdict: Verdict, seen: Compared) -> None:
         """Count what heuristics and judge say about the pair."""
         resend = verdict.perturbation == BASELINE
-        if verdict.is_control and verdict.answer_chars is not None:
-            _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[length_step(verdict.answer_chars)] += 1
+        if verdict.is_control and verdict.origin.answer_chars is not None:
+            _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[
+                length_step(verdict.origin.answer_chars)
+            ] += 1
         if seen.alike is not None:
             own = self.answers.setdefault(LIKENESS[resend], {})
             _counted(own, verdict.perturbation)[alike_step(seen.alike)] += 1

@@ -406,7 +406,7 @@ class RouteWatch:
             found += self._switched(kind, value, verdict, offset)
         found += [
             ChangeMark(kinds.PARAMETERS, one.before, one.after, verdict.scored_at, offset)
-            for one in self._parameters.observe(verdict.parameters)
+            for one in self._parameters.observe(verdict.origin.parameters)
         ]
         return found
 
@@ -425,9 +425,9 @@ class RouteWatch:
 
         Templates that evenkeel has learned are one population: a route has many of them at once.
         """
-        prompt = verdict.prompt_version or UNKNOWN
+        prompt = verdict.origin.prompt_version or UNKNOWN
         prompt = UNKNOWN if _LEARNED.fullmatch(prompt) else prompt
-        model, requested = verdict.model, verdict.requested_model or UNKNOWN
+        model, requested = verdict.model, verdict.origin.requested_model or UNKNOWN
         for kind, value in ((kinds.MODEL, model), (kinds.REQUESTED_MODEL, requested), (kinds.PROMPT, prompt)):
             watch = self._values.get(kind)
             if watch is not None and not watch.knows(value):
@@ -441,7 +441,7 @@ class RouteWatch:
         shown: list[tuple[str, str, Mapping[str, str | float]]] = []
         if verdict.is_control:
             shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
-        if verdict.rated_by:
+        if verdict.scoring.rated_by:
             shown.append((kinds.JUDGE_DRIFT, "judge", seen.said))
         if seen.alike is not None:
             shown.append((kinds.ANSWERS, "likeness", {_LIKENESS + verdict.perturbation: seen.alike}))

@@ -43,12 +43,12 @@ class Turn(NamedTuple):
         if self.kind == kinds.MODEL:
             return verdict.model
         if self.kind == kinds.REQUESTED_MODEL:
-            return verdict.requested_model or UNKNOWN
+            return verdict.origin.requested_model or UNKNOWN
         if self.kind == kinds.PROMPT:
-            return verdict.prompt_version or UNKNOWN
-        if not verdict.parameters:
+            return verdict.origin.prompt_version or UNKNOWN
+        if not verdict.origin.parameters:
             return UNKNOWN
-        return f"{self.name} {parameters_of(verdict.parameters).get(self.name, UNSET)}"
+        return f"{self.name} {parameters_of(verdict.origin.parameters).get(self.name, UNSET)}"
 
 
 def turns_of(marks: Sequence[ChangeMark]) -> tuple[Turn, ...]:

@@ -43,22 +43,22 @@ def evenly_drawn(verdict: Verdict) -> bool:
     What is likelier to be tried where answers move is none. Of exchanges that are tried with a larger chance
     than others, another draw takes as many as make the chances equal; it follows from the exchange's id.
     """
-    if verdict.split_of or verdict.exchange_weight >= 1:
-        return not verdict.split_of
+    if verdict.selection.split_of or verdict.selection.exchange_weight >= 1:
+        return not verdict.selection.split_of
     digest = hashlib.sha256(f"even/{verdict.exchange_id}".encode("utf-8", "surrogatepass")).digest()
     place = int.from_bytes(digest[:_DRAWN_BYTES], "big")
-    return place < verdict.exchange_weight * (1 << 8 * _DRAWN_BYTES)
+    return place < verdict.selection.exchange_weight * (1 << 8 * _DRAWN_BYTES)
 
 
 def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """The values of an exchange, by kind; kinds that it has none of are left out."""
     yield kinds.MODEL, verdict.model
-    if verdict.requested_model:
-        yield kinds.REQUESTED_MODEL, verdict.requested_model
-    if verdict.system_fingerprint:
-        yield kinds.FINGERPRINT, verdict.system_fingerprint
+    if verdict.origin.requested_model:
+        yield kinds.REQUESTED_MODEL, verdict.origin.requested_model
+    if verdict.origin.system_fingerprint:
+        yield kinds.FINGERPRINT, verdict.origin.system_fingerprint
     # While a template is not learned, its version is not known: it is there all the same.
-    yield kinds.PROMPT, verdict.prompt_version or UNKNOWN
+    yield kinds.PROMPT, verdict.origin.prompt_version or UNKNOWN
     if verdict.settings:
         yield kinds.SETTINGS, verdict.settings
 
@@ -70,35 +70,41 @@ def parameters_of(parameters: str) -> dict[str, str]:
 
 def judge_value(verdict: Verdict) -> str:
     """Who rated under which wording; "" if no judge was asked."""
-    return f"{verdict.judge_model} {verdict.rated_by}".strip() if verdict.rated_by else ""
+    return (
+        f"{verdict.scoring.judge_model} {verdict.scoring.rated_by}".strip()
+        if verdict.scoring.rated_by
+        else ""
+    )
 
 
 def traffic(verdict: Verdict) -> dict[str, str | float]:
     """The traits of an exchange's prompt."""
     found: dict[str, str | float] = {}
-    if verdict.prompt_chars:
-        found["length"] = float(verdict.prompt_chars)
-    if verdict.template_share is not None:
-        found["template"] = round(verdict.template_share, 2)
-    found["language"] = verdict.prompt_language or "unknown"
-    found["task"] = verdict.task or "none"
+    if verdict.origin.prompt_chars:
+        found["length"] = float(verdict.origin.prompt_chars)
+    if verdict.origin.template_share is not None:
+        found["template"] = round(verdict.origin.template_share, 2)
+    found["language"] = verdict.origin.prompt_language or "unknown"
+    found["task"] = verdict.origin.task or "none"
     return found
 
 
 def counted_traffic(verdict: Verdict) -> dict[str, str]:
     """The same for counting: lengths by their octave, shares by their tenth."""
     found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
-    if verdict.template_share is not None:
-        found["template"] = tenth(verdict.template_share)
-    if verdict.prompt_chars:
-        octave = verdict.prompt_chars.bit_length()
+    if verdict.origin.template_share is not None:
+        found["template"] = tenth(verdict.origin.template_share)
+    if verdict.origin.prompt_chars:
+        octave = verdict.origin.prompt_chars.bit_length()
         found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
     return found
 
 
 def lengths(verdict: Verdict) -> dict[str, str | float]:
     """How long the user's answer is."""
-    return {} if verdict.answer_chars is None else {"answer length": float(verdict.answer_chars)}
+    return (
+        {} if verdict.origin.answer_chars is None else {"answer length": float(verdict.origin.answer_chars)}
+    )
 
 
 _EIGHTH: Final = 8
@@ -118,7 +124,7 @@ def likeness(verdict: Verdict) -> float | None:
     """How alike the two answers are, in [0, 1]: their similarity, or the mean of an old verdict's scores."""
     if verdict.similarity is not None:
         return verdict.similarity
-    details = verdict.details
+    details = verdict.scoring.details
     total, n = 0.0, 0
     for name in details:
         if name not in PROVENANCE:
@@ -137,15 +143,15 @@ def judged(verdict: Verdict, alike: float | None) -> dict[str, str]:
     for another language or format have classes of their own: their answers look little alike though they say
     the same, so that such a kind, where it stops to apply, would pass for another judge.
     """
-    shifted = verdict.shifted if verdict.rated_by else None
+    shifted = verdict.shifted if verdict.scoring.rated_by else None
     if shifted is None:
         return {}
     found: dict[str, str] = {}
     if alike is not None:
         step = min(_STEPS - 1, int(_STEPS * alike))
-        turned = verdict.wanted_language or verdict.wanted_format
+        turned = verdict.wanted.language or verdict.wanted.format
         found[(_TURNED if turned else _CLASSES)[step]] = SHIFTED if shifted else "same"
-    audited = verdict.details.get(HEURISTIC_RATING)
+    audited = verdict.scoring.details.get(HEURISTIC_RATING)
     if audited is not None:
         found[HEURISTICS] = "agrees" if audited == verdict.rating else "disagrees"
     return found

@@ -94,7 +94,7 @@ def outcome_of(verdict: Verdict) -> Outcome | str:
         rating = UNSURE
     elif rating not in {1, 2, 3}:
         return "rating_out_of_range"
-    baseline = verdict.baseline_shifted
+    baseline = verdict.control.shifted
     difference = None if baseline is None else shifted - baseline
     return _ALL[rating, _quality(verdict) if shifted else None, difference]
 
@@ -335,8 +335,8 @@ class Counts:
             self.free_shifted += verdict.free_shifted
         if verdict.similarity is not None:
             self._grade(verdict, verdict.similarity)
-        if verdict.baseline_similarity is not None:
-            self.control_similarity.add(verdict.baseline_similarity)
+        if verdict.control.similarity is not None:
+            self.control_similarity.add(verdict.control.similarity)
 
     def _grade(self, verdict: Verdict, similarity: float) -> None:
         self.similarity.add(similarity)

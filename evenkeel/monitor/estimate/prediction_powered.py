@@ -153,9 +153,9 @@ def stratum(*, judged: bool, proven: int | None, rating: int | None, shifted: bo
 
 def strata_of(verdict: Verdict) -> tuple[Stratum | None, Stratum | None]:
     """The strata of a trial and of its resend; None where it is not known whether the content moved."""
-    judged = verdict.scorer == "judge"
+    judged = verdict.scoring.scorer == "judge"
     trial = resend = None
-    shifted, control_shifted = verdict.shifted, verdict.baseline_shifted
+    shifted, control_shifted = verdict.shifted, verdict.control.shifted
     if verdict.invalid:
         trial = Stratum("form", 0, shifted=True)
     elif shifted is not None:
@@ -163,8 +163,8 @@ def strata_of(verdict: Verdict) -> tuple[Stratum | None, Stratum | None]:
     if control_shifted is not None:
         resend = stratum(
             judged=judged,
-            proven=verdict.baseline_proven,
-            rating=verdict.baseline_rating,
+            proven=verdict.control.proven,
+            rating=verdict.control.rating,
             shifted=control_shifted,
         )
     return trial, resend

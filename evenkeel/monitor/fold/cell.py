@@ -115,7 +115,7 @@ class Cell:
         """Count a rated verdict that is no observation."""
         self.touch()
         self.counts.clustered += 1
-        self.scorer, self.scored_at = verdict.scorer, verdict.scored_at
+        self.scorer, self.scored_at = verdict.scoring.scorer, verdict.scored_at
 
     def add(
         self,
@@ -132,18 +132,18 @@ class Cell:
         self.touch()
         if isinstance(outcome, str):
             return None
-        self.scorer = verdict.scorer
+        self.scorer = verdict.scoring.scorer
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
         # scoring has stopped.
         self.scored_at = verdict.scored_at
         self.windows.add(outcome.letter + weight_sign(weight), verdict.scored_at, now, era)
-        if verdict.split_of:
+        if verdict.selection.split_of:
             return None
-        self.client = self.clients.observe(verdict.client, now)
+        self.client = self.clients.observe(verdict.origin.client, now)
         if self.alert is None:
             return None
         observed = observations(verdict, outcome, increments)
-        stake = weight_of(weight_sign(verdict.exchange_weight))
+        stake = weight_of(weight_sign(verdict.selection.exchange_weight))
         return self.alert.observe(observed, self.client, self.clients, stake)
 
     def touch(self) -> None:

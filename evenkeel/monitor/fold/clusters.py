@@ -66,13 +66,13 @@ class Clusters:
             verdict: The trial's.
             leads: Whether its exchange is the first of its cluster.
         """
-        cluster = verdict.cluster
+        cluster = verdict.origin.cluster
         leads = leads or not cluster
-        if verdict.split_of:
+        if verdict.selection.split_of:
             return verdict.weight if leads and cluster not in self._observed else None
         if not self.observe(cluster):
             return None
-        return verdict.weight if leads else verdict.exchange_weight
+        return verdict.weight if leads else verdict.selection.exchange_weight
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""

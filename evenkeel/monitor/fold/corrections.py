@@ -122,20 +122,20 @@ class _Place:
             if pairs is None:
                 pairs = self.pairs[verdict.perturbation] = Counter()
             pairs[_names(trial, resend, weight_sign(weight))] += 1
-        if verdict.label_share > 0 and verdict.perturbation != BASELINE:
+        if verdict.selection.label_share > 0 and verdict.perturbation != BASELINE:
             self._bias = None
-            name = f"{trial.name} {verdict.label_share!r}"
+            name = f"{trial.name} {verdict.selection.label_share!r}"
             self.verdicts[name] += 1
             self.drawn[name] += verdict.drawn
 
     def _audit(self, verdict: Verdict) -> None:
-        proven = verdict.details.get(HEURISTIC_RATING)
+        proven = verdict.scoring.details.get(HEURISTIC_RATING)
         if proven is None or verdict.rating is None:
             return
         self._corrected.clear()
         name = Stratum("heuristic", int(proven), proven < _SAME).name
         tally = self.truth.audit(name)
-        tally.add(1 / (verdict.audit_share or 1.0), shifted=verdict.rating < _SAME)
+        tally.add(1 / (verdict.scoring.audit_share or 1.0), shifted=verdict.rating < _SAME)
 
     def label(self, label: Label) -> None:
         self._corrected.clear()
@@ -291,7 +291,7 @@ class Corrections:
         truth = place.truth
         found = NO_INCREMENTS
         if resend is not None:
-            ratings = verdict.rating, verdict.baseline_rating
+            ratings = verdict.rating, verdict.control.rating
             if truth.labels or truth.audits:
                 found = _increments(truth.increment(trial), truth.increment(resend), *ratings)
             else:

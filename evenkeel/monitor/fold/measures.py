@@ -25,12 +25,12 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
     shifted = outcome.quality is not None
     content = outcome.difference if increments.content is None else increments.content
     worse = outcome.quality == "worse"
-    control_worse = verdict.baseline_worse is not False
+    control_worse = verdict.control.worse is not False
     observed: dict[Measure, float] = {
         Measure.CONTENT: shifted - 1 if content is None else content,
         Measure.QUALITY: worse - control_worse,
     }
-    if verdict.wanted_format is not None or verdict.wanted_language is not None:
+    if verdict.wanted.format is not None or verdict.wanted.language is not None:
         return observed | {Measure.INVALID: 1 if verdict.invalid else 0}
     loss = verdict.graded_loss
     if loss is not None and increments.graded:
@@ -51,6 +51,6 @@ def stratum_of(verdict: Verdict, judge: str) -> str:
         judge: Who rates the route at the time, and under which wording. Not who rated this trial: a judge is
             asked about answers that differ, so that would be a trait of the outcome.
     """
-    length = verdict.prompt_chars.bit_length()
-    language, task = verdict.prompt_language or "", verdict.task or ""
-    return f"{verdict.prompt_version or ''}|{judge}|{language}|{length}|{task}"
+    length = verdict.origin.prompt_chars.bit_length()
+    language, task = verdict.origin.prompt_language or "", verdict.origin.task or ""
+    return f"{verdict.origin.prompt_version or ''}|{judge}|{language}|{length}|{task}"

@@ -208,20 +208,20 @@ class Rollups:
         """Count a rated verdict."""
         unfinished = self._open.get(exchange)
         if unfinished is None:
-            unfinished = self._begin(exchange, eras, weight_sign(verdict.exchange_weight))
+            unfinished = self._begin(exchange, eras, weight_sign(verdict.selection.exchange_weight))
             for group in unfinished.wholes:
-                unfinished.enter(group, verdict.cluster)
+                unfinished.enter(group, verdict.origin.cluster)
             done = self._open.begin(exchange, unfinished)
             if done is not None:
                 self._finish(done, now)
-        unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scorer
+        unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scoring.scorer
         if verdict.perturbation == BASELINE:
             unfinished.add(verdict, outcome, ())
         else:
             name = verdict.perturbation.partition(".")[0]
             category = self._category(exchange, name)
             if category not in unfinished.parts:
-                unfinished.enter(category, verdict.cluster)
+                unfinished.enter(category, verdict.origin.cluster)
             if name == TOGETHER.name:
                 unfinished.part(category).add_trial(outcome)
             else:

@@ -205,7 +205,7 @@ class MonitorState:
         now = self._clock.add(verdict.scored_at)
         events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
         model = self._model(verdict)
-        drawn = not verdict.split_of
+        drawn = not verdict.selection.split_of
         if not drawn and together_count(verdict.perturbation) > 1:
             # A part of a group was tried only because the group moved: it says which rewordings to try.
             self._corrections.observe(verdict.route, model, verdict, None)
@@ -213,7 +213,7 @@ class MonitorState:
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
         exchange = Exchange(verdict.exchange_id, verdict.route, model)
-        leads = (drawn and verdict.path_weight == 1) or self._rollups.leads(exchange)
+        leads = (drawn and verdict.selection.path_weight == 1) or self._rollups.leads(exchange)
         weight = cell.weight(verdict, outcome, leads=leads)
         before = self._watch(verdict.route).era
         history = self._follow(logged, outcome, observed=weight is not None)
@@ -255,7 +255,7 @@ class MonitorState:
 
     def _drift(self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: str) -> list[AlertEvent]:
         """Show a trial to its cell's detector of drift."""
-        drifted = cell.observe_drift(outcome, stratum, logged.verdict.cluster)
+        drifted = cell.observe_drift(outcome, stratum, logged.verdict.origin.cluster)
         if drifted:
             self._note_alerts(cell)
             return [self._drifted(cell, drifted, logged)]

@@ -51,7 +51,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
     """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
-    return not logged.verdict.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
+    return not logged.verdict.selection.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
@@ -65,7 +65,7 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     for part in sorted(parts, key=_rank)[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
-            if verdict.shifted and verdict.baseline_shifted is False:
+            if verdict.shifted and verdict.control.shifted is False:
                 found[verdict.id] = verdict
     chosen: list[Verdict] = []
     left = list(found.values())

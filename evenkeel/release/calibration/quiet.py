@@ -109,14 +109,14 @@ class QuietTraffic:
         observed = observations(verdict, outcome, NO_INCREMENTS)
         self.trials += 1
         cell = self._cells.setdefault((verdict.model, verdict.perturbation), _Cell())
-        if verdict.cluster:
-            self._clusters.add(verdict.cluster)
+        if verdict.origin.cluster:
+            self._clusters.add(verdict.origin.cluster)
         else:
             self._alone += 1
-        if cell.thinned.observe(verdict.cluster):
+        if cell.thinned.observe(verdict.origin.cluster):
             row = tuple(observed.get(measure, np.nan) for measure in Measure)
             cell.trials.append(
-                _Trial(verdict.cluster or verdict.id, row, outcome.shifted, stratum_of(verdict, ""))
+                _Trial(verdict.origin.cluster or verdict.id, row, outcome.shifted, stratum_of(verdict, ""))
             )
 
     @classmethod

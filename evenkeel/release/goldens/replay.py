@@ -137,8 +137,8 @@ class GoldenReplayer:
 
     def _today(self, route: str) -> Today:
         latest = self.log.latest(1, route=route)
-        model = latest[0].requested_model if latest else None
-        version = latest[0].prompt_version if latest else None
+        model = latest[0].origin.requested_model if latest else None
+        version = latest[0].origin.prompt_version if latest else None
         return Today(model, version, self._system(route, version) if version else None)
 
     def _system(self, route: str, version: str) -> str | None:

@@ -213,7 +213,7 @@ class ReferenceAsker:
             standing.looked_at = now
             standing.seen = {}
             for verdict in self._verdicts.latest(_LOOKED_AT, route=route):
-                group = verdict.requested_model or "", verdict.prompt_version or ""
+                group = verdict.origin.requested_model or "", verdict.origin.prompt_version or ""
                 standing.seen[group] = max(verdict.scored_at, standing.seen.get(group, 0.0))
         return standing.seen
 

@@ -31,7 +31,7 @@ def rows(trials=QUIET, *, broken_from=None, perturbation="general.typos", route=
             "route": route,
             "perturbation": perturbation,
             "rating": 1 if broken_from is not None and place >= broken_from and place % 2 else 3,
-            "baseline_rating": 3,
+            "control_rating": 3,
         }
         for place in range(trials)
     ]

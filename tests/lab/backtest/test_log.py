@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 
 import pytest
 
+from evenkeel.core.records import to_json
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.lab.backtest import LogError, read_lines, read_log
 from evenkeel.stores.labels import Label
 from tests.docs.documentation import DOCS, blocks_of
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 TRIAL = {"time": 1000, "perturbation": "general.typos", "rating": 3}
@@ -27,7 +28,12 @@ def test_little_is_needed():
     (found,) = read(TRIAL)
     assert (found.scored_at, found.perturbation, found.rating) == (1000.0, "general.typos", 3)
     assert (found.route, found.model, found.exchange_id) == ("default", "model", "line-1")
-    assert (found.scorer, found.shifted, found.baseline_rating, found.cluster) == ("judge", False, None, "")
+    assert (found.scoring.scorer, found.shifted, found.control.rating, found.origin.cluster) == (
+        "judge",
+        False,
+        None,
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,12 +53,12 @@ def test_times_are_unix_seconds_or_iso(said, at):
 
 def test_a_baseline_in_the_line_counts_a_control_before_it():
     """Once for each exchange, whose later control line is passed over."""
-    paired = TRIAL | {"exchange": "e", "baseline_rating": 2, "baseline_similarity": 0.5, "similarity": 0.9}
+    paired = TRIAL | {"exchange": "e", "control_rating": 2, "control_similarity": 0.5, "similarity": 0.9}
     control = TRIAL | {"exchange": "e", "perturbation": "control", "rating": 2}
     found = read(paired, paired | {"perturbation": "general.casing"}, control)
     assert [one.perturbation for one in found] == [BASELINE, "general.typos", "general.casing"]
-    assert (found[0].rating, found[0].similarity, found[0].baseline_rating) == (2, 0.5, None)
-    assert {one.baseline_rating for one in found[1:]} == {2}
+    assert (found[0].rating, found[0].similarity, found[0].control.rating) == (2, 0.5, None)
+    assert {one.control.rating for one in found[1:]} == {2}
     assert len({one.id for one in found}) == 3
 
 
@@ -60,14 +66,14 @@ def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
     """Of the same exchange only; its own quality says whether it got worse."""
     control = TRIAL | {"exchange": "e", "perturbation": "resend", "rating": 2, "quality": "worse"}
     found = read(control, TRIAL | {"exchange": "e"}, TRIAL | {"exchange": "f"})
-    assert [one.baseline_rating for one in found] == [None, 2, None]
-    assert [one.baseline_worse for one in found] == [None, True, None]
+    assert [one.control.rating for one in found] == [None, 2, None]
+    assert [one.control.worse for one in found] == [None, True, None]
 
 
 def test_sessions_and_clusters_name_what_belongs_together():
     """Whatever shares either is one cluster; without both a trial stands alone."""
     said = [{"session": "s"}, {"session": "s", "cluster": "c"}, {"cluster": "c"}, {"session": "t"}, {}]
-    clusters = [one.cluster for one in read(*(TRIAL | more for more in said))]
+    clusters = [one.origin.cluster for one in read(*(TRIAL | more for more in said))]
     assert clusters == ["s", "s", "s", "t", ""]
 
 
@@ -84,9 +90,9 @@ def test_labels_follow_the_trials_that_chance_drew():
 def test_a_resend_that_was_equal_is_known_to_its_trials():
     """Whether it is told in the trial's line or in its own."""
     control = TRIAL | {"exchange": "e", "perturbation": "control", "stage": "equality"}
-    told = TRIAL | {"baseline_rating": 3, "baseline_stage": "equality"}
+    told = TRIAL | {"control_rating": 3, "control_stage": "equality"}
     found = read(control, TRIAL | {"exchange": "e"}, told)
-    assert [one.baseline_proven for one in found] == [None, 3, None, 3]
+    assert [one.control.proven for one in found] == [None, 3, None, 3]
     assert [one.proven for one in found] == [3, None, 3, None]
 
 
@@ -115,8 +121,8 @@ def test_outcomes_without_a_rating():
 
 def test_a_line_may_be_a_stored_verdict():
     """As it was written, with everything that it has."""
-    stored = replace(VERDICT, similarity=0.7, cluster="c", quality_failures=(Failure("m", 1, "timeout"),))
-    assert list(read_lines([stored.to_json().encode()], "log.jsonl")) == [stored]
+    stored = altered(VERDICT, similarity=0.7, cluster="c", quality_failures=(Failure("m", 1, "timeout"),))
+    assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_the_example_of_the_page_is_read():
         BASELINE, "general.typos", "format.json", BASELINE, "general.typos", BASELINE, "general.casing",
         "general.casing",
     ]  # fmt: skip
-    assert [one.baseline_rating for one in found[1:3]] == [3, 3]
+    assert [one.control.rating for one in found[1:3]] == [3, 3]
     assert found[4].direction == "worse"
     assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))
 
@@ -175,17 +181,25 @@ def test_labels_follow_their_trial_and_say_how_it_was_drawn():
     control, trial, label, other, chosen = read(
         {**TRIAL, **resend}, {**TRIAL, **drawn}, {**TRIAL, "exchange": "b", "rating": 1, "label": 1}
     )
-    assert (control.proven, trial.baseline_proven, other.baseline_proven) == (3, 3, None)
+    assert (control.proven, trial.control.proven, other.control.proven) == (3, 3, None)
     assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
     assert (label.drawn, chosen.drawn, chosen.label_share) == (True, False, 0.0)
 
 
 def test_weights_and_splits_are_read_and_a_control_has_no_path():
     """A control in the line weighs what its exchange does; weights are powers of two."""
-    line = TRIAL | {"exchange_weight": 0.25, "path_weight": 0.125, "split_of": "g", "baseline_rating": 3}
+    line = TRIAL | {"exchange_weight": 0.25, "path_weight": 0.125, "split_of": "g", "control_rating": 3}
     control, trial = read(line)
-    assert (trial.exchange_weight, trial.path_weight, trial.split_of) == (0.25, 0.125, "g")
-    assert (control.exchange_weight, control.path_weight, control.split_of) == (0.25, 1.0, "")
+    assert (trial.selection.exchange_weight, trial.selection.path_weight, trial.selection.split_of) == (
+        0.25,
+        0.125,
+        "g",
+    )
+    assert (control.selection.exchange_weight, control.selection.path_weight, control.selection.split_of) == (
+        0.25,
+        1.0,
+        "",
+    )
     with pytest.raises(LogError, match=r'line 1: "path_weight": 0\.3 is none of 1, 1/2, 1/4 … 1/128'):
         read(TRIAL | {"path_weight": 0.3})
     with pytest.raises(LogError, match="exchange_weight"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +15,7 @@ from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.release.calibration.calibration import Measured
 from evenkeel.release.kit import charts
 from evenkeel.release.kit.renderings import html
+from tests.kit.records import altered
 from tests.lab.calibrate.planted_scores import (
     FACTS,
     MISSING,
@@ -70,7 +70,7 @@ def test_a_picture_shows_eight_metrics_and_says_how_many_more_there_are():
 
 def test_what_could_not_be_measured_is_said():
     """A metric that always fails, a mode nobody watches, and too few goldens each have their words."""
-    rows = [replace(row, scores={"flat": 0.5, "broken": "timeout"}) for row in planted_rows(10, Random(1))]
+    rows = [altered(row, scores={"flat": 0.5, "broken": "timeout"}) for row in planted_rows(10, Random(1))]
     _, text = page_of(rows, [MetricFacts("flat", 1, "f"), MetricFacts("broken", 1, "g")])
     page = Page(text)
     assert "nobody" in page.text

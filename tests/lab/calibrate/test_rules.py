@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.rules import alert_rules
 from evenkeel.release.calibration.calibration import CalibrationError
+from tests.kit.records import altered
 from tests.lab.calibrate.planted_scores import (
     FACTS,
     STRUCTURAL_AND_LEXICAL,
@@ -115,12 +115,12 @@ def test_what_has_no_threshold_has_no_rule(calibration):
     none = Failure("calibration_threshold", 1, "not_separable")
     first, second, third = calibration.modes
     text = alert_rules(
-        replace(
+        altered(
             calibration,
             modes=(
-                replace(first, primary=replace(first.primary, threshold=None, no_threshold=none)),
-                replace(second, secondary=replace(second.secondary, threshold=None, no_threshold=none)),
-                replace(third, primary=None, secondary=None, failure=none),
+                altered(first, primary=altered(first.primary, threshold=None, no_threshold=none)),
+                altered(second, secondary=altered(second.secondary, threshold=None, no_threshold=none)),
+                altered(third, primary=None, secondary=None, failure=none),
             ),
         )
     )
@@ -132,7 +132,7 @@ def test_what_has_no_threshold_has_no_rule(calibration):
 def test_a_name_that_would_break_a_rule_is_refused(calibration):
     """Quotes and braces do not get into expressions or templates."""
     first = calibration.modes[0]
-    metrics = (*calibration.metrics, replace(calibration.metrics[0], name='x"} or {{ y'))
-    odd = replace(first, primary=replace(first.primary, metric='x"} or {{ y'))
+    metrics = (*calibration.metrics, altered(calibration.metrics[0], name='x"} or {{ y'))
+    odd = altered(first, primary=altered(first.primary, metric='x"} or {{ y'))
     with pytest.raises(CalibrationError, match="cannot stand in a rule"):
-        alert_rules(replace(calibration, metrics=metrics, modes=(odd,)))
+        alert_rules(altered(calibration, metrics=metrics, modes=(odd,)))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.verdict import Failure
@@ -10,6 +8,7 @@ from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strateg
 from evenkeel.lab.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
 from evenkeel.lab.judge_audit.ratings import Item, Scale
 from evenkeel.monitor.estimate.agreement import Agreement, wilson
+from tests.kit.records import altered
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
 PLAIN, AGAIN, ATTACKED = Condition.PLAIN, Condition.AGAIN, Condition.ATTACKED
@@ -135,7 +134,7 @@ def test_strategies_of_other_names_are_reported_after_ours():
 def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
     """Forty items in four articles, each with ratings of its own: the sample is four, not forty."""
     rated = items(*[(1 + place % 4, 1 + place % 4 if place % 4 else 5) for place in range(40)])
-    grouped = [replace(item, cluster=f"article {place % 4}") for place, item in enumerate(rated)]
+    grouped = [altered(item, cluster=f"article {place % 4}") for place, item in enumerate(rated)]
     alone, clustered = (audit("people", each, None, times=200).metrics[0] for each in (rated, grouped))
     assert alone.people.value == clustered.people.value
     assert (alone.clusters, clustered.clusters) == (None, 4)
@@ -145,12 +144,12 @@ def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
 
 def test_shares_over_clusters_know_that_items_of_one_are_alike():
     """Half kept, by article: the interval is that of four. All kept: four trials of four, by Wilson."""
-    rated = [replace(item, cluster=str(int(item.id) // 10)) for item in items(*[(1,)] * 40)]
+    rated = [altered(item, cluster=str(int(item.id) // 10)) for item in items(*[(1,)] * 40)]
     half = said([2] * 40) | said([2] * 20 + [5] * 20, condition=ATTACKED)
     share = measured(rated, half).strategies[0].resistance.unchanged
     assert (share.count, share.n, share.lower, share.upper) == (20, 40, 0, 1)
     share = measured(rated, said([2] * 40) | said([2] * 40, condition=ATTACKED)).strategies[0].resistance
-    assert share.unchanged == replace(wilson(4, 4), count=40, n=40)
+    assert share.unchanged == altered(wilson(4, 4), count=40, n=40)
 
 
 LENGTH = Analyser("length", lambda text: len(text) / 10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +15,7 @@ from evenkeel.lab.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 DAY = 86_400.0
@@ -24,14 +23,14 @@ NOON = 1_795_003_200.0
 """2026-11-18 12:00:00 UTC."""
 MIDNIGHT = NOON - DAY / 2
 
-TEMPLATE = replace(
+TEMPLATE = altered(
     VERDICT,
     exchange_id="x",
     scored_at=NOON,
     route="support",
     model="m-1",
     perturbation="general.spelling",
-    baseline_rating=3,
+    control_rating=3,
 )
 
 
@@ -44,7 +43,7 @@ class Log:
 
     def rows(self, offset, limit):
         return [
-            LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at))
+            LoggedVerdict(place, altered(TEMPLATE, id=str(place), scored_at=at))
             for place, at in enumerate(self.times[offset : offset + limit], offset + 1)
         ]
 
@@ -146,19 +145,19 @@ def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
 def fold(*verdicts):
     folder = Folder()
     for place, verdict in enumerate(verdicts, 1):
-        folder.add(LoggedVerdict(place, replace(verdict, id=str(place))))
+        folder.add(LoggedVerdict(place, altered(verdict, id=str(place))))
     return folder
 
 
 def test_an_exchange_weighs_the_same_whatever_its_trials():
     """One of two trials shifted in one exchange, its only trial in another: (0.5 + 1) / 2."""
     changed = (QualityScore("faithfulness", 1, 3.0, 1.0),)
-    moved = replace(TEMPLATE, rating=1, quality=changed)
+    moved = altered(TEMPLATE, rating=1, quality=changed)
     folder = fold(
-        replace(TEMPLATE, perturbation=BASELINE),
+        altered(TEMPLATE, perturbation=BASELINE),
         TEMPLATE,
-        replace(moved, perturbation="general.tone"),
-        replace(moved, exchange_id="y", perturbation="format.json"),
+        altered(moved, perturbation="general.tone"),
+        altered(moved, exchange_id="y", perturbation="format.json"),
     )
     groups = folder.groups()
     line = group_line("support", "m-1", "", groups[GroupKey("support", "m-1")], Rules(min_trials=1))
@@ -171,9 +170,9 @@ def test_an_exchange_weighs_the_same_whatever_its_trials():
 
 def test_a_cluster_is_one_observation_of_a_hundred_trials():
     """Of 100 shifted retries the first counts, of 20 other trials each, and of later retries one again."""
-    retry = replace(TEMPLATE, rating=1, cluster="retries")
+    retry = altered(TEMPLATE, rating=1, cluster="retries")
     rows = [retry] * 100 + [TEMPLATE] * 20
-    folder = fold(*(replace(row, exchange_id=str(place)) for place, row in enumerate([*rows, retry])))
+    folder = fold(*(altered(row, exchange_id=str(place)) for place, row in enumerate([*rows, retry])))
     (counts,) = folder.cells.values()
     # The retries are the 1st and, 100 trials on, the 121st; 22 observations, two of them shifted.
     assert (counts.trials, counts.clustered, counts.shifted) == (22, 99, 2)
@@ -188,7 +187,7 @@ def test_a_cluster_is_one_observation_of_a_hundred_trials():
 
 def test_models_beyond_the_limit_share_a_name():
     """Clients choose names of models: the monitor and a report fold them the same way."""
-    folder = fold(*(replace(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
+    folder = fold(*(altered(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
     assert len({key.model for key in folder.cells}) == 21
     assert next(counts.trials for key, counts in folder.cells.items() if key.model == "other") == 5
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import click.testing
@@ -27,6 +26,7 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
 from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 from tests.release.pages import Page
 
@@ -61,7 +61,7 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
             rating = resend if kind == BASELINE else 2 if rng.random() < fragility else 3
             lost = kind != BASELINE and rng.random() < 0.02
             quality = rng.choice((1.0, 3.0))
-            yield replace(
+            yield altered(
                 VERDICT,
                 id=f"{exchange}.{step}",
                 exchange_id=exchange,
@@ -71,7 +71,7 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
                 perturbation=kind,
                 seed=number,
                 rating=None if lost else rating,
-                baseline_rating=resend,
+                control_rating=resend,
                 quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
                 cluster=f"job {number % 3}" if number % 5 == 0 else "",
                 failure=Failure("replay", 1, "timeout") if lost else None,

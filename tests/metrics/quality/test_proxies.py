@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy
 from tests.cases import cases
+from tests.kit.records import altered
 
 CASES = cases(__file__)
 CONTEXT = (
@@ -116,13 +116,13 @@ def test_answers_in_another_language_are_measured_by_what_needs_no_translation()
     """A variant in German: words and names are left aside on both sides, numbers and identifiers are not."""
     german = "Der VPN-Client 4.2.1 auf BER-12 fiel 2024-03-05 aus: 0x80070005. Frau Lopez half durch CHG-881."
     pair = Pair(Answer(GOOD), Answer(german), CONTEXT, wanted=Wanted(language="de"))
-    wrong = replace(pair, candidate=Answer(german.replace("BER-12", "HAM-77").replace("CHG-881", "CHG-111")))
-    poor = replace(pair, candidate=Answer("Der Client fiel aus."))
+    wrong = altered(pair, candidate=Answer(german.replace("BER-12", "HAM-77").replace("CHG-881", "CHG-111")))
+    poor = altered(pair, candidate=Answer("Der Client fiel aus."))
     for metric, worse in ((FaithfulnessProxy(), wrong), (CompletenessProxy(), poor)):
         same, changed = (asyncio.run(metric.measure(one)).outcome for one in (pair, worse))
         assert isinstance(same, QualityScore)
         assert isinstance(changed, QualityScore)
         assert (same.reference, same.candidate, same.direction) == (3, 3, None)
         assert changed.direction == "worse"
-    nothing = replace(pair, context="Please describe the weather in a few words.")
+    nothing = altered(pair, context="Please describe the weather in a few words.")
     assert asyncio.run(CompletenessProxy().measure(nothing)).outcome is None

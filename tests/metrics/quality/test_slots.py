@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,7 @@ from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
 from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch
 from tests.cases import cases
+from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Format
@@ -77,7 +77,7 @@ def test_headings_of_a_document_are_the_keys_of_the_data(form: Format) -> None:
     scores = measured(pair).scores
     assert [score.metric for score in scores if score.changed] == []
     assert len(scores) == 4
-    unasked = replace(pair, wanted=AS_BEFORE)
+    unasked = altered(pair, wanted=AS_BEFORE)
     scores = measured(unasked).scores
     assert scores[0] == QualityScore("slot_match", 2, 1.0, 0.0, "agreement")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SAME = QualityScore("faithfulness", 101, 3, 3)
@@ -52,31 +52,23 @@ def test_any_changed_metric_is_a_change_of_the_pair(
     quality: tuple[QualityScore, ...], direction: str | None
 ) -> None:
     """Metrics that can tell decide the direction; none that can, or two that disagree, are mixed."""
-    verdict = replace(VERDICT, rating=2, quality=quality)
+    verdict = altered(VERDICT, rating=2, quality=quality)
     assert verdict.quality_changed is (direction is not None)
     assert verdict.direction == direction
 
 
 def test_verdicts_on_all_scales_survive_the_log() -> None:
     """Written and read again they are equal, and ratings stay whole numbers."""
-    verdict = replace(VERDICT, rating=1, quality=(DROP, APART, replace(APART, tolerance=0.3)))
-    assert Verdict.from_json(verdict.to_json()) == verdict
-    assert '"reference":3,"candidate":2,' in verdict.to_json()
-
-
-def test_lines_written_before_there_were_scales_are_read() -> None:
-    """Such a line has four fields a score; they are ratings."""
-    verdict = replace(VERDICT, rating=2, quality=(DROP,))
-    old = verdict.to_json().replace(',"scale":"rating","tolerance":0.0', "")
-    assert old != verdict.to_json()
-    assert Verdict.from_json(old) == verdict
+    verdict = altered(VERDICT, rating=1, quality=(DROP, APART, altered(APART, tolerance=0.3)))
+    assert from_json(to_json(verdict), Verdict) == verdict
+    assert '"reference":3,"candidate":2,' in to_json(verdict)
 
 
 def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
     """Content delta, quality delta and robustness of one cell, as the monitor reports them."""
     state = MonitorState(MonitorSettings(min_trials=1))
     for offset, verdict in enumerate(verdicts, start=1):
-        state.apply(LoggedVerdict(offset, replace(verdict, id=f"{offset}")))
+        state.apply(LoggedVerdict(offset, altered(verdict, id=f"{offset}")))
     (cell,) = state.reports()
     assert cell.content_delta is not None
     assert cell.robustness is not None
@@ -86,13 +78,13 @@ def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
 def test_the_worked_example_of_the_paper() -> None:
     """30 of 100 rated 2 and 20 rated 1 are 0.5; 15 of these 50 changed are 0.3; overall 1 - 0.5 · 0.3."""
     verdicts = (
-        [replace(VERDICT, rating=3)] * 50
-        + [replace(VERDICT, rating=2, quality=(SAME,))] * 25
-        + [replace(VERDICT, rating=2, quality=(SAME, DROP))] * 5
-        + [replace(VERDICT, rating=1, quality=(GAIN,))] * 4
-        + [replace(VERDICT, rating=1, quality=(DROP, GAIN))] * 3
-        + [replace(VERDICT, rating=1, quality=(APART,))] * 3
-        + [replace(VERDICT, rating=1, quality=(SAME,))] * 10
+        [altered(VERDICT, rating=3)] * 50
+        + [altered(VERDICT, rating=2, quality=(SAME,))] * 25
+        + [altered(VERDICT, rating=2, quality=(SAME, DROP))] * 5
+        + [altered(VERDICT, rating=1, quality=(GAIN,))] * 4
+        + [altered(VERDICT, rating=1, quality=(DROP, GAIN))] * 3
+        + [altered(VERDICT, rating=1, quality=(APART,))] * 3
+        + [altered(VERDICT, rating=1, quality=(SAME,))] * 10
     )
     content, quality, robustness = report(verdicts)
     assert content == pytest.approx(0.5)
@@ -113,7 +105,7 @@ _RATIO = st.builds(
 )
 _VERDICTS = st.lists(
     st.builds(
-        lambda rating, quality: replace(VERDICT, rating=rating, quality=quality if rating < 3 else ()),
+        lambda rating, quality: altered(VERDICT, rating=rating, quality=quality if rating < 3 else ()),
         st.sampled_from([1, 2, 3]),
         st.lists(st.one_of(_RATING, _AGREEMENT, _RATIO), min_size=1, max_size=4).map(tuple),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from evenkeel.metrics.structured.validity import FormatValidity, format_found, is_valid
 from tests.cases import cases, tupled
+from tests.kit.records import altered
 
 CASES = cases(__file__)
 FORMS = CASES["forms"]
@@ -217,7 +217,7 @@ def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
     """A language the encoder does not know, and an encoder that breaks."""
     other = Failure("embeddings", 1, "cross_language", "en, de")
     refused = JsonSimilarity(Lexicon(refusal=other)).score(pair(JSON, YAML))
-    assert refused == replace(other, metric="json_similarity")
+    assert refused == altered(other, metric="json_similarity")
     broken = JsonSimilarity(Lexicon(failure=Failure("embeddings", 1, "encoder_failed"))).score(
         pair('{"a": "one"}', '{"a": "two"}')
     )

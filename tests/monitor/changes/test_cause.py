@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, kinds, likely_cause
+from tests.kit.records import altered
 
 
 def marks(*names, trait="language"):
@@ -102,7 +102,7 @@ def test_answers_that_moved_clearly_later_are_their_own_candidate():
     """A prompt edited 200 exchanges before does not explain them; one edited 20 exchanges before does."""
     prompt = ChangeMark(kinds.PROMPT, "v1", "v2", 1.0, 1)
     answers = ChangeMark(kinds.ANSWERS, "length: above 9 in 40%", "length: above 9 in 80%", 2.0, 9)
-    later = [prompt, replace(answers, since=300, run=100)]
+    later = [prompt, altered(answers, since=300, run=100)]
     verdict = likely_cause(later, goldens_moved=None)
     assert verdict.cause is Cause.UNCLEAR
     assert [one.cause for one in verdict.candidates] == [Cause.PROVIDER, Cause.PROMPT], "by distance in time"
@@ -111,7 +111,7 @@ def test_answers_that_moved_clearly_later_are_their_own_candidate():
         "nothing else changed then, 200 exchanges after the change of prompt version,"
     )
     assert second.why == "Prompt version: “v1” → “v2”, 200 exchanges before the answers moved."
-    soon = likely_cause([prompt, replace(answers, since=120, run=100)], goldens_moved=None)
+    soon = likely_cause([prompt, altered(answers, since=120, run=100)], goldens_moved=None)
     assert [one.cause for one in soon.candidates] == [Cause.PROMPT]
     assert "(explained by: prompt version)" in soon.evidence[1]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core import rewordings
@@ -15,6 +13,7 @@ from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 NO_GOLDENS = GoldenHistory((), {}, {})
@@ -37,13 +36,13 @@ def tally(*, shifted=0.05, resends=0.0, quality=SAME, invalid=0.0, chars=400, al
         said = 2 if moved or place >= 1 - strict else 3
         ignored = place < invalid
         for kind, rating in ((BASELINE, resend), ("general.casing", said)):
-            one = replace(
+            one = altered(
                 VERDICT,
                 scored_at=float(number),
                 perturbation=kind,
                 rating=None if ignored and kind != BASELINE else rating,
                 invalid=("format",) if ignored and kind != BASELINE else (),
-                baseline_rating=None if kind == BASELINE else resend,
+                control_rating=None if kind == BASELINE else resend,
                 quality=quality if rating < 3 else (),
                 similarity=alike,
                 rated_by="similarity@2",
@@ -66,8 +65,8 @@ def test_robustness_that_falls_under_a_high_noise_floor_is_more_fragile():
     after = tally(resends=0.84, shifted=0.1, quality=SAME)
     for side, changed in ((before, 40), (after, 184)):
         letters = side.cells["general.casing"]
-        one = replace(VERDICT, rating=2, baseline_rating=2, quality=SAME)
-        other = replace(one, quality=OTHERWISE)
+        one = altered(VERDICT, rating=2, control_rating=2, quality=SAME)
+        other = altered(one, quality=OTHERWISE)
         letters[outcome_of(one).letter] -= changed
         letters[outcome_of(other).letter] += changed
     found = report(before, after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from evenkeel.stores.sealing import SealError
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.monitor.changes.test_silent_report import NOON, REFERENCES, TRAITS, record
 
 ASKED = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "How long is a day?"}]})
@@ -69,7 +69,7 @@ def test_both_sides_are_the_last_before_and_the_first_since():
     )
     found = both_sides(one, REFERENCES)
     assert (found.before.answer.text, found.after.answer.text) == ("last old", "new")
-    assert both_sides(replace(one, answers=()), REFERENCES) is None
+    assert both_sides(altered(one, answers=()), REFERENCES) is None
 
 
 def test_examples_show_references_first_then_ordinary_answers(database):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 
@@ -16,6 +16,7 @@ from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 NOTHING = GoldenHistory((), {}, {})
@@ -29,13 +30,13 @@ def tally(exchanges, every, *, noise=1000, language="en", judge=None):
         base = 2 if number % noise == noise - 1 else 3
         rating = 2 if number % every == every - 1 else 3
         for kind in (BASELINE, *KINDS):
-            one = replace(
+            one = altered(
                 VERDICT,
                 scored_at=float(number),
                 perturbation=kind,
                 scorer="judge" if judge else "metrics",
                 rating=base if kind == BASELINE else rating,
-                baseline_rating=None if kind == BASELINE else base,
+                control_rating=None if kind == BASELINE else base,
                 quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),
                 details=judge(number) if judge else {},
             )
@@ -133,7 +134,7 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     (alone,) = reports_of([], history)
     assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "different", None)
     assert alone.finding_lines == ["Different: Goldens: 50% breach content_shift, 5% before."]
-    worse = GoldenHistory((replace(alarm, measure="quality_change"),), {}, {})
+    worse = GoldenHistory((altered(alarm, measure="quality_change"),), {}, {})
     assert reports_of([], worse)[0].effect == "worse"
     answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)
     (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
@@ -148,6 +149,6 @@ def test_a_report_is_plain_data():
     (report,) = reports_of([record(MODEL, before=tally(50, 5), after=tally(50, 5))], NOTHING)
     assert asdict(report)["cause"] == "model"
     both = tuple(Candidate(cause, weaker=False, why="") for cause in (Cause.MODEL, Cause.TRAFFIC))
-    assert replace(report, cause=Cause.UNCLEAR, candidates=both).title == (
+    assert altered(report, cause=Cause.UNCLEAR, candidates=both).title == (
         "chat: another model or other traffic"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.changes.stay import End
 from evenkeel.monitor.estimate import outcome_of
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 
@@ -23,7 +23,7 @@ def verdict(number, kind=BASELINE, **changes):
         "model": "m1",
         "perturbation": kind,
         "scorer": "metrics",
-        "baseline_rating": None if kind == BASELINE else 3,
+        "control_rating": None if kind == BASELINE else 3,
         "details": {"rouge_l": 0.9},
         "requested_model": "m",
         "prompt_version": "v1",
@@ -32,7 +32,7 @@ def verdict(number, kind=BASELINE, **changes):
         "answer_chars": 300 + number % 11,
         "settings": "s1",
     }
-    return replace(VERDICT, **(said | changes))
+    return altered(VERDICT, **(said | changes))
 
 
 def fed(watch, verdicts, offset=0):
@@ -146,7 +146,7 @@ def test_what_is_noticed_close_together_is_one_change():
 
 def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
     """Before: all but the last blocks; after: from the change on, up to the next one."""
-    worse = {"rating": 2, "baseline_rating": 3}
+    worse = {"rating": 2, "control_rating": 3}
     watch = RouteWatch("chat")
     fed(
         watch,
@@ -247,7 +247,7 @@ def test_traffic_that_moves_on_the_same_model_is_still_noticed():
     assert {mark.kind for _, mark in found} == {kinds.TRAFFIC}
 
 
-WORSE = {"rating": 2, "baseline_rating": 3}
+WORSE = {"rating": 2, "control_rating": 3}
 
 
 def swapped(first, last, model, **changes):

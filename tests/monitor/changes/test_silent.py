@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.changes.silent import Silent
+from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import found, references, suspected, traits
 from tests.monitor.changes.test_route import exchanges, fed
 
@@ -18,7 +18,7 @@ DAY_S = 86_400.0
 
 def minutes(first, last, **changes):
     """Exchanges one a minute, each a resend and one trial."""
-    return [replace(one, scored_at=MINUTE_S * one.scored_at) for one in exchanges(first, last, **changes)]
+    return [altered(one, scored_at=MINUTE_S * one.scored_at) for one in exchanges(first, last, **changes)]
 
 
 def watched(count=400, **changes):
@@ -126,7 +126,7 @@ def test_an_old_suspicion_makes_room_first():
     for day in range(1, 6):
         at = 400 * MINUTE_S + day * 2 * DAY_S
         change = watch.mark_silent(suspected(at), 1000 + day)
-        watch.update_silent(change, replace(watch.silent(change), closed="not_confirmed", closed_at=at))
+        watch.update_silent(change, altered(watch.silent(change), closed="not_confirmed", closed_at=at))
     assert stated in {record.id for record in watch.records()}
     assert len(watch.records()) == 4
 

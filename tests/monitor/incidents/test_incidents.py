@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.incidents import Decision
@@ -12,6 +10,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents.book import KEPT
 from evenkeel.monitor.notify.notices import Writer, headline, over_line
 from evenkeel.stores.verdict_log import logged
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=500, min_trials=5)
@@ -31,7 +30,7 @@ class Log:
         """One more entry."""
         self.place += 1
         if isinstance(entry, Verdict):
-            entry = replace(entry, id=f"v{self.place}", scored_at=10.0 * self.place - self.late_s)
+            entry = altered(entry, id=f"v{self.place}", scored_at=10.0 * self.place - self.late_s)
         self.events += self.state.apply(logged(self.place, entry)).events
 
     def answers(self, count: int, model: str, broken=(), route: str = "chat", **said) -> None:
@@ -39,10 +38,10 @@ class Log:
         for number in range(count):
             exchange = f"{route}-{self.place}-{number}"
             own = {"model": model, "route": route, "exchange_id": exchange, **said}
-            self.add(replace(VERDICT, perturbation=BASELINE, rating=3, baseline_rating=None, **own))
+            self.add(altered(VERDICT, perturbation=BASELINE, rating=3, control_rating=None, **own))
             for kind in KINDS:
                 rating = 1 if kind in broken else 3
-                self.add(replace(VERDICT, perturbation=kind, rating=rating, baseline_rating=3, **own))
+                self.add(altered(VERDICT, perturbation=kind, rating=rating, control_rating=3, **own))
 
     def decide(self, decided: str, incident: str | None = None, route: str = "chat") -> None:
         """A person's decision about an incident, by default the only one."""
@@ -283,7 +282,7 @@ def test_a_change_after_an_incident_is_over_is_none_of_its_own(log):
 
 def test_a_cause_that_is_noticed_after_the_alert_is_that_of_the_incident():
     """Seven fragile answers raise it, the twelfth of the new model is a change, and so is a new prompt."""
-    log = Log(MonitorState(replace(SETTINGS, mean_trials_between_false_alarms=5)))
+    log = Log(MonitorState(altered(SETTINGS, mean_trials_between_false_alarms=5)))
     log.answers(60, "m1", prompt_version="p1")
     noticed = []
     for prompt, count in (("p1", 7), ("p1", 5), ("p2", 16)):

@@ -7,7 +7,6 @@ services behind them refuse what does not follow their schemas.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from evenkeel.monitor.notify import (
 )
 from evenkeel.shadow.perturbations import catalogue  # noqa: F401 - publishes what rewordings are called
 from evenkeel.stores.verdict_log import LoggedVerdict, Stretch, logged
+from tests.kit.records import altered
 from tests.monitor.notify.scene import Store
 from tests.monitor.notify.services import KEY, SECRET, TOKEN, Services
 from tests.monitor.planted_sightings import answered
@@ -92,7 +92,7 @@ class Play:
         self.place += 1
         self.at += STEP_S
         if isinstance(entry, Verdict):
-            entry = replace(entry, id=f"v{self.place}", scored_at=self.at)
+            entry = altered(entry, id=f"v{self.place}", scored_at=self.at)
         one = logged(self.place, entry)
         if isinstance(one, LoggedVerdict):
             self.verdicts.append(one)
@@ -124,12 +124,12 @@ class Play:
             for route in routes:
                 own = {"model": model, "route": route, "exchange_id": f"{route}-{self.place}", **said}
                 resend = 2 if noisy else 3
-                self.add(replace(VERDICT, perturbation=BASELINE, rating=resend, baseline_rating=None, **own))
+                self.add(altered(VERDICT, perturbation=BASELINE, rating=resend, control_rating=None, **own))
                 for kind in kinds:
                     moved = rating if kind in broken else resend
                     own["quality"] = WORSE if kind in worse else ()
-                    own["baseline_worse"] = False
-                    self.add(replace(VERDICT, perturbation=kind, rating=moved, baseline_rating=resend, **own))
+                    own["control_worse"] = False
+                    self.add(altered(VERDICT, perturbation=kind, rating=moved, control_rating=resend, **own))
 
     def decide(self, decided, note=""):
         """What ana says of the latest incident."""

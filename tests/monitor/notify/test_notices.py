@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, WindowEstimates
@@ -12,6 +10,7 @@ from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
 from tests.kit.cells import cell_report, with_figures
+from tests.kit.records import altered
 from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -80,7 +79,7 @@ def test_a_decision_is_quoted():
 )
 def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
     """Not what only shows that answers moved."""
-    assert written(replace(SPELLING, marks=marks)).headline.endswith(said)
+    assert written(altered(SPELLING, marks=marks)).headline.endswith(said)
 
 
 def test_an_estimate_since_the_change_is_said_with_its_interval():
@@ -93,7 +92,7 @@ def test_an_estimate_since_the_change_is_said_with_its_interval():
         windows={"since_change": since},
     )
     names = ("general.tone", "general.casing", "format.yaml")
-    others = [replace(cell, key=replace(cell.key, perturbation=name), windows={}) for name in names]
+    others = [altered(cell, key=altered(cell.key, perturbation=name), windows={}) for name in names]
     (incident,) = incidents_of([SPELLING, TONE])
     said = f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
     assert Writer(reports=lambda: [cell, *others]).facts(incident) == (f"{said}2 of 4 rewordings so far.",)
@@ -104,7 +103,7 @@ def test_an_estimate_since_the_change_is_said_with_its_interval():
 
 def test_a_group_is_said_only_until_a_rewording_is_found():
     """A group of rewordings moves with any of them: it is named as one, and not counted beside them."""
-    group = replace(SPELLING, id="g1", perturbation="together.4_general", value=0.7, limit=0.34)
+    group = altered(SPELLING, id="g1", perturbation="together.4_general", value=0.7, limit=0.34)
     names = ("together.4_general", "together.3_positional", "general.spelling", "general.tone")
     cells = [cell_report(CellKey("support", "helpdesk-2", name), scorer="judge", trials=90) for name in names]
     writer = Writer(reports=lambda: cells)
@@ -119,7 +118,7 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
 
 def test_where_no_change_was_noticed_that_is_said():
     """And the trials that raised the alert are what counts."""
-    assert written(replace(SPELLING, marks=())).facts == (
+    assert written(altered(SPELLING, marks=())).facts == (
         "42 points above noise (limit 10, the last 20 trials), 1 of 1 rewordings.",
         "No change of model, prompt, parameters or judge was noticed before it.",
     )
@@ -128,7 +127,7 @@ def test_where_no_change_was_noticed_that_is_said():
 def test_a_name_is_said_once():
     """Requested and returned model changed together."""
     marks = tuple(ChangeMark(kind, "a", "b", 1.0, 1) for kind in ("requested_model", "model"))
-    assert written(replace(SPELLING, marks=marks)).headline.count("a → b") == 1
+    assert written(altered(SPELLING, marks=marks)).headline.count("a → b") == 1
 
 
 def cases(*events):
@@ -139,7 +138,7 @@ def cases(*events):
 def on(route, at=1000.0, **changes):
     """The alert of the same swap on another route."""
     own = {"id": f"e-{route}", "route": route, "incident": f"i-{route}", "change": f"i-{route}", "at": at}
-    return replace(SPELLING, **own | changes)
+    return altered(SPELLING, **own | changes)
 
 
 def test_one_cause_on_several_routes_is_one_message():
@@ -182,7 +181,7 @@ def test_a_case_is_over_with_its_last_incident():
     """Until then it is about what goes on; acknowledged if all of that is."""
     first, second = on("support"), on("billing", 1300.0)
     seen = decided("acknowledged", 1400.0, incident="i-billing")
-    (case,) = cases(first, second, over(first), replace(seen, route="billing")).values()
+    (case,) = cases(first, second, over(first), altered(seen, route="billing")).values()
     assert (case.id, case.whole.routes, case.whole.state) == ("i-support", ["billing"], "acknowledged")
     (case,) = cases(first, second, over(first), over(second, 2100.0)).values()
     assert (case.whole.routes, case.whole.state) == (["support", "billing"], "resolved")
@@ -192,7 +191,7 @@ def test_a_case_is_over_with_its_last_incident():
 def test_examples_name_rewordings_and_quote_nobody():
     """A link each; without the console's address there is nothing to open."""
     (case,) = cases(SPELLING).values()
-    verdicts = [replace(VERDICT, id="v 7", rating=1), replace(VERDICT, id="v8", rating=2)]
+    verdicts = [altered(VERDICT, id="v 7", rating=1), altered(VERDICT, id="v8", rating=2)]
     notice = Writer(console_url="https://keel.example", trials=lambda _: verdicts).message(
         case, "opened", 1, None
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, Scoring, Verdict
+from tests.kit.records import altered
 
 RESEND = Verdict(
     id="",
@@ -16,9 +15,8 @@ RESEND = Verdict(
     perturbation_version=1,
     severity=0.0,
     seed=0,
-    scorer="metrics",
+    scoring=Scoring("metrics"),
     rating=None,
-    baseline_rating=None,
 )
 
 
@@ -47,13 +45,13 @@ def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0
                 0.3 if rng.random() < hard * (floor + more) else 0.85 + 0.15 * rng.random()
                 for more in (0, 2 * excess * share)
             ]
-            resend = replace(
+            resend = altered(
                 RESEND, id=f"c{number}", exchange_id=f"e{number}", scored_at=float(number),
                 similarity=alike[0], cluster=cluster, unsure=True,
             )  # fmt: skip
-            variant = replace(
+            variant = altered(
                 resend, id=f"v{number}", perturbation=f"general.kind{kind}", severity=0.3,
-                similarity=alike[1], baseline_similarity=alike[0],
+                similarity=alike[1], control_similarity=alike[0],
             )  # fmt: skip
             verdicts += [resend, variant]
             number += 1

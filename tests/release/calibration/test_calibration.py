@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,6 +15,7 @@ from evenkeel.release.calibration.calibration import (
     calibration_to_yaml,
     read_calibration,
 )
+from tests.kit.records import altered
 from tests.lab.calibrate.planted_scores import (
     FACTS,
     MISSING,
@@ -50,7 +50,7 @@ def test_bands_of_an_older_calibration_are_refused_with_what_to_do(calibration):
 def test_failures_read_back_as_well():
     """A mode nobody watches and a role without a threshold keep their reasons."""
     rows = [row for row in planted_rows(12, Random(1)) if row.golden != "g00003"]
-    rows += [replace(row, mode=REWORDED, scores={"bleu": 0.9}) for row in rows]
+    rows += [altered(row, mode=REWORDED, scores={"bleu": 0.9}) for row in rows]
     found = calibrated(rows, STRUCTURAL_AND_LEXICAL)
     assert found.of(MISSING).primary.no_threshold.reason == "too_few_goldens"
     assert found.of(REWORDED).failure.reason == "insensitive"

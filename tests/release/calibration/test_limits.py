@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -12,12 +11,14 @@ from click.testing import CliRunner
 
 from evenkeel.cli.lab.calibrate import calibrate
 from evenkeel.core.pair import Answer
+from evenkeel.core.records import to_json
 from evenkeel.lab.calibrate.limits import degraded, lines_of, merged, place_all
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import LimitsError, RouteLimit, limits_to_json, read_limits
 from evenkeel.release.calibration.quiet import GRID, QuietTraffic, RouteQuiet, quiet_routes
 from evenkeel.stores.goldens import Golden
+from tests.kit.records import altered
 from tests.lab.calibrate.planted_goldens import prose, write_goldens
 from tests.release.calibration.planted_traffic import quiet_log
 
@@ -81,7 +82,7 @@ def test_a_burst_is_worth_one_of_its_trials():
     """Twenty near-equal prompts in a row are one observation of each kind, and one cluster."""
     verdicts = quiet_log(400, random.Random(3), burst=1.0, kinds=1)
     traffic = QuietTraffic.of(verdicts)
-    clusters = {one.cluster or one.exchange_id for one in verdicts}
+    clusters = {one.origin.cluster or one.exchange_id for one in verdicts}
     assert (traffic.trials, traffic.clusters) == (400, len(clusters))
     assert traffic.effective == len(clusters)
 
@@ -146,7 +147,7 @@ def test_the_fold_finds_what_is_quiet():
     """Traffic counts from the last change on, and none of it while an alert is up."""
     rng = random.Random(9)
     before = quiet_log(600, rng, floor=0.1)
-    after = [replace(one, model="n") for one in quiet_log(800, rng, floor=0.1, since=600)]
+    after = [altered(one, model="n") for one in quiet_log(800, rng, floor=0.1, since=600)]
     found = quiet_routes([*before, *after], MonitorSettings())["support"]
     assert not found.alert
     assert 0 < found.traffic.trials <= 800
@@ -159,12 +160,12 @@ def test_the_fold_finds_what_is_quiet():
 
 def test_the_file_comes_back_as_it_was():
     """Routes that were not calibrated again keep their limits."""
-    other = replace(SIMILARITY, route="other")
+    other = altered(SIMILARITY, route="other")
     assert read_limits(limits_to_json([SIMILARITY, other])) == (other, SIMILARITY)
-    again = replace(SIMILARITY, value=0.06)
+    again = altered(SIMILARITY, value=0.06)
     found = place_all({}, [], route=None, trials_between_false_alerts=1, today=TODAY, seed=0)
     assert found == []
-    kept = merged([SIMILARITY, other], [replace(placed({}, goldens(25)), limits=(again,))])
+    kept = merged([SIMILARITY, other], [altered(placed({}, goldens(25)), limits=(again,))])
     assert list(kept) == [other, again]
 
 
@@ -188,9 +189,9 @@ def test_a_file_that_is_wrong_says_where(text, said):
 def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
     """From a log and a file of goldens; the limits of a route that is not calibrated stay."""
     log, approved, out = tmp_path / "verdicts.jsonl", tmp_path / "goldens.jsonl", tmp_path / "limits.json"
-    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(500, random.Random(11))))
+    log.write_text("".join(f"{to_json(one)}\n" for one in quiet_log(500, random.Random(11))))
     write_goldens(approved, 20)
-    other = replace(SIMILARITY, route="other")
+    other = altered(SIMILARITY, route="other")
     out.write_text(limits_to_json([other]))
     arguments = [str(approved), "--limits", str(out), "--verdicts", str(log), "--route", "support"]
     done = CliRunner().invoke(calibrate, arguments)
@@ -205,7 +206,7 @@ def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
 def test_the_command_says_why_nothing_was_placed(tmp_path):
     """Exit code 1, and the file is left alone; options of the other calibration are refused."""
     log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
-    log.write_text("".join(f"{one.to_json()}\n" for one in quiet_log(50, random.Random(12))))
+    log.write_text("".join(f"{to_json(one)}\n" for one in quiet_log(50, random.Random(12))))
     done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
     assert done.exit_code == 1
     assert str(done.exception) == "no limit was placed, nothing was written"

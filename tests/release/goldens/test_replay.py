@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -36,9 +35,10 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
-SEEN = replace(
+SEEN = altered(
     VERDICT, route="default", model="simulated-1", requested_model="simulated-1", prompt_version="p1"
 )
 
@@ -53,7 +53,7 @@ def golden(number, **changes):
         answer=Answer(said, model="simulated-1"),
         prompt_version="p1",
     )
-    return replace(made, **changes)
+    return altered(made, **changes)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_the_model_of_todays_traffic_is_asked(bench, simulation):
     """Not the one that the golden was approved under."""
     simulation.change("simulated-2", {})
     approve(bench, 1)
-    bench.verdicts.append(replace(SEEN, requested_model="simulated-2"), None)
+    bench.verdicts.append(altered(SEEN, requested_model="simulated-2"), None)
     run = bench.run("change")
     assert (run.model, run.asked) == ("simulated-2", "simulated-2, p1")
     assert simulation.counts(simulation.find("simulated-2")).calls == 1
@@ -155,7 +155,7 @@ def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, si
     old = [{"role": "system", "content": "Be brief."}, *make_prompt("case_summary", 3)]
     new = [{"role": "system", "content": "Answer in three sentences."}, *make_prompt("case_summary", 4)]
     approve(bench, 3, request=json.dumps({"model": "simulated-1", "messages": old}))
-    bench.verdicts.append(replace(SEEN, prompt_version="p2"), None)
+    bench.verdicts.append(altered(SEEN, prompt_version="p2"), None)
     bench.archived.put(
         ArchivedExchange(
             id="x",

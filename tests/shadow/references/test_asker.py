@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -26,6 +25,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedSighting
+from tests.kit.records import altered
 from tests.stores.examples import verdict
 
 START = 20_000 * DAY_S
@@ -47,7 +47,7 @@ def reference(number, *, route="shop", model="m", version="p1", **changes):
         taken_at=START,
         answers=(KeptAnswer(first, START, "m-1", "original"), KeptAnswer(first, START + 1, "m-1", "resend")),
     )
-    return replace(given, **changes)
+    return altered(given, **changes)
 
 
 class Endpoint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -16,6 +15,7 @@ from evenkeel.stores.counters import Tally
 from evenkeel.stores.references import RIPE, KeptAnswer, ReferenceStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.records import altered
 from tests.stores.examples import exchange, verdict
 
 WORDS = [
@@ -76,7 +76,7 @@ def original(number, *, text=None, model="m", version="p1", cluster=None, route=
         task="chat",
         cluster=f"c{number}" if cluster is None else cluster,
     )
-    return dataclasses.replace(given, **changes)
+    return altered(given, **changes)
 
 
 class Keeping:
@@ -131,7 +131,7 @@ def test_what_has_no_second_answer_is_not_kept(keeping):
 def test_a_set_is_diverse(keeping):
     """A second prompt of a cluster only while there are few others, the very same never."""
     keeping.keep(original(1))
-    keeping.keep(dataclasses.replace(original(1), exchange=exchange(50, route="shop")))
+    keeping.keep(altered(original(1), exchange=exchange(50, route="shop")))
     assert len(keeping.ids) == 1
     for number in range(2, 12):
         keeping.keep(original(number, cluster="c1"))
@@ -148,7 +148,7 @@ def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
     first, *others = keeping.ids
     assert len(others) == A_SET - 1
     more = tuple(KeptAnswer(Answer("x"), 1.0, "m-1", "asked") for _ in range(RIPE))
-    keeping.store.update(others[4], lambda one: dataclasses.replace(one, answers=more))
+    keeping.store.update(others[4], lambda one: altered(one, answers=more))
     keeping.now += 60
     keeping.keep(original(98))
     assert keeping.ids == [first, *others]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,6 +17,7 @@ from evenkeel.lab.calibrate.degrade import NotDegradableError, as_written, degra
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.metrics.workflow.reading import read_answer, read_workflow
 from evenkeel.release.calibration.forms import form_of
+from tests.kit.records import altered
 from tests.lab.calibrate.degrade.damage import DEGRADATIONS
 
 NODES = """Here you are:
@@ -88,7 +88,7 @@ def test_everything_else_of_an_answer_stays() -> None:
     """The model that gave it and why it stopped."""
     answer = Answer(PROSE, model="m-1", finish_reason="stop")
     found = DEGRADATIONS["missing_sentences"].apply(answer, 0.5, random.Random(1))
-    assert found == replace(answer, text=found.text) != answer
+    assert found == altered(answer, text=found.text) != answer
 
 
 def test_a_candidate_is_the_same_on_every_platform() -> None:

@@ -1,0 +1,39 @@
+"""Records that differ from another one in some fields."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+
+
+def altered(record, **changes):
+    """Return a copy with these fields altered.
+
+    A field of a nested record goes by its own name if the record has none of that name (`task` of a verdict's
+    origin), or by both names (`control_rating`).
+    """
+    own = set(_fields(record))
+    for name in [name for name in changes if name not in own]:
+        value = changes.pop(name)
+        for part in own:
+            nested = changes.get(part, getattr(record, part))
+            inner = name.removeprefix(f"{part}_")
+            if _fields(nested) and inner in _fields(nested) and (inner != name or part not in _PREFIXED):
+                changes[part] = altered(nested, **{inner: value})
+                break
+        else:
+            raise TypeError(f"{type(record).__name__} has no field {name}")
+    if isinstance(record, msgspec.Struct):
+        return msgspec.structs.replace(record, **changes)
+    return dataclasses.replace(record, **changes)
+
+
+_PREFIXED = frozenset(("control", "free"))
+"""Parts whose fields are also those of the whole."""
+
+
+def _fields(record):
+    if isinstance(record, msgspec.Struct):
+        return record.__struct_fields__
+    return tuple(record.__dataclass_fields__) if dataclasses.is_dataclass(record) else ()
