@@ -11,7 +11,7 @@ import json
 import random
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -86,75 +86,40 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
     "code fences": _repeated("```\nx = 1\n```\n\nAnd why?\n\n"),
     "bare code fences": _repeated("```\n"),
     "nested fences": lambda size: "".join(f"{'`' * (3 + n % 9)}\n> " for n in range(size // 9)),
-    "backticks": _repeated("`"),
     "one long word": _repeated("a"),
     "distinct words": _lettered,
     "base64": _noise,
     "digit and a long word": lambda size: "1" + "a" * (size - 1),
-    "digits": _repeated("7"),
     "digits and separators": _repeated("1,2.3-4:5/6 "),
-    "spaces": lambda size: "a" + " " * (size - 2) + "b",
     "blank lines": lambda size: "a" + "\n" * (size - 2) + "b",
     "blanks and line ends": _repeated(" \n\t"),
     "assent and blanks": lambda size: "Sure" + " " * (size - 5) + "b",
     "fence and blank lines": lambda size: "```\n" + "\n" * (size - 5) + "b",
-    "unclosed quotes": _repeated('"a '),
     "unclosed typographic quotes": _repeated("\u201ca \u00abb \u300cc \u201ed "),
     "opening quotes": _repeated("\u201c"),
-    "apostrophes": _repeated("'a b"),
-    "nested quotes": lambda size: "\n".join(">" * (n % 40 + 1) + ' "x' for n in range(size // 25)),
     "escaped quotes": _repeated('\\"'),
-    "backslashes": _repeated("\\"),
     "unclosed brackets": _repeated("([{<"),
-    "closed brackets": _repeated("(a) [b] {c} <d> "),
-    "deep JSON": _repeated("["),
     "JSON fragments": _repeated('{"a": [1, '),
-    "long JSON": lambda size: json.dumps([{"id": n, "name": f"n{n}"} for n in range(1 + size // 26)]),
     "names": lambda size: "".join(
         f"Then {one.title()} {other.title()} came. " for one, other in _pairs(_lettered(size).split())
     ),
-    "dates": _counted('{{"on{n}": "2024-05-{m}", "by": "March {n}, 2023"}}\n'),
-    "sources": lambda size: "It is so [1].\nSources:\n" + _counted("A page on w{m}\n")(size),
-    "repeated lines": _repeated("It is so\n"),
     "short lines": _repeated("a:\n"),
     "distinct lines": _counted("w{m} is so\n"),
-    "long line": _counted("He paid {m} for it, and then "),
-    "repeated sentences": _repeated("I cannot say what it was. "),
     "pointing words": _repeated("as above and below, the following rules: "),
-    "headings": _counted("# Part {n}\n\nThe rules above, {m}:\n\n- Do it\n\n"),
-    "numbered list": _counted("{n}. Open the box {m}\n"),
-    "bullets": _repeated("- a\n  - b\n    * c\n"),
     "YAML": _counted("k{n}:\n  - {m}\n"),
-    "nested YAML": _repeated("- - a: "),
     "tables": _counted("| a{n} | {m} |\n"),
-    "table pipes": _repeated("|"),
-    "opened tags": _repeated("<a><b>"),
-    "nested tags": lambda size: "<i>" * (size // 7) + "</i>" * (size // 7),
     "unclosed tags": _repeated('<a b="'),
     "comments": _repeated("<!--"),
-    "Markdown links": _repeated("[a](b "),
-    "pictures": _repeated("!["),
-    "emphasis": _repeated("**a _b "),
-    "URLs": _counted("https://a.b/c?d={m}&"),
     "addresses": _repeated("a.b@c.d"),
-    "paths": _repeated("/a.b-c"),
-    "identifiers": _repeated("a_bC.d-"),
-    "assignments": _repeated("a=b"),
     "combining marks": lambda size: "a" + "\u0301" * (size - 1),
-    "emoji": _repeated("\U0001f469\u200d\U0001f4bb"),
     "ideographs": _repeated("请告诉我这个问题的答案。"),
-    "arrows": _counted("a{n} --> b{m}\n"),
-    "steps": _counted("Step {n}: then go on with step {m}.\n"),
-    "calls": _repeated("f(g(a, "),
     "names of keys": _repeated("key-"),
     "bearer": _repeated("bearer "),
     "key headers": _repeated("-----BEGIN PRIVATE KEY-----"),
     "tokens": _repeated("eyJ"),
-    "colons": _repeated("a:"),
     "placeholders": _repeated("{{a}} [EMAIL_1] "),
     "addends": _repeated("1 + 2 \u00d7 "),
     "months": _repeated("May 3 "),
-    "words of numbers": _repeated("one hundred and two thousand "),
 }
 """By name: a text of so many characters, or nearly so."""
 
@@ -337,8 +302,6 @@ class Subject:
     made: Callable[[str], Any]
     """What is read, from a text; not counted as work."""
     work: Callable[[Any], object]
-    area: str = ""
-    """What it is part of, for people."""
 
     def shapes(self, wanted: Iterable[str]) -> Iterator[str]:
         """Those of the shapes that make a difference: of many short messages, few do."""
@@ -350,14 +313,7 @@ _OF_MANY_MESSAGES: Final = ("pointing words", "unclosed tags", "tables")
 
 def subjects() -> tuple[Subject, ...]:
     """Everything that reads texts of others in the replay plane and in redaction."""
-    areas = {
-        "readers": _readers(),
-        "validity gate": _gate(),
-        "perturbations": _perturbations(),
-        "metrics": _metrics(),
-        "redaction": _redaction(),
-    }
-    return tuple(replace(one, area=area) for area, found in areas.items() for one in found)
+    return (*_readers(), *_gate(), *_perturbations(), *_metrics(), *_redaction())
 
 
 def _readers() -> Iterator[Subject]:
@@ -508,11 +464,6 @@ class Growth:
     def ratio(self) -> float:
         """How many times as long the longer text took; 2 is proportional."""
         return self.double_s / self.single_s
-
-    @property
-    def microseconds(self) -> float:
-        """Of processor time for a character of the longer text."""
-        return self.double_s / (2 * self.size) * 1e6
 
     @property
     def tells(self) -> bool:

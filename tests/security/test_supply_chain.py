@@ -68,6 +68,8 @@ def test_a_workflow_gets_the_least_permissions(path):
     """Nothing unless it is said; nothing may write contents; what signs is said job by job."""
     workflow = yaml.safe_load(path.read_text("utf-8"))
     assert set(workflow["permissions"]) >= {"contents"}
+    for job in workflow["jobs"].values():
+        assert 0 < job["timeout-minutes"] <= 60
     for given in (
         workflow["permissions"],
         *(job.get("permissions", {}) for job in workflow["jobs"].values()),
@@ -89,6 +91,20 @@ def test_a_workflow_runs_nobody_elses_code_with_its_rights(path):
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False
             assert not re.search(r"\$\{\{\s*github\.(event\.(?!number)|head_ref)", step.get("run", ""))
+
+
+def test_workflows_call_targets_that_exist():
+    """Each `make` target is one of the Makefile's."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    called = {
+        word
+        for path in WORKFLOWS
+        for line in re.findall(r"(?m)^\s*(?:- run: )?make (.+)$", path.read_text("utf-8"))
+        for word in line.split()
+        if "=" not in word
+    }
+    assert called
+    assert called <= targets
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=at)
