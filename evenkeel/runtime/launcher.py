@@ -122,7 +122,7 @@ class _Ports(NamedTuple):
     def known_to(self, settings: Settings) -> Settings:
         """The settings with the numbers of the ports, and with a data folder that holds anywhere."""
         known: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
-        for name, sockets in (("listen", self.data), ("admin", self.admin)):
+        for name, sockets in (("listen", self.data), ("access", self.admin)):
             if sockets:
                 port = sockets[0].getsockname()[1]
                 known[name] = getattr(settings, name).model_copy(update={"port": port})
