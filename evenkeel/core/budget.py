@@ -8,10 +8,12 @@ import datetime as dt
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+T = TypeVar("T")
 
 SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
 """What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
@@ -255,7 +257,31 @@ class CallBudget(Protocol):
         ...
 
 
-async def set_aside(budget: CallBudget, estimate: Spend) -> bool:
+async def booked(
+    budget: CallBudget,
+    estimate: Spend,
+    send: Callable[[], Awaitable[T]],
+    proven: Callable[[T], Spend],
+) -> T | None:
+    """Send a call that is booked at its full estimate before, and at what it is proven to have cost after.
+
+    Who gives up on a call (time, a lost connection, cancelled) may have to pay for it all the same: it stays
+    booked at its estimate.
+
+    Returns: what `send` did; None, with nothing sent, if the budget does not allow it.
+    """
+    if not await _set_aside(budget, estimate):
+        return None
+    spent = estimate
+    try:
+        outcome = await send()
+        spent = proven(outcome)
+        return outcome
+    finally:
+        await asyncio.to_thread(budget.settle, estimate, spent)
+
+
+async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
     """As `CallBudget.reserve`, in a thread. Who is cancelled meanwhile has set nothing aside."""
     asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
     try:

@@ -6,7 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
+from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
 from evenkeel.release.kit.cost import REWRITER, BudgetUsedUpError, Costs
 from evenkeel.release.kit.progress import progress
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.core.budget import Spend
-    from evenkeel.llm.client import Endpoint
-    from evenkeel.metrics.judge import Judge
 
 _Item = TypeVar("_Item")
 
@@ -88,8 +88,6 @@ class ModelAddress:
 
     def endpoint(self, model: str | None = None) -> Endpoint:
         """The model there, or another one of the same server; nothing is sent yet."""
-        from evenkeel.llm.client import Endpoint  # noqa: PLC0415 - brings the SDK, which few commands need
-
         return Endpoint(
             base_url=self.url,
             model=model or self.model,
@@ -101,8 +99,6 @@ class ModelAddress:
 
     def judge(self) -> Judge:
         """A judge there; nothing is sent yet."""
-        from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
-
         return Judge(self.endpoint())
 
 

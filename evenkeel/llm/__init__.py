@@ -2,6 +2,6 @@
 
 `client` (an `Endpoint`: pace, retries, costs) stands on `chat` (requests, replies, parameters that a server
 rejects), `limits` (its pace, the pauses it asks for, the breaker), `faults` (calls that brought no answer),
-`price` and `observer` (for tracing). `sdk` is the only module that needs the SDK. Import the modules
-themselves: `client` loads it.
+`price` and `observer` (for tracing). Replays, which go to any upstream as the application's own requests do,
+share `wire` (one request, its answer bounded in time and size) and `evenkeel.core.budget.booked` with it.
 """

@@ -6,13 +6,14 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.observer import CallResult
 from evenkeel.llm.price import bound_of, tokens_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.faults import Fault
     from evenkeel.llm.observer import Message, Purpose
 
 
@@ -128,3 +129,73 @@ class Accepted:
             or at_once
             or (replace(self, temperature=False, seed=False) if self.temperature or self.seed else None)
         )
+
+
+MOST_TOKENS: Final = 100_000_000
+"""No call has more tokens: what reports more reports nothing."""
+
+
+def result_of(reply: Mapping[str, Any]) -> CallResult:
+    """What a reply says of itself. Any member can be missing or odd; what is not of its type is not said."""
+    usage, first = _object(reply.get("usage")), _first_choice(reply)
+    asked, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    # Some servers count the tokens of reasoning only here.
+    whole = _count(usage.get("total_tokens"))
+    if asked is not None and written is not None and whole is not None:
+        written = max(written, whole - asked)
+    cached = _object(usage.get("prompt_tokens_details")).get("cached_tokens")
+    if _count(cached) is None:
+        cached = usage.get("prompt_cache_hit_tokens")
+    return CallResult(
+        model=_text(reply.get("model")),
+        input_tokens=asked,
+        output_tokens=written,
+        finish_reason=_text(first.get("finish_reason")),
+        text=_text(_object(first.get("message")).get("content")) or "",
+        response_id=_text(reply.get("id")),
+        cached_tokens=_count(cached),
+    )
+
+
+def completion_of(reply: Mapping[str, Any]) -> Completion:
+    """What a server answered to a chat request."""
+    result = result_of(reply)
+    tier: Tier = "flex" if reply.get("service_tier") == "flex" else "standard"
+    cached = result.cached_tokens or 0
+    return Completion(_text_of(reply), result.input_tokens, result.output_tokens, cached, tier)
+
+
+def _text_of(reply: Mapping[str, Any]) -> str | Fault:
+    """The text of a reply's first choice.
+
+    One that was cut off at a limit of tokens is "truncated", even if what is there can be read.
+    """
+    first = _first_choice(reply)
+    message, finish = first.get("message"), first.get("finish_reason")
+    if not isinstance(message, dict):
+        return Fault("bad_schema", "The completion has no message.")
+    if message.get("refusal") or finish == "content_filter":
+        return Fault("refused", "The model declined.")
+    if finish == "length":
+        return Fault("truncated", "The reply was cut off at a limit of tokens.")
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        return Fault("bad_schema", "The message is not text.")
+    return content or ""
+
+
+def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = reply.get("choices")
+    return _object(choices[0]) if isinstance(choices, list) and choices else {}
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

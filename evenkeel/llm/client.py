@@ -8,31 +8,33 @@ request to an observer. It never raises for what a server does: that is a `Fault
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar
+from urllib.parse import urlsplit
 
-from openai.types.chat import ChatCompletion
-
-from evenkeel.core.budget import NOTHING, Spend, set_aside
-from evenkeel.llm.chat import Accepted, ChatRequest, Completion
-from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
+from evenkeel.core.budget import NOTHING, Spend, booked
+from evenkeel.llm.chat import Accepted, ChatRequest, Completion, completion_of, result_of
+from evenkeel.llm.encodings import UnreadableBody
+from evenkeel.llm.faults import UNHEALTHY, Fault, fault_of, pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
-from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
+from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
-from evenkeel.llm.sdk import Vector, bounded_sdk, fault_of, text_of, vectors_of
+from evenkeel.llm.wire import FLEX_TIMES, Unanswered, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator
 
     from evenkeel.core.budget import CallBudget
-    from evenkeel.core.tiers import Tier
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
 
 T = TypeVar("T")
+Vector = Sequence[float]
 
 _FADING: Final = 0.99
 """How much of an unusually long reply is still expected after the next one: half of it after 69."""
@@ -62,8 +64,6 @@ class Embedded:
 _KNOWN_TEXTS: Final = ("yes",)
 """Any encoder in order has a vector for it."""
 
-_FLEX_TIMES: Final = 5
-"""How many times as long a call may take that can wait."""
 
 Canary = Callable[[], Awaitable["Fault | None"]]
 """Asks something small and known; None if it was answered."""
@@ -130,7 +130,16 @@ class Endpoint:
         self.base_url = base_url
         self.concurrency = concurrency
         self._api_key = api_key
-        self._client = bounded_sdk(base_url, api_key, timeout_s)
+        url, _, query = base_url.partition("?")
+        self._url = url.rstrip("/")
+        self._query = f"?{query}" if query else ""
+        # No compression is asked for: a few kilobytes can stand for gigabytes.
+        headers = {
+            "authorization": f"Bearer {api_key or 'none'}",
+            "accept-encoding": "identity",
+            "user-agent": "evenkeel",
+        }
+        self._wire = Wire(headers=headers, uses_proxies=True)
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._slots = asyncio.Semaphore(concurrency)
@@ -148,7 +157,7 @@ class Endpoint:
         self._accepted = Accepted()
 
     def __repr__(self) -> str:
-        return f"Endpoint(model={self.model!r}, host={self._client.base_url.host!r})"
+        return f"Endpoint(model={self.model!r}, host={urlsplit(self.base_url).hostname!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,7 +167,7 @@ class Endpoint:
 
     async def close(self) -> None:
         """Close the connections. Calls under way fail."""
-        await self._client.close()
+        await self._wire.close()
 
     def spend(self, prompt_tokens: int, completion_tokens: int = 0) -> Spend:
         """So many tokens and their price, answered at once and without the server's cache."""
@@ -271,21 +280,17 @@ class Endpoint:
         """
         expected = sum(tokens_at_most((text,), around=1) for text in texts)
 
-        async def ask(texts: Sequence[str], limit_s: float) -> object:
-            async def request(headers: Mapping[str, str]) -> object:
-                return await self._client.embeddings.create(
-                    model=self.model, input=list(texts), encoding_format="float", extra_headers=headers
-                )
-
+        async def ask(texts: Sequence[str], limit_s: float) -> Mapping[str, Any] | Fault:
+            body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
             call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
             return await self._booked(
-                partial(self._sent, call, request, limit_s),
+                partial(self._sent, "/embeddings", call, body, limit_s),
                 lambda: self.spend(bound_of(texts, around=1)),
                 self._embedded,
                 budget,
             )
 
-        async def send(_: int) -> object:
+        async def send(_: int) -> Mapping[str, Any] | Fault:
             return await ask(texts, self._timeout_s)
 
         async def ask_canary() -> Fault | None:
@@ -306,7 +311,7 @@ class Endpoint:
             vectors = Fault("bad_schema", str(error))
         return Embedded(vectors, *self.spend(tokens))
 
-    def _embedded(self, reply: object) -> Spend | None:
+    def _embedded(self, reply: Mapping[str, Any]) -> Spend | None:
         """What vectors cost as the server reports it; None if it does not."""
         tokens = result_of(reply).input_tokens
         return self.spend(tokens) if tokens else None
@@ -316,7 +321,7 @@ class Endpoint:
     ) -> Completion | Fault:
         """One attempt; one that can wait is made at once where the server has no room for it in time."""
         if request.flex and self._accepted.flex:
-            got = await self._agreed(request, expected, _FLEX_TIMES * limit_s, budget)
+            got = await self._agreed(request, expected, FLEX_TIMES * limit_s, budget)
             if not (isinstance(got, Fault) and (got.no_room or got.reason == "timeout")):
                 return got
             self._limits.count(1, 0)
@@ -366,19 +371,14 @@ class Endpoint:
         if budget is None:
             return await send()
         estimate = estimated()
-        if not await set_aside(budget, estimate):
-            return Fault("budget", "The day's budget does not allow another call.")
-        # Who gave up on a call (time, a lost connection, cancelled) may have to pay for it all the same.
-        spent = estimate
-        try:
-            got = await send()
-            if not isinstance(got, Fault):
-                spent = proven(got) or estimate
-            elif got.unbilled:
-                spent = NOTHING
-            return got
-        finally:
-            await asyncio.to_thread(budget.settle, estimate, spent)
+
+        def spent(got: T | Fault) -> Spend:
+            if isinstance(got, Fault):
+                return NOTHING if got.unbilled else estimate
+            return proven(got) or estimate
+
+        got = await booked(budget, estimate, send, spent)
+        return Fault("budget", "The day's budget does not allow another call.") if got is None else got
 
     def _reported(self, got: Completion) -> Spend | None:
         """What a call cost as the server reports it; None if it does not."""
@@ -387,17 +387,7 @@ class Endpoint:
     async def _completed(
         self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float
     ) -> Completion | Fault:
-        messages: list[Any] = [{"role": one.role, "content": one.content} for one in request.messages]
-
-        async def send(headers: Mapping[str, str]) -> ChatCompletion:
-            completion: object = await self._client.chat.completions.create(
-                model=self.model, messages=messages, extra_headers=headers, timeout=limit_s, **parameters
-            )
-            if not isinstance(completion, ChatCompletion):
-                # The SDK hands a body that is not declared as JSON through as text.
-                raise TypeError("the endpoint's reply is not a chat completion")
-            return completion
-
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
         call = ModelCall(
             request.purpose,
             "chat",
@@ -406,36 +396,33 @@ class Endpoint:
             prompt=request.prompt,
             content=lambda: request.messages,
         )
-        got = await self._sent(call, send, limit_s, deadline)
-        if isinstance(got, Fault):
-            return got
-        said = result_of(got)
-        tier: Tier = "flex" if got.service_tier == "flex" else "standard"
-        return Completion(text_of(got), said.input_tokens, said.output_tokens, said.cached_tokens or 0, tier)
+        body = {"model": self.model, "messages": messages, **parameters}
+        left_s = deadline - asyncio.get_running_loop().time()
+        got = await self._sent("/chat/completions", call, body, min(limit_s, left_s))
+        return got if isinstance(got, Fault) else completion_of(got)
 
     async def _sent(
-        self,
-        call: ModelCall,
-        send: Callable[[Mapping[str, str]], Awaitable[T]],
-        limit_s: float,
-        deadline: float | None = None,
-    ) -> T | Fault:
-        """One request on the wire."""
-        if deadline is None:
-            deadline = asyncio.get_running_loop().time() + limit_s
+        self, path: str, call: ModelCall, body: Mapping[str, Any], limit_s: float
+    ) -> Mapping[str, Any] | Fault:
+        """One request on the wire; returns the JSON object that is the reply."""
         with self._observer.call(call) as report:
-            # The SDK's limit is on each silence: a server that drips bytes never meets it.
-            try:
-                async with asyncio.timeout_at(deadline):
-                    reply = await send(report.headers)
-            except TimeoutError:
-                fault = Fault("timeout", f"No complete reply within {limit_s:g} s.", passing=True)
-            except Exception as error:  # noqa: BLE001 - named boundary: any server, any SDK error
-                fault = fault_of(error, self._api_key)
+            url = f"{self._url}{path}{self._query}"
+            response = await self._wire.post(
+                url, json.dumps(body).encode(), list(report.headers.items()), limit_s
+            )
+            if isinstance(response, Unanswered) or not response.is_success:
+                fault = fault_of(response, self._api_key)
             else:
-                self._answered += 1
-                report.ended(result_of(reply))
-                return reply
+                try:
+                    reply = json.loads(response.body())
+                except (UnreadableBody, ValueError, RecursionError) as error:
+                    fault = Fault("bad_schema", f"The reply cannot be read: {error}")
+                else:
+                    if isinstance(reply, dict):
+                        self._answered += 1
+                        report.ended(result_of(reply))
+                        return reply
+                    fault = Fault("bad_schema", "The reply is no JSON object.")
             report.ended(CallResult(failure=fault.reason))
         return fault
 
@@ -585,3 +572,31 @@ class Endpoint:
 def _says_nothing_bad(refused: Fault | None) -> bool:
     """Whether the canary was answered, or not asked for want of budget."""
     return refused is None or refused.reason == "budget"
+
+
+def vectors_of(reply: Mapping[str, Any], texts: int) -> list[Vector]:
+    """The vectors in the texts' order. Any member can be missing or odd.
+
+    Raises:
+        ValueError: They cannot be used; the message says why.
+    """
+    data = reply.get("data")
+    if not isinstance(data, list) or len(data) != texts or not all(isinstance(item, dict) for item in data):
+        raise ValueError("The endpoint's reply has not one vector for each text.")
+    by_index = {_whole(item.get("index")): item.get("embedding") for item in data}
+    vectors = [_checked(by_index.get(index)) for index in range(texts)]
+    if len({len(vector) for vector in vectors}) > 1:
+        raise ValueError("The vectors of one reply have different lengths.")
+    return vectors
+
+
+def _whole(index: object) -> int | None:
+    return index if type(index) is int else None
+
+
+def _checked(vector: object) -> Vector:
+    if not isinstance(vector, list) or not all(isinstance(x, (int, float)) for x in vector):
+        raise ValueError("An embedding is not a list of numbers.")
+    if not math.isfinite(math.hypot(*vector)) or not any(vector):
+        raise ValueError("An embedding is empty, not finite, or zero.")
+    return vector

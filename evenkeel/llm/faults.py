@@ -1,4 +1,4 @@
-"""Calls that brought no answer: why, and whether and when to try again. Loads no SDK."""
+"""Calls that brought no answer: why, and whether and when to try again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import email.utils
 import math
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.llm.wire import Received, Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,6 +40,68 @@ class Fault(NamedTuple):
     """What the endpoint says is wrong with the request, if leaving out a parameter may cure it."""
     no_room: bool = False
     """Whether the endpoint has no room now for what can wait; the same call may be answered at once."""
+
+
+_TIMED_OUT: Final = 408
+_UNAUTHORIZED: Final = frozenset({401, 403})
+_PASSING: Final = frozenset({_TIMED_OUT, 409, 429})
+_REJECTED: Final = frozenset({400, 422})
+_FIRST_SERVER_ERROR: Final = 500
+_DETAIL_CHARS: Final = 300
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
+"""Parameters that can be left out: a complaint about one is not about the question."""
+
+
+def fault_of(response: Received | Unanswered, api_key: str) -> Fault:
+    """Why a request brought no answer; the detail never holds the key.
+
+    Args:
+        response: An error, or none.
+        api_key: What the request was sent with.
+    """
+    if isinstance(response, Unanswered):
+        passing = response.reason in UNHEALTHY
+        reason = response.reason if passing else "bad_schema"
+        return Fault(reason, _without(api_key, response.detail), passing, unbilled=response.is_free)
+    status, error = response.status, response.error()
+    message = next((error[key] for key in ("message", "detail", "msg") if error.get(key)), "")
+    words = _without(api_key, " ".join(str(message).split()))[:_READ_CHARS]
+    further = error.get("innererror")
+    codes = (error.get("code"), error.get("type"), further.get("code") if isinstance(further, dict) else None)
+    about_limit = error.get("param") in _LIMITS or any(name in words for name in _LIMITS)
+    own = None if about_limit or status >= _FIRST_SERVER_ERROR else about_request(status, codes, words)
+    # Servers repeat parts of the key in this message.
+    quoted = words if status not in _UNAUTHORIZED else "it refuses it" if own else "it rejected the key"
+    detail = f"The endpoint answered {status}: {quoted or 'nothing more'}"[:_DETAIL_CHARS]
+    if own:
+        return Fault(own, detail, unbilled=response.is_free)
+    asked = asked_pause_s(response.headers)
+    # Some servers say themselves whether a repetition makes sense.
+    advised = response.headers.get("x-should-retry")
+    passing = status in _PASSING or status >= _FIRST_SERVER_ERROR
+    passing = advised == "true" if advised in {"true", "false"} else passing
+    return Fault(
+        _reason(status),
+        detail,
+        passing,
+        throttled=status == _TOO_MANY_STATUS or (passing and asked is not None),
+        asked_pause_s=asked,
+        unbilled=response.is_free,
+        complaint=words or detail if status in _REJECTED else "",
+        no_room=has_no_room(status, f"{error.get('code')} {words}"),
+    )
+
+
+def _reason(status: int) -> str:
+    if status in _UNAUTHORIZED:
+        return "unauthorized"
+    if status == _TOO_MANY_STATUS:
+        return "rate_limited"
+    return "server_error" if status >= _FIRST_SERVER_ERROR else "bad_request"
+
+
+def _without(secret: str, text: str) -> str:
+    return text.replace(secret, "***") if secret else text
 
 
 _FULL: Final = frozenset({429, 498, 503})

@@ -32,12 +32,12 @@ from evenkeel.console import (
     Spending,
 )
 from evenkeel.core.budget import Budget, Spend
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
-from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:

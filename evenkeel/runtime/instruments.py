@@ -17,12 +17,14 @@ from evenkeel.core.languages import base_tag, language_of
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.similarity.embeddings import (
     EmbeddingsUnavailableError,
     load_embeddings,
 )
+from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.notes import encoder_notes
 from evenkeel.stores.counters import Tally, merge
@@ -37,10 +39,9 @@ if TYPE_CHECKING:
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Judge, Reply
+    from evenkeel.metrics.judge import Reply
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.similarity.embeddings import Embeddings
-    from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
@@ -110,9 +111,6 @@ def make_encoder(
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
             return Encoder(None)
         return Encoder(embeddings)
-    # It brings the SDK, which only those with an endpoint need.
-    from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
-
     client = replays.endpoint(chosen, prices, observer, limits=_pace(), budget=budget)
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
@@ -230,9 +228,6 @@ def make_judge(
     breaker = Breaker()
     if chosen is None:
         return None, JudgeHealth(None, breaker, "")
-    # It brings the SDK, which only those with a judge need.
-    from evenkeel.metrics.judge import Judge  # noqa: PLC0415
-
     endpoint = replays.endpoint(
         chosen,
         prices,

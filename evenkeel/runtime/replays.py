@@ -11,6 +11,7 @@ from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
@@ -23,6 +24,7 @@ from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import api_of
 from evenkeel.shadow.references.keeper import ReferenceKeeper
 from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter import Rewriter
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.worker import Archivist
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
-    from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
     from evenkeel.runtime.credentials import Headers
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation, Requirement
     from evenkeel.shadow.prompt.template import TemplateLearner
-    from evenkeel.shadow.rewriter import EqualMeaning, Rewriter
+    from evenkeel.shadow.rewriter import EqualMeaning
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.references import Reference, ReferenceStore
@@ -95,9 +96,6 @@ def endpoint(
         model: Another model than that of the section.
         **more: As `Endpoint` takes it.
     """
-    # It brings the SDK, which only those with an endpoint need.
-    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
-
     return Endpoint(
         base_url=section.base_url or "",
         model=model or section.model or "",
@@ -251,9 +249,6 @@ def rewriter(
     wanted = settings.replays.rewriter
     if wanted is None:
         return None
-    # It brings the SDK, which only those with a rewriter need.
-    from evenkeel.shadow.rewriter import Rewriter  # noqa: PLC0415
-
     stronger = wanted.stronger_model
     return Rewriter(
         endpoint(wanted, costs, observer),

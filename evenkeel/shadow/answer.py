@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import named_if, well_formed
-from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow import limits
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.clusters import Clusters
-from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.sdk import Vector
+    from evenkeel.llm.client import Vector
 
 PLAIN = ChatRequest("judge", (Message("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import h11
 
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.reading import read_structure
@@ -27,7 +28,6 @@ from evenkeel.proxy.request_head import parse_any_request, parse_request, render
 from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt

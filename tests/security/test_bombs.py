@@ -14,7 +14,7 @@ import zstandard
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import Failure
-from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target

@@ -20,11 +20,10 @@ import pytest
 
 from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm import client
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.llm.sdk import bounded_sdk
+from evenkeel.llm.wire import Wire
 from evenkeel.metrics.judge.client import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.exchange_trial import ExchangeTrial
@@ -222,7 +221,7 @@ class Process:
         self.writer = self.endpoint("writer", transport)
         self.encoder = self.endpoint("encoder", transport)
         self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
-        self.replayer._clients[None] = httpx2.AsyncClient(transport=transport)
+        self.replayer._wire = Wire(transport=transport)
         self.trials = trial_maker(
             *(
                 Nowhere(),
@@ -259,7 +258,7 @@ class Process:
             limits=RateLimits(clock=self.world.monotonic, sleep=self.world.sleep),
             budget=RouteBudget(self.costs, "", "judge"),
         )
-        made._client = SHARED.copy(http_client=httpx2.AsyncClient(transport=transport))
+        made._wire = Wire(transport=transport)
         return made
 
     def spawn(self):
@@ -335,9 +334,6 @@ class NoCache:
         pass
 
 
-SHARED = bounded_sdk("http://up/v1", "", 60.0)
-
-
 @pytest.fixture(scope="module")
 def originals():
     """One exchange for each script, with and without a limit of the answer."""
@@ -374,7 +370,6 @@ def in_one_thread(monkeypatch):
         return found
 
     monkeypatch.setattr(asyncio, "to_thread", at_once)
-    monkeypatch.setattr(client, "bounded_sdk", lambda *_: SHARED)
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -10,6 +10,7 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
+from evenkeel.llm.wire import Wire
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
@@ -105,7 +106,7 @@ class Scene:
         queue, log = SqliteExchangeQueue(database, lambda: 1000.0), SqliteVerdictLog(database)
         costs = SqliteCostTracker(database, Budget(), lambda: 1000.0)
         replayer = Replayer(concurrency=8, timeout_s=5)
-        replayer._clients[None] = httpx2.AsyncClient(transport=httpx2.MockTransport(self.upstream))
+        replayer._wire = Wire(transport=httpx2.MockTransport(self.upstream))
         trials = trial_maker(
             *(log, heuristic_scorer(), replayer, costs),
             lambda exchange: Target("http://up" + exchange.path, route="default"),

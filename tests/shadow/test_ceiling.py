@@ -10,12 +10,13 @@ import threading
 import httpx2
 import pytest
 
-from evenkeel.core.budget import Budget, Spend, set_aside
+from evenkeel.core.budget import Budget, Spend, booked
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import Breaker
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices, Quote
+from evenkeel.llm.wire import Wire
 from evenkeel.metrics.judge.client import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
@@ -231,7 +232,7 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
 
     async def twice():
         replayer = Replayer(concurrency=1, timeout_s=5)
-        replayer._clients[None] = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+        replayer._wire = Wire(transport=httpx2.MockTransport(answer))
         budget = Noted()
         for _ in range(2):
             quote = Quote(PRICES, ["m"], b'{"messages": []}', None, 6)
@@ -277,7 +278,12 @@ def test_who_is_cancelled_while_a_budget_is_asked_gives_back():
     async def scene():
         budget = Noted()
         budget.goes_on.clear()
-        asking = asyncio.create_task(set_aside(budget, Spend(5, 1.0)))
+
+        async def send():
+            raise AssertionError("nothing is sent")
+
+        calling = booked(budget, Spend(5, 1.0), send, lambda _: Spend(0, 0.0))
+        asking = asyncio.create_task(calling)
         await asyncio.to_thread(budget.held.wait, 240)
         asking.cancel()
         await asyncio.sleep(0)

@@ -6,12 +6,14 @@ import asyncio
 import gzip
 import json
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices, Quote
+from evenkeel.llm.wire import Received
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
@@ -201,8 +203,12 @@ def test_the_answer_says_in_which_tier_it_was_made(upstream, said, tier):
 # --- excerpts of error bodies
 
 
+def refusal(body, encoding=""):
+    return Received(400, httpx2.Headers({"content-encoding": encoding}), body)
+
+
 def said(body, **options):
-    return excerpt({}, (body if isinstance(body, str) else json.dumps(body)).encode(), **options)
+    return excerpt(refusal((body if isinstance(body, str) else json.dumps(body)).encode()), **options)
 
 
 @pytest.mark.parametrize(
@@ -217,9 +223,9 @@ def test_what_known_servers_write(body, line):
 def test_a_compressed_error_is_read():
     """As its headers say; one that they say wrongly is none."""
     body = gzip.compress(b'{"error": "busy"}')
-    assert excerpt({"content-encoding": "gzip"}, body) == "busy"
-    assert excerpt({"content-encoding": "gzip"}, b"busy") == ""
-    assert excerpt({}, json.dumps({"error": "x" * 70_000}).encode()) == ""
+    assert excerpt(refusal(body, "gzip")) == "busy"
+    assert excerpt(refusal(b"busy", "gzip")) == ""
+    assert excerpt(refusal(json.dumps({"error": "x" * 70_000}).encode())) == ""
 
 
 @pytest.mark.parametrize(("message", "line"), CASES["secrets are masked"])

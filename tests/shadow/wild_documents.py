@@ -8,7 +8,7 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.encodings import MAX_DECODED_BYTES
+from evenkeel.llm.encodings import MAX_DECODED_BYTES
 from tests.cases import cases
 
 if TYPE_CHECKING:

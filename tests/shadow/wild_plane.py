@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.encodings import UnreadableBody
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import RoutePlan

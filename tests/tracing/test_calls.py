@@ -22,8 +22,9 @@ from opentelemetry.semconv.schemas import Schemas
 
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
+from evenkeel.llm.chat import result_of
 from evenkeel.llm.client import Endpoint
-from evenkeel.llm.observer import CallResult, Message, ModelCall, result_of
+from evenkeel.llm.observer import CallResult, Message, ModelCall
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
@@ -337,7 +338,7 @@ def test_long_content_is_cut_and_says_so():
 
 
 @pytest.mark.parametrize(
-    "odd", [None, "text", {"choices": []}, type("C", (), {"choices": [None], "usage": "?"})()]
+    "odd", [{}, {"choices": []}, {"choices": [None], "usage": "?"}, {"usage": {"prompt_tokens": -1}}]
 )
 def test_an_odd_completion_says_nothing(odd):
     """What is missing or of another type counts as not said."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.protection.detectors import API_KEY, IBAN, JWT
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import brotli
 import pytest
 import zstandard
 
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.prompt import CHAT
 
 if TYPE_CHECKING:

@@ -1,0 +1,194 @@
+"""Requests to models on the wire: each is sent once, and its answer is bounded in time and in size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FLEX_TIMES: Final = 5
+"""How many times as long an answer of the flex tier may take."""
+_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_NAMES: Final = ("content-type", "content-encoding")
+_FIRST_REDIRECTION: Final = 300
+_FIRST_ERROR_STATUS: Final = 400
+_FIRST_SERVER_ERROR: Final = 500
+_TIMED_OUT: Final = 408
+_ERROR_BYTES: Final = 65_536
+"""A larger body is no error message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A response, its body as it came, still compressed."""
+
+    status: int
+    headers: httpx2.Headers
+    raw: bytes
+
+    @property
+    def content_headers(self) -> dict[str, str]:
+        """The headers that say how the body is to be read."""
+        return {name: self.headers.get(name, "") for name in _NAMES}
+
+    def body(self, most_bytes: int = MAX_DECODED_BYTES) -> bytes:
+        """The body with its encodings undone. Raises: UnreadableBody."""
+        return decode_body(self.content_headers, self.raw, most_bytes)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the status says so."""
+        return self.status >= _FIRST_ERROR_STATUS
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it is neither an error nor a redirection, which nothing follows."""
+        return self.status < _FIRST_REDIRECTION
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it certainly cost nothing; a server may fail, or give up, when the work is done."""
+        return _FIRST_ERROR_STATUS <= self.status < _FIRST_SERVER_ERROR and self.status != _TIMED_OUT
+
+    def error(self) -> Mapping[str, Any]:
+        """The members of an error body, {} if it is none that is known.
+
+        Bodies as OpenAI, Azure, Anthropic, vLLM, Ollama and FastAPI write them are.
+        """
+        try:
+            decoded = json.loads(self.body(_ERROR_BYTES))
+        except (UnreadableBody, ValueError, RecursionError):
+            return {}
+        if not isinstance(decoded, dict):
+            return {}
+        inner = decoded.get("error", decoded)
+        if isinstance(inner, str):
+            return {"message": inner}
+        return inner if isinstance(inner, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A request without a response."""
+
+    reason: str
+    """"timeout", "connection", or as `UnreadableBody` has it."""
+    detail: str
+    """One sentence for people."""
+    arrived: bool = True
+    """False if it certainly never reached the server."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it certainly cost nothing."""
+        return not self.arrived
+
+
+class Wire:
+    """Connections to servers, over TCP or a Unix socket. Nothing is redirected, and nothing sent again."""
+
+    def __init__(
+        self,
+        *,
+        connections: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        uses_proxies: bool = False,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Connect to nobody yet.
+
+        Args:
+            connections: To all servers together; None = any number.
+            headers: Of every request.
+            uses_proxies: Whether the proxies that the environment names are used.
+            transport: Takes the place of the network.
+        """
+        self._limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        self._headers = dict(headers or {})
+        self._uses_proxies = uses_proxies
+        self._transport = transport
+        self._clients: dict[str | None, httpx2.AsyncClient] = {}
+        """By Unix socket; None for TCP."""
+
+    async def close(self) -> None:
+        """Close the connections. Requests under way fail."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]],
+        timeout_s: float,
+        *,
+        unix_path: str | None = None,
+    ) -> Received | Unanswered:
+        """Send a JSON request once.
+
+        Args:
+            url: Where to.
+            body: JSON text.
+            headers: Further ones.
+            timeout_s: Limit for all of it: the client's own limits are between two bytes, so an answer that
+                trickles would never end.
+            unix_path: File name of the Unix socket to connect to, in place of the URL's host.
+        """
+        client = self._client(unix_path)
+        try:
+            async with asyncio.timeout(timeout_s):
+                request = client.stream(
+                    "POST",
+                    url,
+                    content=body,
+                    headers=[("content-type", "application/json"), *headers],
+                    timeout=timeout_s,
+                )
+                async with request as response:
+                    return await _received(response)
+        except (httpx2.TimeoutException, TimeoutError) as error:
+            detail = f"no answer in time ({type(error).__name__})"
+            return Unanswered("timeout", detail, not isinstance(error, _NEVER_SENT))
+        except UnreadableBody as error:
+            return Unanswered(error.reason, error.detail)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            detail = f"{type(error).__name__}: {error}"
+            return Unanswered("connection", detail, not isinstance(error, _NEVER_SENT))
+
+    def _client(self, unix_path: str | None) -> httpx2.AsyncClient:
+        if unix_path not in self._clients:
+            transport = self._transport
+            if transport is None and (unix_path or not self._uses_proxies):
+                # A transport makes the client forget the proxies that the environment names.
+                transport = httpx2.AsyncHTTPTransport(uds=unix_path, limits=self._limits, trust_env=False)
+            self._clients[unix_path] = httpx2.AsyncClient(
+                transport=transport,
+                limits=self._limits,
+                headers=self._headers,
+                follow_redirects=False,
+                trust_env=self._uses_proxies,
+            )
+        return self._clients[unix_path]
+
+
+async def _received(response: httpx2.Response) -> Received:
+    """Read a response, whose compression the client would undo without a limit.
+
+    Raises: UnreadableBody "too_large".
+    """
+    pieces: list[bytes] = []
+    room = MAX_DECODED_BYTES
+    async for piece in response.aiter_raw():
+        room -= len(piece)
+        if room < 0:
+            raise UnreadableBody("too_large", f"the answer is larger than {MAX_DECODED_BYTES} bytes")
+        pieces.append(piece)
+    return Received(response.status_code, response.headers, b"".join(pieces))
