@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.positional.bonds import Bonds, is_tied, level_of
+from evenkeel.shadow.perturbations.positional.order import broken
 from evenkeel.shadow.perturbations.positional.passages import CATEGORY, laid_out, layouts
 from evenkeel.shadow.perturbations.positional.reordering import Reordering
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
@@ -17,41 +17,31 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.shadow.perturbations.positional.passages import Layout, Passage
+    from evenkeel.shadow.perturbations.positional.passages import Layout
     from evenkeel.shadow.prompt import PromptView
 
-
-# With delimiters around all of it, and what introduces it.
-_CONTEXT: Final = re.compile(r"(?<![lo])[lo]*c(?:[loz]*c)*z*")
-_ANY_INPUT: Final = re.compile(r"(?<![lo])[lo]*[ci](?:[loz]*[ci])*z*")
-_CONTEXT_OUTPUT: Final = re.compile(r"l?u+")
-# With a heading or lead-in, and examples of what is asked for
-_INSTRUCTIONS_OUTPUT: Final = re.compile(r"l?u+e*")
+_CONTEXT: Final = re.compile(r"l*c(?:l*c)*")
+_ANY_INPUT: Final = re.compile(r"l*[ci](?:l*[ci])*")
+_OUTPUT: Final = re.compile(r"l*u+e*")
 _SYSTEM: Final = ("system", "developer")
 _MOST_PLACES: Final = 8
 """Beginnings of sections that are tried, so that the time stays linear."""
-
-
-class Span(NamedTuple):
-    """A run of passages of one layout."""
-
-    start: int
-    end: int
 
 
 class _Move(NamedTuple):
     """A run of passages, and where among the other passages of a slot it could go."""
 
     source: Layout
-    span: Span
+    start: int
+    end: int
     target: Layout
     place: int
 
     def done(self) -> Sequence[Layout]:
         """The layouts it changes, as they are then."""
         passages = self.source.passages
-        moved = passages[self.span.start : self.span.end]
-        others = [*passages[: self.span.start], *passages[self.span.end :]]
+        moved = passages[self.start : self.end]
+        others = [*passages[: self.start], *passages[self.end :]]
         if self.source is self.target:
             return (self.source.arranged([*others[: self.place], *moved, *others[self.place :]]),)
         into = self.target.passages
@@ -67,7 +57,6 @@ def _first_sound(
     """The variant of the first move that breaks nothing, or why there is none."""
     if not moves:
         return NotApplicable("nowhere_to_move", "the message holds nothing else, or it stands there already")
-    bonds = Bonds(known)
     fault = ""
     for move in moves:
         done = {layout.slot: layout for layout in move.done()}
@@ -75,51 +64,41 @@ def _first_sound(
         # Where neighbours are alike, a place may be no other one
         if changed.text == view.text:
             continue
-        broken = bonds.fault([done.get(layout.slot, layout) for layout in known])
-        if not broken:
+        found = broken(known, [done.get(layout.slot, layout) for layout in known])
+        if not found:
             return changed
-        fault = fault or broken
+        fault = fault or found
     if not fault:
         return NotApplicable("nowhere_to_move", "the rest of the message is the same text")
     return NotApplicable("bound", fault)
 
 
-def _grown(layout: Layout, span: Span) -> Iterator[Span]:
-    """The run with what is tied to it, and the whole section that it is in."""
-    passages = layout.passages
-    start, end = span
-    while start > 0 and _goes_with(passages[start - 1], passages[start]):
-        start -= 1
-    while end < len(passages) and _goes_with(passages[end - 1], passages[end]):
-        end += 1
-    yield Span(start, end)
-    first = start
-    while first > 0 and level_of(passages[first]) is None:
-        first -= 1
-    level = level_of(passages[first])
-    if level is None:
-        return
-    while end < len(passages) and (level_of(passages[end]) or level + 1) > level:
-        end += 1
-    if (first, end) != (start, span.end):
-        yield Span(first, end)
-
-
-def _goes_with(passage: Passage, following: Passage) -> bool:
-    return is_tied(passage, following) or (passage.is_document and following.is_document)
-
-
-def _places(layout: Layout, span: Span) -> list[int]:
+def _places(layout: Layout, start: int, end: int) -> list[int]:
     """Where among the other passages a run could stand, its present place apart."""
-    others = [*layout.passages[: span.start], *layout.passages[span.end :]]
-    parts = "".join(one.part for one in others)
-    # A delimiter that is not part of the run would be left around nothing.
-    if not parts.strip("loz"):
+    others = [*layout.passages[:start], *layout.passages[end:]]
+    parts = "".join(passage.part for passage in others)
+    if not parts.strip("l"):
         return []
-    output = _CONTEXT_OUTPUT.search(parts)
-    sections = [place for place, one in enumerate(others) if level_of(one) is not None]
+    output = _OUTPUT.search(parts)
+    sections = [place for place, passage in enumerate(others) if passage.level is not None]
     wanted = {0, len(others), *sections[:_MOST_PLACES], *([output.start()] if output else [])}
-    return sorted(wanted - {span.start})
+    return sorted(wanted - {start})
+
+
+def _with_section(layout: Layout, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The run, and the whole section that it is in."""
+    yield start, end
+    levels = [passage.level for passage in layout.passages]
+    first = next((place for place in range(start, -1, -1) if levels[place] is not None), None)
+    if first is None:
+        return
+    level = levels[first]
+    assert level is not None
+    last = end
+    while last < len(levels) and (levels[last] or level + 1) > level:
+        last += 1
+    if (first, last) != (start, end):
+        yield first, last
 
 
 class Context:
@@ -131,7 +110,7 @@ class Context:
 
     name: Final = "positional.context"
     rewording: Final = Rewording(CATEGORY, phrase="moved context", order=10)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -144,28 +123,31 @@ class Context:
         """
         del severity
         known = layouts(view)
-        found = [(layout, span) for layout in known if (span := _context(layout)) is not None]
+        found = [(layout, *run) for layout in known if (run := _context(layout)) is not None]
         if not found:
             return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
-        layout, span = max(found, key=lambda one: (bool(_places(*one)), _length(*one)))
-        spans = dict.fromkeys(_grown(layout, span))
-        moves = [_Move(layout, one, layout, place) for one in spans for place in _places(layout, one)]
+        layout, start, end = max(found, key=lambda run: (bool(_places(*run)), _length(*run)))
+        moves = [
+            _Move(layout, *run, layout, place)
+            for run in _with_section(layout, start, end)
+            for place in _places(layout, *run)
+        ]
         return _first_sound(view, known, rng.sample(moves, len(moves)))
 
 
-def _context(layout: Layout) -> Span | None:
+def _context(layout: Layout) -> tuple[int, int] | None:
     """The longest run of passages that is context; where none is, of any input beside a template."""
     parts = layout.parts
-    spans = [Span(*match.span()) for match in _CONTEXT.finditer(parts)]
-    if not spans and any(part in "tue" for part in parts) and layout.has_template:
-        spans = [Span(*match.span()) for match in _ANY_INPUT.finditer(parts)]
+    runs = [match.span() for match in _CONTEXT.finditer(parts)]
+    if not runs and any(part in "tue" for part in parts) and layout.has_template:
+        runs = [match.span() for match in _ANY_INPUT.finditer(parts)]
         # A question is what the rest of the prompt is about.
-        spans = [span for span in spans if not layout.passages[span.end - 1].text.endswith(("?", "\uff1f"))]
-    return max(spans, key=lambda span: _length(layout, span), default=None)
+        runs = [run for run in runs if not layout.passages[run[1] - 1].text.endswith(("?", "\uff1f"))]
+    return max(runs, key=lambda run: _length(layout, *run), default=None)
 
 
-def _length(layout: Layout, span: Span) -> int:
-    return sum(len(passage.text) for passage in layout.passages[span.start : span.end])
+def _length(layout: Layout, start: int, end: int) -> int:
+    return sum(len(passage.text) for passage in layout.passages[start:end])
 
 
 class OutputInstructions:
@@ -178,7 +160,7 @@ class OutputInstructions:
 
     name: Final = "positional.output_instructions"
     rewording: Final = Rewording(CATEGORY, phrase="moved output instructions", order=20)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -197,27 +179,27 @@ class OutputInstructions:
                 "no_output_instructions", "no part of the prompt is known to say how to answer"
             )
         roles = {(slot.message, slot.part): slot.role for slot in view.slots}
-        system = next((one for one in known if roles[one.slot] in _SYSTEM), None)
-        user = next((one for one in reversed(known) if roles[one.slot] == "user"), None)
+        system = next((layout for layout in known if roles[layout.slot] in _SYSTEM), None)
+        user = next((layout for layout in reversed(known) if roles[layout.slot] == "user"), None)
         moves = [
             move
             for layout in found[:_MOST_PLACES]
-            for match in islice(_INSTRUCTIONS_OUTPUT.finditer(layout.parts), _MOST_PLACES)
-            for span in dict.fromkeys(_grown(layout, Span(*match.span())))
-            for move in _moves(layout, span, user if layout is system else system)
+            for match in islice(_OUTPUT.finditer(layout.parts), _MOST_PLACES)
+            for run in _with_section(layout, *match.span())
+            for move in _moves(layout, *run, user if layout is system else system)
         ]
         return _first_sound(view, known, rng.sample(moves, len(moves)))
 
 
-def _moves(layout: Layout, span: Span, other: Layout | None) -> Iterator[_Move]:
-    rest = len(layout.passages) - (span.end - span.start)
+def _moves(layout: Layout, start: int, end: int, other: Layout | None) -> Iterator[_Move]:
+    rest = len(layout.passages) - (end - start)
     if not rest:
         return
     for place in (0, rest):
-        if place != span.start:
-            yield _Move(layout, span, layout, place)
+        if place != start:
+            yield _Move(layout, start, end, layout, place)
     if other is not None and other is not layout:
-        yield _Move(layout, span, other, len(other.passages))
+        yield _Move(layout, start, end, other, len(other.passages))
 
 
 _KINDS: Final[tuple[Context | OutputInstructions | Reordering, ...]] = (
@@ -233,7 +215,7 @@ class Mixed:
 
     name: Final = "positional.mixed"
     rewording: Final = Rewording(CATEGORY, phrase="several moved parts", order=40)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -251,13 +233,9 @@ class Mixed:
                 break
             outcome = kind.apply(changed, severity, rng)
             # Two moves may undo each other, such as context to the end and what followed it as well.
-            if isinstance(outcome, NotApplicable) or _same(outcome, view):
+            if isinstance(outcome, NotApplicable) or outcome.text == view.text:
                 continue
             changed, done = outcome, done + 1
         if done < _FEWEST:
             return NotApplicable("too_few_changes", "fewer than two kinds of positional change apply")
         return changed
-
-
-def _same(view: PromptView, other: PromptView) -> bool:
-    return view.text == other.text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.positional.bonds import Bonds
+from evenkeel.shadow.perturbations.positional.order import broken
 from evenkeel.shadow.perturbations.positional.passages import CATEGORY, COLONS, laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order, speaks_of_output
@@ -281,7 +281,7 @@ class Reordering:
             else (0, 0)
         )
         arranged = [order for order, _, _ in orders]
-        if free and Bonds(known).fault(arranged):
+        if free and broken(known, arranged):
             arranged, free = known, 0
         changed = laid_out(view, arranged) if free else view
         texts: dict[int, str] = {}
@@ -324,7 +324,8 @@ def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
     free = [
         (start, end)
         for start, end in runs
-        if not is_chronicle([one.text for one in passages[start:end]])
+        if len({one.level for one in passages[start:end]}) == 1
+        and not is_chronicle([one.text for one in passages[start:end]])
         and not (start and announces_an_order(passages[start - 1].text.rpartition("\n")[2]))
     ]
     for start, end in free:
