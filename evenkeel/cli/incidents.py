@@ -13,7 +13,7 @@ from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.text import visible
 from evenkeel.monitor.incidents import Incident, IncidentBoard
-from evenkeel.monitor.notify import Writer
+from evenkeel.monitor.notify import Writer, incident_json, summary
 from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
@@ -58,7 +58,7 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
     if len(found) > limit:
         click.echo(f"{len(found) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:
-        emit([{**incident.to_json(), "headline": _said(incident)} for incident in found[:limit]])
+        emit([{**incident_json(incident), "headline": _said(incident)} for incident in found[:limit]])
         return
     if not found:
         narrowed = route is not None or state is not None
@@ -80,7 +80,7 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     """Say what happened in one incident, and which alerts it consists of."""
     found = _found(stores, incident)
     if as_json:
-        emit({**found.to_json(), "headline": _said(found)})
+        emit({**incident_json(found), "headline": _said(found)})
         return
     lines = [_said(found)]
     if found.state == "resolved":
@@ -91,7 +91,7 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
         lines.append(f"Acknowledged by {found.acknowledged_by} at {at}.")
     for part in found.parts:
         over = f"over since {figures.date_and_time(part.over.at)}" if part.over else "up"
-        lines.append(f"- {over}: {part.raised.summary}")
+        lines.append(f"- {over}: {summary(part.raised)}")
     click.echo("\n".join(visible(line) for line in lines))
 
 

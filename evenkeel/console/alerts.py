@@ -6,7 +6,6 @@ cell since the change seems to have begun, read from the log.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
@@ -17,6 +16,7 @@ from evenkeel.console.downloads import Table, as_records
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures
 from evenkeel.monitor.incidents import verdicts_behind
+from evenkeel.monitor.notify import event_json, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,7 +52,7 @@ def alerts_table(incidents: Iterable[Incident]) -> Table:
         ("reason", lambda row: None if row.over is None else row.over.reason),
         ("clients", lambda row: figures.plain(figures.clients(row.raised.clients))),
         ("change", lambda row: row.raised.change),
-        ("summary", lambda row: figures.plain(row.raised.summary)),
+        ("summary", lambda row: figures.plain(summary(row.raised))),
     )
 
 
@@ -79,6 +79,8 @@ def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         if found is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
         behind = [one.verdict for one in verdicts_behind(sources.log, found)]
-        return json_response({"alert": asdict(found), "verdicts": as_records(Table.of(behind, *_EVIDENCE))})
+        return json_response(
+            {"alert": event_json(found), "verdicts": as_records(Table.of(behind, *_EVIDENCE))}
+        )
 
     return [alert]

@@ -14,6 +14,7 @@ from litestar.params import QueryParameter
 
 from evenkeel.console.rendering import QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.cells import CellReport
+from evenkeel.monitor.notify import event_json
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -59,7 +60,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             for one in reports
             if one.detection.drift and one.detection.drift.state != "level"
         ]
-        events = [asdict(event) for event in sources.monitor_store.events(limit)]
+        events = [event_json(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "drifting": drifting, "events": events})
 
     @get("/api/verdicts", sync_to_thread=True, needs="viewer")

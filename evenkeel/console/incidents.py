@@ -27,6 +27,7 @@ from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents import cases_of, worst_trials
+from evenkeel.monitor.notify import incident_json
 from evenkeel.monitor.notify.notices import headline, over_line
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -312,7 +313,7 @@ def incident_handlers(
         shown = older[:limit]
         return json_response(
             {
-                "incidents": [{**one.to_json(), "headline": said_of(one)} for one in shown],
+                "incidents": [{**incident_json(one), "headline": said_of(one)} for one in shown],
                 "count": len(found),
                 "next": shown[-1].id if len(older) > limit else None,
             }
@@ -330,7 +331,7 @@ def incident_handlers(
             "next_step": line.step,
             "worst_trials": worst,
         }
-        return json_response({"incident": {**found.to_json(), **said}})
+        return json_response({"incident": {**incident_json(found), **said}})
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:

@@ -22,6 +22,7 @@ from evenkeel.console.heatmap import BANDS, cell_id
 from evenkeel.core import figures, geometry, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.notify import summary
 from evenkeel.release.kit.renderings import environment
 from evenkeel.stores.audit_log import KNOWN_BY
 
@@ -198,6 +199,7 @@ class Renderer:
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,
             "metric_label": metric_label,
+            "summary": summary,
             "mark_words": lambda kind: NAMES.get(kind, kind),
             "pair_label": rewordings.pair_label,
             "phrase": rewordings.phrase,

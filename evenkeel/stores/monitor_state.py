@@ -4,12 +4,44 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from evenkeel.core.cells import ChangeMark
+import msgspec
+
+from evenkeel.core.cells import ChangeMark, Estimate  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFacts:
+    """What else is said about an event (`evenkeel.monitor.notify.alerts` has the words)."""
+
+    overall: Estimate | None = None
+    """Paired excess over all pairs of the cell."""
+    baseline: float | None = None
+    """Share of shifted answers that a drift is measured from."""
+    baseline_trials: int = 0
+    approved: bool = False
+    """Whether a person approved that baseline."""
+    line: float | None = None
+    """Share beyond which a drift counts."""
+    gone: Literal["", "model", "place", "prompts"] = ""
+    """What of a retired cell is gone: its model does not answer any more; its model's place went to another;
+    the prompts in which a drift was seen come no more."""
+    noticed_at: float | None = None
+    """Unix time in seconds at which a change that is over was noticed."""
+    beside: tuple[ChangeMark, ...] = ()
+    """What was stated in the traffic at the time of a change that nobody announced."""
+    also_on: tuple[str, ...] = ()
+    """Other routes on which it was found."""
+    moved: tuple[str, ...] = ()
+    """Traits of answers that moved, the furthest first."""
+    asks_references: bool = True
+    """Whether reference prompts could confirm it."""
+    still: str = ""
+    """What still answers though somebody said that it was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +68,6 @@ class AlertEvent:
     """Trials of the cell so far; of a change the calls to references, or pairs of answers, behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
-    summary: str
-    """One sentence for people."""
     what: str = "excess"
     """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it.
     "incident": it is about the incident as a whole."""
@@ -73,7 +103,10 @@ class AlertEvent:
     reason: str = ""
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
     by: str = ""
-    """Who decided; "" of what no person did."""
+    """Who decided or approved; "" of what no person did."""
+    note: str = ""
+    """Of who decided."""
+    facts: AlertFacts = AlertFacts()
     clients: dict[str, int] = field(default_factory=dict)
     """How many of the `run_trials` are whose, by name of the client, as far as that is known; of a drift
     as many as the client's share in the latest trials."""
@@ -86,8 +119,7 @@ class AlertEvent:
     @classmethod
     def from_json(cls, text: str | bytes) -> AlertEvent:
         """Read what `to_json` wrote."""
-        raw = json.loads(text)
-        return cls(**{**raw, "marks": tuple(ChangeMark(**mark) for mark in raw.get("marks", ()))})
+        return msgspec.convert(json.loads(text), cls)
 
     def to_json(self) -> str:
         """The event as one line of JSON."""

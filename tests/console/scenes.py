@@ -167,7 +167,6 @@ def alert_scene() -> Scene:
                 offset=offset,
                 trials=41,
                 excess=0.3,
-                summary=f"Answers are fragile for {kind} on {ROUTES[0]} ({FRAGILE}).",
                 measure="content",
                 value=0.42 if kind == "spelling" else 0.27,
                 limit=0.1,
@@ -222,7 +221,7 @@ def hostile_scene() -> Scene:
     ]
     scene.store.history.append(
         AlertEvent(
-            *("e", NOW - 50, "raised", route, model, perturbation, 1, 30, 0.3, HOSTILE),
+            *("e", NOW - 50, "raised", route, model, perturbation, 1, 30, 0.3),
             incident=f"i{HOSTILE}",
         )
     )

@@ -379,7 +379,7 @@ def test_a_row_shows_the_question_and_both_answers_where_they_differ(console_cli
 def incident_event(**changes):
     """An alert of the incident c1."""
     said = {"what": "excess", "measure": "content", "incident": "c1", "change": "c1", "run_trials": 20}
-    event = AlertEvent("e1", 5400.0, "raised", "desk", "m-2", "general.tone", 90, 40, 0.3, "", **said)
+    event = AlertEvent("e1", 5400.0, "raised", "desk", "m-2", "general.tone", 90, 40, 0.3, **said)
     return altered(event, **changes)
 
 

@@ -367,7 +367,7 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
 
 def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEvent:
     return AlertEvent(
-        f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, "", what=what, direction=direction
+        f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, what=what, direction=direction
     )
 
 

@@ -34,7 +34,6 @@ def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
         1,
         40,
         0.4,
-        "",
         incident=name,
         **told,
     )

@@ -14,6 +14,7 @@ from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.monitor import Monitor
+from evenkeel.monitor.notify import summary
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
@@ -56,8 +57,8 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
         ("raised", "drift", "risen"),
         ("resolved", "drift", ""),
     ]
-    assert "55% over the last 11 trials" in events[0].summary
-    assert "5% in its first 201 trials" in events[0].summary
+    assert "55% over the last 11 trials" in summary(events[0])
+    assert "5% in its first 201 trials" in summary(events[0])
     (report,) = state.reports()
     assert report.detection.drift.state == "level"
     assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
@@ -88,7 +89,7 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     swap = [*[resends[0]] * 20, *[resends[1]] * 200]
     state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
     assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
-    assert "m has not answered any of the last 200 sampled exchanges" in events[1].summary
+    assert "m has not answered any of the last 200 sampled exchanges" in summary(events[1])
     drift = {report.key: report.detection.drift for report in state.reports()}
     assert drift[CellKey("chat", "m", "general.spelling")].state == "level"
     assert drift[CellKey("chat", "m", "general.spelling")].baseline == pytest.approx(0.05, abs=0.001)
@@ -202,7 +203,7 @@ def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
     assert (drift.lower, drift.upper) == (0.45, 0.55)
     _, events = fold([altered(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
     assert [(event.what, event.direction) for event in events] == [("drift", "fallen")]
-    assert "50% in its approved 300 trials" in events[0].summary
+    assert "50% in its approved 300 trials" in summary(events[0])
 
 
 def test_an_approval_ends_a_drift_alert_once():
@@ -212,7 +213,7 @@ def test_an_approval_ends_a_drift_alert_once():
     assert [(event.kind, event.what) for event in events] == [("raised", "drift"), ("resolved", "drift")]
     assert events[1].at == 77.0
     assert events[1].offset == 501
-    assert "ann approved 50% in 300 trials" in events[1].summary
+    assert "ann approved 50% in 300 trials" in summary(events[1])
     assert drift_of(state).state == "level"
     assert fold(log, state)[1] == []
 

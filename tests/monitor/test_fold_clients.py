@@ -10,6 +10,7 @@ from evenkeel.console.alerts import alerts_table
 from evenkeel.monitor.detect import Clients
 from evenkeel.monitor.detect.clients import MOST, REST
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.notify import incident_json, summary
 from evenkeel.monitor.notify.notices import Writer
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
@@ -190,9 +191,9 @@ def test_an_alert_says_whose_trials_are_behind_it():
     assert sum(event.clients.values()) == event.run_trials
     assert set(event.clients) == {"a", "b"}
     said = f"{event.clients['a']} of {event.run_trials} trials come from client a"
-    assert said in event.summary
+    assert said in summary(event)
     [incident] = log.state.incidents()
-    shown = {one["what"]: one for one in incident.to_json()["alerts"]}
+    shown = {one["what"]: one for one in incident_json(incident)["alerts"]}
     assert shown["excess"]["clients"] == event.clients
     told = Writer(reports=lambda: [log.report]).facts(incident)
     assert any(one.startswith(said) for one in told)

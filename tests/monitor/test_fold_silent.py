@@ -7,6 +7,7 @@ import pytest
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS, NEEDED, PATIENCE_S
+from evenkeel.monitor.notify import summary
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import references, traits
@@ -127,7 +128,7 @@ def test_a_finding_is_one_event_about_the_suspected_change():
     assert (event.what, event.kind, event.model, event.perturbation) == ("change", "raised", "m", "")
     assert (event.change, event.incident, event.is_more) == (record.id, record.id, False)
     assert (event.since, event.after, event.trials) == (NOON + 10 * MINUTE_S, NOON + 10 * MINUTE_S, 20)
-    assert event.summary == (
+    assert summary(event) == (
         "m on chat answers differently since 15 Jan 2027 08:10 UTC: new answers to reference prompts are "
         "41% like the earlier ones, which are 83% like each other (20 calls). The very same requests were "
         "sent, so neither prompt, parameters nor traffic explain it, and no other model name or fingerprint "
@@ -167,14 +168,14 @@ def test_without_references_a_suspicion_is_an_alert_that_says_so():
     fold = Fold(WITHOUT)
     (event,) = fold.suspect()
     assert (event.measure, event.trials) == ("traits", 40)
-    assert event.summary == (
+    assert summary(event) == (
         "Suspected: m on chat may answer differently since 15 Jan 2027 07:50 UTC: length of answers: 812 → "
         "433 characters. Reference prompts are switched off, so nothing confirms it."
     )
     assert fold.wait(NOON + DAY_S - 10) == []
     (over,) = fold.wait(NOON + DAY_S)
     assert (over.kind, over.change, over.incident) == ("resolved", event.change, event.incident)
-    assert "undecided" in over.summary
+    assert "undecided" in summary(over)
     assert fold.records()[0].silent.state == "undecided"
 
 
@@ -185,7 +186,7 @@ def test_a_suspicion_that_the_references_cannot_settle_is_raised_after_four_hour
     fold.suspect()
     assert fold.wait(NOON + PATIENCE_S - 10) == []
     (event,) = fold.wait(NOON + PATIENCE_S)
-    assert "could not be asked to confirm it" in event.summary
+    assert "could not be asked to confirm it" in summary(event)
     (found,) = fold.find(NOON + PATIENCE_S + 60)
     assert (found.change, found.measure) == (event.change, "references")
     assert found.id != event.id
@@ -200,7 +201,7 @@ def test_the_same_model_on_two_routes_is_one_incident():
     (third,) = fold.find(NOON + 3700, route="search", model="another")
     assert second.incident == first.incident == first.change
     assert (second.is_more, third.is_more) == (True, False)
-    assert second.summary.endswith("It was found on chat as well.")
+    assert summary(second).endswith("It was found on chat as well.")
     assert fold.records("chat")[0].silent.also_on == ("billing",)
     assert fold.records("billing")[0].silent.also_on == ("chat",)
     assert fold.records("billing")[0].silent.incident == first.change
@@ -228,7 +229,7 @@ def test_a_finding_is_the_new_normal_after_a_day():
     assert fold.add(seen(NOON + 10 * DAY_S)) == []
     (over,) = fold.wait(NOON + DAY_S)
     assert (over.kind, over.change) == ("resolved", event.change)
-    assert "24 hours old" in over.summary
+    assert "24 hours old" in summary(over)
     assert fold.records()[0].silent.state == "settled"
 
 

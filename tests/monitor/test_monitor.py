@@ -16,6 +16,7 @@ from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
+from evenkeel.monitor.notify import summary
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
@@ -196,7 +197,7 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.at == 5.0 + raised.trials - 1
     assert raised.excess == 1.0
     assert raised.id != resolved.id
-    assert raised.summary == (
+    assert summary(raised) == (
         "Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over "
         f"the last {raised.trials} trials, limit 10 (default); over all {raised.trials} pairs content +100% "
         f"[{state_lower(raised.trials):+.0%}, +100%]."

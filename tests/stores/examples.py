@@ -38,7 +38,7 @@ EVIDENCE = Evidence(
 
 
 def event(number):
-    return AlertEvent(f"a{number}", 1.0, "raised", "r", "m", "p", 3, 40, 0.3, "moved")
+    return AlertEvent(f"a{number}", 1.0, "raised", "r", "m", "p", 3, 40, 0.3)
 
 
 def point(at):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.monitor.notify import event_json, summary
 from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Picture, Section, Table
 from evenkeel.release.kit.renderings import plain
@@ -81,7 +82,7 @@ def _place(key: CellKey) -> dict[str, str]:
 
 
 def _alert(event: AlertEvent) -> dict[str, Any]:
-    raw: dict[str, Any] = plain(event)
+    raw: dict[str, Any] = plain(event_json(event))
     return {"time": raw.pop("at"), "trial": raw.pop("offset"), **raw}
 
 
@@ -229,7 +230,7 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
         (
             date_and_time(one.at), one.offset,
             " ".join(filter(None, (one.measure or one.what, one.direction, one.kind))),
-            f"{one.perturbation or one.model} on {one.route}", one.summary,
+            f"{one.perturbation or one.model} on {one.route}", summary(one),
         )
         for one in found.alerts[:_SHOWN_ALERTS]
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from evenkeel.lab.report.tables import Rules, make_tables
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
+from evenkeel.monitor.notify import summary
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
 
@@ -155,7 +156,7 @@ def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> Alert:
     one = raised or resolved
     assert one is not None
     began, ended = (event.at if event else None for event in (raised, resolved))
-    return Alert(one.route, one.model, one.perturbation, one.what, began, ended, one.summary)
+    return Alert(one.route, one.model, one.perturbation, one.what, began, ended, summary(one))
 
 
 def _as_of(alert: Alert, until: float) -> Alert:

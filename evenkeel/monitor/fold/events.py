@@ -1,26 +1,23 @@
-"""What the fold tells beside its reports: alert events of cells and of silent changes, and trend points."""
+"""What the fold emits beside its reports: alert events and trend points, as data."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.detect import Change, Measure
 from evenkeel.monitor.detect.traits import TraitEvidence
-from evenkeel.monitor.fold.models import LATEST
-from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, AlertFacts, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.cells import CellKey, Estimate
+    from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.changes.silent import Closed, Silent
-    from evenkeel.monitor.detect import DriftChange
+    from evenkeel.monitor.changes.silent import Closed
+    from evenkeel.monitor.detect import Baseline, Change, DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.incidents import Incident
@@ -67,21 +64,16 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
 
 def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
     """An excess that went above the threshold, or came back, with a verdict."""
-    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
-    summary = _summary(cell.key, change, excess)
-    event = _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
-    limit, clients = change.limit, dict(change.clients)
-    if len(clients) > 1:
-        summary += f" {figures.clients(clients)}."
+    event = _event(cell, logged, settings, change.kind, run_trials=change.run_trials)
     return replace(
         event,
         measure=change.measure.value,
-        limit=limit.value,
-        limit_source=limit.source,
+        limit=change.limit.value,
+        limit_source=change.limit.source,
         value=change.run_mean,
         reason="recovered" if change.kind == "resolved" else "",
-        clients=clients,
-        summary=summary,
+        clients=dict(change.clients),
+        facts=AlertFacts(overall=_excess(cell, settings)),
     )
 
 
@@ -91,9 +83,8 @@ def drift_event(
     """A content delta that left its baseline, or came back, with a verdict."""
     over = change.kind == "recovered"
     direction = "" if over else change.kind
-    summary = _drift_summary(cell.key, change)
     kind = "resolved" if over else "raised"
-    event = _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
+    event = _event(cell, logged, settings, kind, "drift", direction, change.run_trials)
     limit = settings.tolerance_of(cell.key.route)
     trials = change.run_trials
     clients = {name: count for name, share in cell.clients.shares.items() if (count := round(share * trials))}
@@ -105,22 +96,18 @@ def drift_event(
         value=change.run_mean,
         reason="recovered" if over else "",
         clients=clients,
+        facts=replace(_baseline(change.baseline), line=change.line),
     )
+
+
+def _baseline(baseline: Baseline) -> AlertFacts:
+    return AlertFacts(baseline=baseline.mean, baseline_trials=baseline.n, approved=not baseline.provisional)
 
 
 def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
     """A drift that is over because the prompts in which it was seen come no more."""
-    summary = (
-        f"Drift of {_place(cell.key)} is closed: the prompts in which it was seen come no more, and others "
-        f"have baselines of their own."
-    )
-    return replace(_event(cell, logged, settings, "resolved", summary, "drift"), reason="retired")
-
-
-_LEFT: Final[dict[str, str]] = {
-    "retired": "{model} has not answered any of the last {exchanges:,} sampled exchanges",
-    "reversed": "the change before it was reversed",
-}
+    event = _event(cell, logged, settings, "resolved", "drift")
+    return replace(event, reason="retired", facts=AlertFacts(gone="prompts"))
 
 
 def cell_left(
@@ -131,37 +118,32 @@ def cell_left(
     settings: MonitorSettings,
 ) -> AlertEvent:
     """An alert of a cell that is over because the traffic in which it was raised is gone."""
-    why = _LEFT[reason].format(model=cell.key.model, exchanges=LATEST)
-    summary = f"{_ALERTS[what]} of {_place(cell.key)} is closed: {why}."
-    return replace(_event(cell, logged, settings, "resolved", summary, what), reason=reason)
-
-
-_ALERTS: Final = {"excess": "The alert", "drift": "Drift"}
+    facts = AlertFacts(gone="model" if reason == "retired" else "")
+    return replace(_event(cell, logged, settings, "resolved", what), reason=reason, facts=facts)
 
 
 def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
     """A drift that is over because somebody approved another baseline."""
-    baseline = cell.drift.baseline
-    assert baseline is not None
-    summary = (
-        f"Drift of {_place(cell.key)} is closed: {logged.approval.by} approved {baseline.mean:.0%} in "
-        f"{baseline.n:,} trials as the baseline."
-    )
-    return replace(_event(cell, logged, settings, "resolved", summary, "drift"), reason="approved")
+    assert cell.drift.baseline is not None
+    event = _event(cell, logged, settings, "resolved", "drift")
+    return replace(event, reason="approved", by=logged.approval.by, facts=_baseline(cell.drift.baseline))
 
 
 def cells_dropped(
     cells: Iterable[Cell], logged: LoggedVerdict, settings: MonitorSettings
 ) -> list[AlertEvent]:
     """The alerts that are over because their model has no traffic any more and its place went to another."""
-    found = []
+    events = []
     for cell in cells:
-        said = f"of {_place(cell.key)} is closed: the model has no traffic any more."
         if cell.alert is not None and cell.alert.up:
-            found.append(_event(cell, logged, settings, "resolved", f"The alert {said}"))
+            events.append(_event(cell, logged, settings, "resolved"))
         if cell.drift.up:
-            found.append(_event(cell, logged, settings, "resolved", f"Drift {said}", "drift"))
-    return [replace(event, reason="retired") for event in found]
+            events.append(_event(cell, logged, settings, "resolved", "drift"))
+    return [replace(event, reason="retired", facts=AlertFacts(gone="place")) for event in events]
+
+
+def _excess(cell: Cell, settings: MonitorSettings) -> Estimate | None:
+    return cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
 
 
 def _event(
@@ -169,7 +151,6 @@ def _event(
     logged: LoggedVerdict | LoggedApproval,
     settings: MonitorSettings,
     kind: str,
-    summary: str,
     what: str = "excess",
     direction: str = "",
     run_trials: int = 0,
@@ -179,7 +160,7 @@ def _event(
     else:
         verdict, at, trace_id = logged.verdict.id, logged.verdict.scored_at, logged.verdict.trace_id
         cause = verdict
-    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
+    excess = _excess(cell, settings)
     # Follows from the entry and the cell, so that a fold of the same log names the event the same.
     return AlertEvent(
         id=_named(what, kind, cause, *cell.key.parts),
@@ -191,7 +172,6 @@ def _event(
         offset=logged.offset,
         trials=cell.counts.trials,
         excess=excess.value if excess else None,
-        summary=summary,
         what=what,
         direction=direction,
         verdict=verdict,
@@ -212,7 +192,6 @@ def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -
     return replace(
         event,
         id=_named("change", "raised", record.id, "references" if silent.found else "traits"),
-        summary=_change_summary(record, silent, asks_references=asks_references),
         incident=silent.incident or record.id,
         measure="references" if silent.found else "traits",
         trials=trials,
@@ -221,16 +200,13 @@ def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -
         since=silent.since,
         value=None if found is None else 1 - found.likeness,
         limit=None if found is None else 1 - found.own,
+        facts=AlertFacts(
+            beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED),
+            also_on=tuple(silent.also_on),
+            moved=tuple(trait.said for trait in silent.traits.moved) if silent.traits else (),
+            asks_references=asks_references,
+        ),
     )
-
-
-_OVER: Final[dict[str, str]] = {
-    "settled": "no longer new: it is 24 hours old, so answers are compared with those since then from now on",
-    "reversed": "over: answers to reference prompts are like those from before it again",
-    "replaced": "over: answers have changed once more, which is a change of its own",
-    "not_confirmed": "not confirmed: reference prompts are answered as before",
-    "undecided": "undecided: too few reference prompts could be asked within a day to confirm or deny it",
-}
 
 
 def change_closed(
@@ -245,14 +221,12 @@ def change_closed(
     offset: int,
 ) -> AlertEvent:
     """A change that nobody announced is over, for a reason."""
-    event = _change_event(route, model, change, "resolved", at, offset)
-    about = f"The change of {_whose(model)} on {route}, noticed {figures.date_and_time(opened_at)}, is"
     return replace(
-        event,
+        _change_event(route, model, change, "resolved", at, offset),
         id=_named("change", "resolved", change, closed),
-        summary=f"{about} {_OVER[closed]}.",
         incident=incident,
         reason=closed,
+        facts=AlertFacts(noticed_at=opened_at),
     )
 
 
@@ -264,7 +238,7 @@ def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
         _incident_event(incident, decision.at, logged.offset),
         id=_named("incident", decision.id),
         kind="acknowledged" if acknowledged else "closed",
-        summary=decision.note,
+        note=decision.note,
         reason="" if acknowledged else decision.decided,
         by=decision.by,
     )
@@ -273,13 +247,11 @@ def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
 def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
     """What came before an incident was noticed after it was opened."""
     verdict = logged.verdict
-    named = [f"{mark.before} → {mark.after}" for mark in cause.marks if mark.kind in kinds.STATED]
     return replace(
         _incident_event(cause.incident, verdict.scored_at, logged.offset),
         id=_named("incident", "explained", cause.incident.id, verdict.id),
         change=cause.change,
         kind="explained",
-        summary=f"Noticed before it: {figures.listing(named)}.",
         marks=cause.marks,
     )
 
@@ -287,25 +259,23 @@ def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
 def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
     """Something changed while an incident was open."""
     verdict = logged.verdict
-    named = [f"{mark.before} → {mark.after}" for mark in cause.marks]
     return replace(
         _incident_event(cause.incident, verdict.scored_at, logged.offset),
         id=_named("incident", "followed", cause.incident.id, verdict.id),
         kind="followed",
-        summary=f"Changed since: {figures.listing(named)}.",
         marks=cause.marks,
     )
 
 
 def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
     """An incident goes on: what somebody said was rolled back is still in the traffic."""
-    after = ", ".join(value for turn in incident.turns for value in turn.after)
     verdict = logged.verdict
+    still = ", ".join(value for turn in incident.turns for value in turn.after)
     return replace(
         _incident_event(incident, verdict.scored_at, logged.offset),
         id=_named("incident", "reopened", incident.id, verdict.id),
         kind="reopened",
-        summary=f"It was closed as rolled back, but {after} still answers.",
+        facts=AlertFacts(still=still),
     )
 
 
@@ -325,7 +295,6 @@ def _change_event(route: str, model: str, change: str, kind: str, at: float, off
         offset=offset,
         trials=0,
         excess=None,
-        summary="",
         what="change",
         change=change,
     )
@@ -334,93 +303,3 @@ def _change_event(route: str, model: str, change: str, kind: str, at: float, off
 def _named(*parts: str) -> str:
     """An id that follows from the log, so that a fold of the same log names the event the same."""
     return hashlib.sha256(" ".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _whose(model: str) -> str:
-    return model or "the model"
-
-
-def _change_summary(record: ChangeRecord, silent: Silent, *, asks_references: bool) -> str:
-    """What happened, in a few sentences: since when, how different, and what it was not."""
-    where = f"{_whose(silent.requested_model)} on {record.route}"
-    also = f" It was found on {figures.listing(silent.also_on)} as well." if silent.also_on else ""
-    beside = [
-        f"{kinds.NAMES[mark.kind]} “{mark.before}” → “{mark.after}”"
-        for mark in record.marks
-        if mark.kind in kinds.STATED
-    ]
-    coincided = f" At the same time: {'; '.join(beside)}." if beside else ""
-    found = silent.references
-    if found is not None:
-        since = figures.date_and_time(found.since)
-        after = figures.date_and_time(found.after)
-        when = f"since {since}" if after == since else f"since some time between {after} and {since}"
-        unchanged = "" if beside else ", and no other model name or fingerprint was noticed"
-        return (
-            f"{where} answers differently {when}: new answers to reference prompts are {found.likeness:.0%} "
-            f"like the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls). The "
-            "very same requests were sent, so neither prompt, parameters nor traffic explain it"
-            f"{unchanged}.{coincided}{also}"
-        )
-    assert silent.traits is not None
-    moved = "; ".join(one.said for one in silent.traits.moved[:_MOVED_SAID]) or "several traits moved"
-    why = (
-        "could not be asked to confirm it" if asks_references else "are switched off, so nothing confirms it"
-    )
-    return (
-        f"Suspected: {where} may answer differently since {figures.date_and_time(silent.since)}: {moved}. "
-        f"Reference prompts {why}.{coincided}{also}"
-    )
-
-
-_MOVED_SAID: Final = 3
-"""Traits that a message names."""
-
-
-def _place(key: CellKey) -> str:
-    return f"{key.perturbation} on {key.route} ({key.model})"
-
-
-def _drift_summary(key: CellKey, change: DriftChange) -> str:
-    """What happened, in one sentence."""
-    said = {
-        "risen": "Answers shift more often than they did",
-        "fallen": "Answers shift less often than they did",
-        "recovered": "Answers shift as often as they did before",
-    }[change.kind]
-    baseline = change.baseline
-    return (
-        f"{said} for {_place(key)}: {change.run_mean:.0%} over the last {change.run_trials} trials, "
-        f"{baseline.mean:.0%} in its {'first' if baseline.provisional else 'approved'} {baseline.n:,} trials "
-        f"(line: {change.line:.0%})."
-    )
-
-
-_VERBS: Final = {
-    Measure.CONTENT: ("Answers are fragile", "Robustness recovered"),
-    Measure.SIMILARITY: ("Answers are fragile", "Robustness recovered"),
-    Measure.QUALITY: ("Answers got worse", "Quality recovered"),
-    Measure.INVALID: ("Answers are invalid", "Answers are valid again"),
-}
-"""By measure what is said when an alert is raised, and when it is resolved."""
-
-
-def _summary(key: CellKey, change: Change, excess: Estimate | None) -> str:
-    """What happened, in one sentence: which measure crossed which limit, and where that comes from."""
-    points, limit = 100 * change.run_mean, 100 * change.limit.value
-    said = {
-        Measure.CONTENT: f"content moved {points:.0f} points above noise",
-        Measure.SIMILARITY: f"similarity lost {points:.0f} points more than in the resend",
-        Measure.QUALITY: f"quality got worse in {points:.0f} points more answers than in the resend",
-        Measure.INVALID: f"{points:.0f}% of the answers were invalid",
-    }[change.measure]
-    overall = (
-        f"; over all {excess.n} pairs content {excess.value:+.0%} [{excess.lower:+.0%}, {excess.upper:+.0%}]"
-        if excess
-        else ""
-    )
-    verb = _VERBS[change.measure][change.kind != "raised"]
-    return (
-        f"{verb} for {_place(key)}: {said} over the last {change.run_trials} trials, "
-        f"limit {limit:g} ({change.limit.source}){overall}."
-    )

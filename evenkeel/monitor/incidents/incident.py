@@ -187,7 +187,7 @@ class Incident:
         if event.kind == "followed":
             self.later = event.marks
             return
-        self.note = event.summary
+        self.note = event.note
         if event.kind == "acknowledged":
             self.acknowledged_by, self.acknowledged_at = event.by, event.at
         elif event.kind == "reopened":
@@ -295,7 +295,7 @@ class Incident:
         return next((part.raised.model for part in reversed(self.parts) if part.raised.model), "")
 
     def to_json(self) -> dict[str, Any]:
-        """For the API: everything but the events themselves."""
+        """Return what machines are told of it, but for its alerts (`evenkeel.monitor.notify.alerts`)."""
         return {
             "id": self.id,
             "state": self.state,
@@ -316,26 +316,6 @@ class Incident:
             "decided_by": self.decided_by,
             "note": self.note,
             "reopened": self.reopened,
-            "alerts": [
-                {
-                    "what": part.raised.what,
-                    "route": part.raised.route,
-                    "model": part.raised.model,
-                    "perturbation": part.raised.perturbation,
-                    "measure": part.raised.measure,
-                    "value": part.raised.value,
-                    "limit": part.raised.limit,
-                    "limit_source": part.raised.limit_source,
-                    "trials": part.raised.run_trials,
-                    "clients": part.raised.clients,
-                    "raised_at": part.raised.at,
-                    "over_at": None if part.over is None else part.over.at,
-                    "reason": "" if part.over is None else part.over.reason,
-                    "event": part.raised.id,
-                    "summary": part.raised.summary,
-                }
-                for part in self.parts
-            ],
         }
 
     def to_bytes(self) -> bytes:

@@ -7,9 +7,10 @@ broken. Each channel has a sink: a `Webhook`, Slack, Teams, PagerDuty, or whatev
 delivery is tried again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
+from evenkeel.monitor.notify.alerts import event_json, incident_json, line, summary
 from evenkeel.monitor.notify.channel import Backoff, Channel, Pace, Sink
 from evenkeel.monitor.notify.notices import Contact, Message, Notice, Writer
-from evenkeel.monitor.notify.notifier import Notifier, line
+from evenkeel.monitor.notify.notifier import Notifier
 from evenkeel.monitor.notify.services import (
     AppriseSink,
     PagerDuty,
@@ -35,5 +36,8 @@ __all__ = [
     "UnknownServiceError",
     "Webhook",
     "Writer",
+    "event_json",
+    "incident_json",
     "line",
+    "summary",
 ]

@@ -11,6 +11,7 @@ from evenkeel.core.together import by_themselves, together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import GRAVEST
+from evenkeel.monitor.notify.alerts import incident_json, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +211,7 @@ class Notice:
             "rollback": contact.rollback,
             "examples": [asdict(one) for one in self.examples],
             "incidents": [one.incident for one in self.members] or [self.incident.id],
-            "incident": self.incident.to_json(),
+            "incident": incident_json(self.incident),
         }
 
 
@@ -580,7 +581,7 @@ def _referenced(incident: Incident) -> list[str]:
     if found is None:
         return []
     if found.measure == "traits":
-        return [found.summary.rstrip(".")]
+        return [summary(found).rstrip(".")]
     if found.value is None or found.limit is None:
         return ["reference prompts are answered differently"]
     return [f"reference prompts: {found.value:.0%} different, {found.limit:.0%} before"]

@@ -5,23 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.monitor.incidents import IncidentBoard, cases_of
+from evenkeel.monitor.notify.alerts import line
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
     from evenkeel.monitor.notify.channel import Channel
-    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import MonitorStore
 
 _LIMIT = 1000
-
-
-def line(event: AlertEvent) -> str:
-    """The event as one line for the log."""
-    about = "INCIDENT" if event.what == "incident" else "ALERT"
-    by = f" by {event.by}" if event.by else ""
-    said = event.summary or event.reason or event.route
-    return f"[evenkeel] {about} {event.kind}{by}: {said}"
 
 
 class Notifier:

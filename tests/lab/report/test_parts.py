@@ -112,9 +112,7 @@ def test_a_day_of_a_long_log_is_found_without_reading_all_of_it():
 
 
 def event(at, kind, route="support", what="excess"):
-    return AlertEvent(
-        f"{at}{kind}{route}", at, kind, route, "m", "general.tone", int(at), 50, 0.3, f"{kind}!", what
-    )
+    return AlertEvent(f"{at}{kind}{route}", at, kind, route, "m", "general.tone", int(at), 50, 0.3, what)
 
 
 def test_alerts_are_those_that_were_up_in_the_period():

@@ -19,7 +19,6 @@ SPELLING = AlertEvent(
     offset=7,
     trials=64,
     excess=0.31,
-    summary="Answers are fragile for spelling.",
     run_trials=20,
     measure="content",
     limit=0.1,
@@ -29,7 +28,7 @@ SPELLING = AlertEvent(
     incident="cafe",
     marks=SWAP,
 )
-TONE = replace(SPELLING, id="e2", at=1010.0, perturbation="general.tone", value=0.25, summary="Tone, too.")
+TONE = replace(SPELLING, id="e2", at=1010.0, perturbation="general.tone", value=0.25)
 WORSE = replace(TONE, id="e3", measure="quality", value=0.2)
 FOUND = replace(
     SPELLING,
@@ -53,7 +52,7 @@ def over(event: AlertEvent, at: float = 2000.0, reason: str = "reversed") -> Ale
 def decided(kind: str, at: float = 1500.0, reason: str = "", incident: str = "cafe") -> AlertEvent:
     """What ana decided about an incident."""
     bare = replace(SPELLING, id=f"d-{kind}{at}", at=at, kind=kind, what="incident", incident=incident)
-    return replace(bare, perturbation="", measure="", value=None, summary="Known.", by="ana", reason=reason)
+    return replace(bare, perturbation="", measure="", value=None, note="Known.", by="ana", reason=reason)
 
 
 def incidents_of(events) -> list[Incident]:

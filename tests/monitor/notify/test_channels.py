@@ -172,7 +172,10 @@ def test_without_a_channel_events_are_announced_once():
     notifier = Notifier(store, said.append)
     assert (notifier.deliver(), notifier.deliver()) == (2, 0)
     assert said == [line(SPELLING), line(store.all[1])]
-    assert said[0] == "[evenkeel] ALERT raised: Answers are fragile for spelling."
+    assert said[0] == (
+        "[evenkeel] ALERT raised: Answers are fragile for general.spelling on support (helpdesk-2): "
+        "content moved 42 points above noise over the last 20 trials, limit 10 (default)."
+    )
     assert said[1] == "[evenkeel] INCIDENT acknowledged by ana: Known."
 
 

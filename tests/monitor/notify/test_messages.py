@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from evenkeel.monitor.notify import Contact
 from tests.monitor.notify.messages import FOLDER, SCENARIOS, Play, files
-from tests.monitor.notify.scene import SPELLING
+from tests.monitor.notify.scene import SPELLING, Store
 from tests.monitor.notify.services import Services
 
 
@@ -63,6 +64,7 @@ def test_one_cause_on_two_hundred_routes_is_a_message_that_every_service_takes(m
     }
     monkeypatch.setattr("tests.monitor.notify.messages.CONTACTS", contacts)
     play = Play()
+    play.store.incidents = partial(Store.incidents, play.store)
     play.store.add(
         *(
             replace(SPELLING, id=f"e-{one}", route=one, incident=f"i-{one}", change=f"i-{one}")
