@@ -288,8 +288,8 @@ def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
         rated.append(altered(verdict, scorer="judge", rating=3, details=details))
     agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
     assert agreement.title == "Agrees with the heuristics"
-    assert agreement.now.startswith("50 % [")
-    assert saved.now.startswith("0 % [")
+    assert agreement.now == "50\u202f% [6, 94]"
+    assert saved.now.startswith("0\u202f% [")
     assert judge_plots([altered(one, scorer="metrics") for one in rated], now=0.0) == ()
 
 

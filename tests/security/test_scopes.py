@@ -119,7 +119,7 @@ def test_the_tables_of_pages_for_admins_are_for_admins(app, everything):
         await app({**scope, SCOPE_KEY: Visitor("ann", "approver", "token")}, receive, send)
 
     with TestClient(visited, base_url=LOCAL) as client:
-        for name in tables(everything, Situation(everything.monitor_store, everything.reports), list):
+        for name in tables(everything, Situation(everything.monitor_store, everything.reports)):
             status = client.get(f"/downloads/{name}.csv").status_code
             assert status == (403 if name in {"actions", "settings"} else 200), name
 
