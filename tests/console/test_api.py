@@ -13,10 +13,8 @@ from evenkeel.core.cells import (
     RollupKey,
     RollupReport,
     RouteChanges,
-    WindowEstimates,
 )
 from tests.kit.cells import with_figures
-from tests.kit.records import altered
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
@@ -75,13 +73,6 @@ def test_json_is_strict_whatever_is_in_the_stores(make_scene, console_client):
     assert "\ud83d" in client.get("/api/verdicts").json()["verdicts"][0]["route"]
 
 
-def test_the_pipeline_is_given_as_data(make_scene, console_client):
-    """What the page's last line shows, unformatted."""
-    body = console_client(make_scene("alert")).get("/api/pipeline").json()
-    assert (body["waiting"], body["leased"], body["simulated"]) == (38, 4, True)
-    assert body["routes"][0]["skipped"] == {"budget": 4, "not_applicable": 3, "replay_rate_limited": 1}
-
-
 def test_metrics_are_passed_on_as_prometheus_text(make_scene, console_client):
     """Bytes unchanged, with the content type a scraper expects."""
     scene = make_scene("quiet")
@@ -137,22 +128,6 @@ def test_rollups_are_given_flat_with_their_windows(make_scene, console_client):
     assert found["windows"]["all"]["content_delta"] == {"value": 0.25, "lower": 0.1, "upper": 0.4, "n": 40}
     assert found["windows"]["all"]["robustness"] is None
     assert found["stale_s"] == pytest.approx(30)
-
-
-def test_cells_are_given_with_windows_and_age(make_scene, console_client):
-    """A cell's windows, the age of its latest rating, and nothing of how it is kept."""
-    scene = make_scene("quiet")
-    windows = {"1h": WindowEstimates(3, None, None, None)}
-    cells = [
-        altered(scene.reports[0], last_scored_at=scene.now - 5, windows=windows, revision=7),
-        altered(scene.reports[0], last_scored_at=scene.now + 5),
-        altered(scene.reports[0], last_scored_at=None),
-    ]
-    scene.reports = cells
-    found = console_client(scene).get("/api/cells").json()["cells"]
-    assert [cell["stale_s"] for cell in found] == [pytest.approx(5), 0.0, None]
-    assert found[0]["windows"]["1h"]["trials"] == 3
-    assert "revision" not in found[0]
 
 
 def test_changes_are_given_by_route(make_scene, console_client):

@@ -10,8 +10,7 @@ from litestar.testing import TestClient
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
-from evenkeel.console.baselines import OFFERED_S, Offers
-from evenkeel.core.approval import ApprovalError, ApprovedCell
+from evenkeel.console.baselines import OFFERED_S
 from evenkeel.core.cells import (
     ChangeMark,
     DriftReport,
@@ -174,15 +173,6 @@ def test_an_older_page_does_not_replace_what_was_approved_on_a_newer_one(client,
     assert [one.by for one in scene.log.notes] == ["bob"]
 
 
-def test_only_the_consoles_own_page_approves(client, scene):
-    """Not without the token of the form, and not for a page of another site."""
-    form = {**fields(client.get(ADDRESS)), "by": "ann"}
-    site = {"sec-fetch-site": "cross-site"}
-    assert client.post("/baselines", data=form, headers=site).status_code == 403
-    assert client.post("/baselines", data={**form, "_csrf_token": "x"}).status_code == 403
-    assert scene.log.notes == []
-
-
 def test_a_route_without_cells_has_no_baselines(client):
     """And says so."""
     assert client.get("/baselines?route=nowhere").status_code == 404
@@ -191,16 +181,6 @@ def test_a_route_without_cells_has_no_baselines(client):
     nothing = client.get(f"/baselines?route={ROUTE}&perturbation=general.casing")
     assert "There is nothing to approve" in words(nothing)
     assert 'name="offer"' not in nothing.text
-
-
-def test_an_offer_of_another_process_is_none():
-    """Its key lives as long as the process."""
-    cell = ApprovedCell("m", "a.b", 0.1, 0.0, 0.2, 40)
-    offer = Offers(b"one").make("r \ud83d", [cell], 100.0)
-    assert Offers(b"one").read(offer, 101.0).cells == (cell,)
-    for key, now in ((b"other", 101.0), (b"one", 99.0)):
-        with pytest.raises(ApprovalError):
-            Offers(key).read(offer, now)
 
 
 @pytest.mark.service("chromium")

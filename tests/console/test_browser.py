@@ -154,13 +154,3 @@ def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
         expect(tip).to_contain_text(part)
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
-
-
-def test_the_skip_link_is_the_first_stop(make_scene, serve, open_page):
-    """One Tab and Enter pass the header."""
-    address = serve(make_scene("quiet"))
-    page = open_page(address)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"

@@ -133,22 +133,6 @@ def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client
     assert listed["end"] == {"how": "reversed", "at": NOW, "offset": 400, "by": "v1", "exchanges": 90}
 
 
-def test_a_change_that_was_reversed_before_much_was_measured_says_so(client, make_verdict):
-    """Nothing is known of the traffic before it."""
-    one = record(make_verdict, kinds.MODEL, "a", "b")
-    one = altered(one, before=Tally(), end=End("replaced", NOW, 400, "c", 9))
-    page = client(one).get(f"/changes/{one.id}").text
-    assert "too little was measured to tell before it was replaced" in page
-    assert "Replaced by c at 12 Aug 2026 14:20 UTC, after 10 min and 9 sampled exchanges." in page
-
-
-def test_goldens_that_settle_nothing_are_undecided(client, make_verdict):
-    """Ten goldens cannot settle a pass; the page says so in one word."""
-    one = record(make_verdict, kinds.MODEL, "a", "b")
-    served = client(one, runs=[golden_run(one.id, breached=False, goldens=10)])
-    assert "<b>undecided</b> (10 asked)." in served.get(f"/changes/{one.id}").text
-
-
 def test_names_from_clients_stay_text(client, make_verdict):
     """On the pages escaped and made visible."""
     one = record(make_verdict, kinds.MODEL, HOSTILE, "b", route=HOSTILE)
@@ -167,13 +151,6 @@ def test_an_unknown_change_is_not_found(client):
     assert "None yet. A new model" in served.get("/incidents").text
     assert served.get("/changes/0123456789ab").status_code == 404
     assert served.get("/api/changes/0123456789ab").json()["error"]["status"] == 404
-
-
-def test_without_a_source_there_are_no_pages(make_scene, console_client):
-    """And no list."""
-    served = console_client(make_scene("quiet"))
-    assert "changes-title" not in served.get("/incidents").text
-    assert served.get("/api/changes").json()["changes"] == []
 
 
 def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, make_scene, sources):

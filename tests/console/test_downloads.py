@@ -92,11 +92,6 @@ def test_a_csv_file_reads_back(rows):
         assert found.removeprefix("'") == wanted.encode("utf-8", "replace").decode().removeprefix("'")
 
 
-def test_records_carry_the_columns_names():
-    """One object a row."""
-    assert as_records(Table(("a", "b"), [(1, None)])) == [{"a": 1, "b": None}]
-
-
 def test_numbers_that_are_not_finite_are_null(make_scene):
     """Strict JSON, as everywhere in the API."""
     scene = make_scene("hostile")

@@ -9,7 +9,7 @@ from evenkeel.console.first_hour import first_hour
 from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.runtime.first_hour import FirstHourLog
-from evenkeel.stores.counters import RouteFlow, Untried, route_flows
+from evenkeel.stores.counters import RouteFlow, Untried
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
 from tests.kit.cells import cell_report
@@ -70,13 +70,6 @@ def test_with_traffic_the_yield_is_what_was_seen():
     assert found.hold_ups == ()
 
 
-def test_a_named_template_is_known(make_verdict):
-    """Any exchange with a prompt version will do."""
-    verdict, _ = make_verdict(0)
-    named = altered(verdict, route="shop", perturbation=BASELINE, prompt_version="a1b2")
-    assert outlooks(read([control(3)], verdicts=[named]))["prompt template"] == (30, 30, "known")
-
-
 def test_it_is_over_once_a_rewording_has_a_number():
     """Then the page has better things to show."""
     assert read([cell("shop", "m", WORD)]) is None
@@ -131,28 +124,11 @@ def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
     assert step in held.next_step
 
 
-def test_routes_that_all_wait_for_traffic_are_one_line():
-    """Sixty routes without traffic are not sixty times the same advice."""
-    scene = Scene(pipeline=PipelineView(URL))
-    routes = tuple(SHOP._replace(route=f"r{place}") for place in range(60))
-    found = first_hour(altered(scene.sources(), setup=SetupSources(routes, 30, {})))
-    (held,) = found.hold_ups
-    assert held.problem == "60 of 60 routes have had no request that can be replayed."
-
-
 def test_no_estimate_where_nothing_comes_in():
     """Ten exchanges without a rated control, or no sampling, are no ground for a number of requests."""
     failing = read([control(0, failures={"unauthorized": 10})], **SEEN)
     assert outlooks(failing)["noise floor"][2] == "no estimate: nothing comes in"
     assert outlooks(read(setup=SHOP._replace(sampling_rate=0.0)))["noise floor"][2].startswith("no estimate")
-
-
-def test_requests_are_counted_by_class_of_status():
-    """A route without any exchange is there if something was forwarded."""
-    rows = [
-        ["proxy_requests", {"route": "shop", "status_class": name}, n] for name, n in (("2xx", 3), ("5xx", 0))
-    ]
-    assert route_flows([{"counters": rows}])["shop"].requests == {"2xx": 3}
 
 
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from litestar.testing import TestClient
 
-from evenkeel.console import GoldenSources, create_app
+from evenkeel.console import GoldenSources
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.changes import GoldenResult, GoldenRun
@@ -178,13 +177,6 @@ def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
         assert said.removesuffix(" m-2") in Page(client.get("/goldens/delivery").text).words()
 
 
-def test_an_empty_list_says_how_to_begin(desk):
-    """In the console and on the command line."""
-    words = desk.page("/goldens").words()
-    assert "None yet." in words
-    assert "evenkeel goldens approve --sample 50 --spread" in words
-
-
 def test_a_golden_is_retired_and_used_again(desk):
     """With a button that says so, under somebody's name."""
     desk.store.approve(golden(id="a/b c"), by="ann", at=1.0)
@@ -222,30 +214,6 @@ def test_versions_are_shown_with_what_changed(desk):
     assert words.index("Version 3") < words.index("Version 2") < words.index("Version 1")
 
 
-def test_many_versions_are_shown_in_part(desk):
-    """The newest twenty; the page says how many there are besides."""
-    for number in range(23):
-        desk.store.approve(golden(answer=Answer(f"{number} days.")), by="ann", at=1.0)
-    page = desk.page("/goldens/delivery")
-    assert len([one for one in page.all("details") if one["class"] == "verdict"]) == 20
-    assert "3 older versions" in page.words()
-
-
-def test_a_golden_of_which_only_the_answer_is_known_says_so(desk):
-    """It has no prompt to show."""
-    desk.store.approve(golden(request=None, model=None), by="ann", at=1.0)
-    words = desk.page("/goldens/delivery").words()
-    assert "Only the answer is known" in words
-    assert "not known" in words
-
-
-def test_a_golden_that_is_not_there_is_a_page_that_says_so(desk):
-    """With status 404, in JSON for the API."""
-    assert "no golden of this id" in desk.page("/goldens/none", 404).words()
-    assert desk.client.get("/api/goldens/none").status_code == 404
-    assert desk.client.get("/api/goldens/none").json()["error"]["status"] == 404
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -266,39 +234,6 @@ def test_what_cannot_be_done_is_explained(desk, fields, said):
     assert "Nothing was changed" in response.text
     assert said in response.text
     assert len(desk.store.trail("delivery")) == 1
-
-
-def test_a_form_without_the_token_is_refused(desk):
-    """As another site would send it: with the browser's cookies and password, without the page's token."""
-    desk.store.approve(golden(), by="ann", at=1.0)
-    token = desk.token()
-    for wrong in ("x", "0" * 128, token[:-1] + ("0" if token[-1] != "0" else "1")):
-        response = desk.send(token=wrong, retire="delivery")
-        assert response.status_code == 403
-        assert "reload the page" in response.text
-    desk.client.cookies.clear()
-    assert desk.send(token=token, retire="delivery").status_code == 403
-    assert desk.store.find("delivery").retired_at is None
-
-
-def test_a_token_of_another_run_is_refused_and_replaced(desk, make_scene):
-    """After a restart the page, opened anew, works: the cookie of before is not in the way."""
-    sources = altered(make_scene("quiet").sources(), goldens=GoldenSources(desk.store, desk.archive))
-    desk.store.approve(golden(), by="ann", at=1.0)
-    before = desk.token()
-    with TestClient(create_app(sources), cookies=desk.client.cookies) as client:
-        fields = {"by": "ann", "retire": "delivery"}
-        assert client.post("/goldens", data={**fields, "_csrf_token": before}).status_code == 403
-        again = Desk(client, desk.store, desk.archive, desk.verdict)
-        assert again.send(retire="delivery").status_code == 303
-
-
-def test_the_cookie_is_for_this_site_only(desk):
-    """Scripts cannot read it, other sites do not send it."""
-    cookie = desk.client.get("/goldens").headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    assert "set-cookie" not in desk.client.get("/metrics").headers
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,14 @@ import re
 
 import pytest
 from litestar.testing import TestClient
-from markupsafe import Markup
 
 from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
-from evenkeel.console.chart import bar
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
-from evenkeel.console.pipeline import reason_in_words, untried_lines
-from evenkeel.console.rendering import code_spans
+from evenkeel.console.pipeline import untried_lines
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
 from evenkeel.core.cells import Estimate
-from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
@@ -52,26 +48,6 @@ def test_live_parts_are_sent_once(client):
         first = client.get(f"/fragments{path}")
         again = client.get(f"/fragments{path}", headers={"if-none-match": first.headers["etag"]})
         assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
-
-
-def test_a_large_installation_keeps_its_pages_light(make_cell, make_scene):
-    """Twenty routes with 26 kinds and 72 pairs of languages each: no page is above 300 kB."""
-    scene = make_scene("alert")
-    languages = ("en", "de", "es", "fr", "fr-CA", "it", "ja", "nl", "pt-BR")
-    kinds = [f"{category}.k{number}" for category in ("general", "format") for number in range(13)]
-    kinds += [f"crosslingual.{a}_to_{b}" for a in languages for b in languages if a != b]
-    scene.reports = [
-        make_cell(f"route-{route:02}", "a-model-of-2026-08", kind, moved=0.3, alert=place % 9 == 0)
-        for route in range(20)
-        for place, kind in enumerate(kinds)
-    ]
-    with TestClient(create_app(scene.sources())) as client:
-        weights = {
-            path: len(client.get(path).content)
-            for path in ("/", "/incidents", "/routes", "/routes/route-07", "/judge")
-        }
-        shared = sum(len(client.get(f"/static/{name}").content) for name in ("console.css", "live.js"))
-    assert {path: weight for path, weight in weights.items() if weight + shared > 300_000} == {}
 
 
 def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
@@ -149,12 +125,6 @@ def test_tables_of_documents_name_their_columns_in_every_cell():
     assert html.count('role="columnheader"') == 3
 
 
-def test_marks_of_code_become_code_and_nothing_else():
-    """A mark without its partner stays as it is."""
-    assert code_spans("use `<b>` now") == Markup("use <code>&lt;b&gt;</code> now")
-    assert code_spans("a ` b <i>") == Markup("a ` b &lt;i&gt;")
-
-
 def test_dead_letters_are_listed_and_one_can_be_read(client):
     """With the reason and both bodies as text; one that is no longer kept is said to be."""
     text = words(client.get("/pipeline"))
@@ -178,12 +148,6 @@ def test_shares_of_spend_add_up():
         ("$0.60 of $1.20 today", 0.5),
         ("30 tokens of 100 today", 0.3),
     ]
-
-
-def test_without_prices_shares_are_of_tokens():
-    """A self-hosted model costs nothing, yet its calls are to be seen."""
-    part = spend_part(_view(), Spending((Amount("a", 30, 0.0), Amount("b", 10, 0.0)), ()))
-    assert [line.share for line in part.routes] == [0.75, 0.25]
 
 
 def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
@@ -324,13 +288,6 @@ def test_calibrated_limits_say_where_they_are_from_and_others_are_proposed(shown
     assert "evenkeel calibrate --limits limits.json" in text
 
 
-def test_bars_share_a_scale_and_stay_inside_it():
-    """From -0.2 to 0.6 on 200 units with a margin of 4; what lies beyond is drawn at the edge."""
-    drawn = bar(Interval(0.2, -0.4, 0.4), Range(-0.2, 0.6), lines=(0.2,))
-    assert drawn.at == Interval(100.0, 4.0, 148.0)
-    assert (drawn.ends, drawn.lines) == ((52.0,), (100.0,))
-
-
 def test_the_judge_is_held_against_people(shown, documents):
     """One of two drawn trials is rated as people rate it; the API says the same."""
     labels = LabelStore(documents)
@@ -374,17 +331,3 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
         "language unknown",
         "no part of the prompt is known to be context",
     ]
-
-
-def test_routes_and_reasons_are_kept_apart() -> None:
-    """The same kind on two routes, and for two reasons, is three lines."""
-    lines = untried_lines(
-        [
-            Untried("a", "general.tone", "budget", 1),
-            Untried("b", "general.tone", "budget", 1),
-            Untried("b", "general.tone", "no_input", 1),
-        ]
-    )
-    assert len(lines) == 3
-    assert reason_in_words("budget") == "the day's budget is spent"
-    assert reason_in_words("rewriter_length").endswith("or it wrote nothing (length)")

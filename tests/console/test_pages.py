@@ -5,8 +5,7 @@ import re
 import pytest
 
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
-from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Evidence
+from evenkeel.core.verdict import BASELINE
 from tests.console.reading import Page
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
@@ -124,26 +123,6 @@ def test_the_table_has_a_caption_and_headers_for_all_cells(make_scene, console_c
     assert "collecting 12/30" in page.words().replace("collecting12/30", "collecting 12/30")
 
 
-def test_cells_of_an_incident_are_marked_by_words_too(make_scene, console_client):
-    """Colour is never the only sign."""
-    text = console_client(make_scene("alert")).get("/").text
-    assert text.count('<span class="flag">▲ incident</span>') == 2
-
-
-def test_a_live_part_that_has_not_changed_is_not_sent_again(make_scene, console_client):
-    """The tag of the last answer gives 304 until something changes."""
-    scene = make_scene("quiet")
-    client = console_client(scene)
-    tag = client.get("/fragments/now").headers["etag"]
-    scene.now += 1
-    again = client.get("/fragments/now", headers={"if-none-match": tag})
-    assert (again.status_code, again.content) == (304, b"")
-    scene.pipeline = altered(scene.pipeline, waiting=5)
-    changed = client.get("/fragments/now", headers={"if-none-match": tag})
-    assert changed.status_code == 200
-    assert changed.headers["etag"] != tag
-
-
 def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
     """Both prompts, both answers, scores, cost and provenance."""
     scene = make_scene("alert")
@@ -163,29 +142,6 @@ def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
     assert "<ins>" in found.text
 
 
-def test_old_verdicts_are_found_and_unknown_ones_said_to_be_missing(make_scene, console_client):
-    """A link keeps working after the verdict has left the newest."""
-    scene = make_scene("empty")
-    quiet = make_scene("quiet").log
-    old = quiet.verdicts[0]
-    scene.log.append(old, quiet.texts[old.id])
-    scene.log.verdicts += [altered(old, id=f"x{place}", exchange_id="other") for place in range(500)]
-    client = console_client(scene)
-    assert client.get(f"/verdicts/{old.id}").status_code == 200
-    missing = client.get("/verdicts/unknown")
-    assert missing.status_code == 404
-    assert "no trial with this id" in missing.text
-
-
-def test_pruned_texts_are_said_to_be_gone(make_scene, console_client):
-    """A verdict outlives its evidence."""
-    scene = make_scene("quiet")
-    verdict = scene.log.latest(1)[0]
-    scene.log.texts.clear()
-    client = console_client(scene)
-    assert "no longer stored" in client.get(f"/verdicts/{verdict.id}").text
-
-
 def test_a_trial_without_an_answer_marks_nothing_and_asks_nobody_to_rate_it(make_scene, console_client):
     """Nothing was left out of an answer that never came."""
     page = console_client(make_scene("alert")).get("/verdicts/failed-1").text
@@ -196,40 +152,11 @@ def test_a_trial_without_an_answer_marks_nothing_and_asks_nobody_to_rate_it(make
     assert "feedback-title" not in page
 
 
-def test_an_address_without_a_page_says_so_in_words(make_scene, console_client):
-    """People read a sentence, programs the words of the protocol."""
-    client = console_client(make_scene("quiet"))
-    assert "There is no page at this address" in client.get("/nowhere").text
-    assert client.get("/api/nowhere").json()["error"]["status"] == 404
-
-
 def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
     """An answer that only calls a tool is not shown as empty."""
     client = console_client(make_scene("hostile"))
     text = "".join(Page(client.get(_verdict_link(client)).text).text)
     assert "→ <script>(" in text
-
-
-def test_the_page_stays_light_with_long_texts(make_scene, make_cell, make_verdict, console_client):
-    """40 cells and 20 verdicts with texts of 40,000 characters: below 300 KB, static files included."""
-    scene = make_scene("alert")
-    scene.reports += [
-        make_cell(f"route-{row}", "m", f"general.k{column}") for row in range(2) for column in range(5)
-    ]
-    scene.log.verdicts.clear()
-    for place in range(20):
-        verdict, texts = make_verdict(place)
-        long = Evidence(
-            texts.prompt * 100,
-            texts.variant * 100,
-            Answer(texts.reference.text * 130),
-            Answer("No. " * 10_000),
-        )
-        scene.log.append(verdict, long)
-    client = console_client(scene)
-    assert len(scene.reports) >= 40
-    parts = ("/", "/static/console.css", "/static/live.js", "/static/icon.svg")
-    assert sum(len(client.get(path).content) for path in parts) < 300_000
 
 
 def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cell, console_client):

@@ -45,13 +45,6 @@ def test_learned_stretches_are_taken_and_close_ones_joined():
     assert [prompt[start:stop][:12] for start, stop in spans] == ["Case 17 of t", "It prints no"]
 
 
-def test_a_question_of_one_word_is_shown_with_what_stands_around_it():
-    """A number alone says nothing; no role and no other turn comes with it."""
-    prompt = "system: Be exact.\n\nuser: Is 17077 a prime number? Think step by step."
-    at = prompt.index("17077")
-    assert cut(prompt, ((at, at + 5),)) == ["Is 17077 a prime number? Think step by step."]
-
-
 def test_spans_of_another_prompt_do_no_harm():
     """Stretches that do not fit are not believed."""
     assert cut("user: Where is order 4711 of mine?", ((90, 200), (3, 1), (-4, 2))) == [
@@ -106,13 +99,6 @@ def test_an_excerpt_begins_near_the_first_difference():
         "… w91 w92 w93 w94 w95 w96 w97 w98 w99 Monday w0 w1 w2 w3 w4  … w95 w96 w97 w98 w99 yes"
     )
     assert [run.text for run in found.right if run.kind == "added"] == ["Friday ", "no"]
-
-
-def test_an_excerpt_of_equal_answers_is_their_beginning():
-    """White space counts for nothing, and nothing is marked."""
-    found = diffs.excerpt("one  two\nthree " * 40, "one two three " * 40, max_chars=30)
-    assert {run.kind for run in (*found.left, *found.right)} == {"same", "gap"}
-    assert text(found.left) == "one two three one two three on …"
 
 
 @given(left=words, right=words)

@@ -8,7 +8,7 @@ from evenkeel.console import PipelineView
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.situation import Situation
 from evenkeel.console.status import coverage, status
-from evenkeel.core.cells import ChangeMark, Estimate
+from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.notify import Contact, Writer
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.kit.cells import with_figures
@@ -28,31 +28,11 @@ def plain(text):
     return text.replace("\u202f", " ").replace("\u00a0", " ")
 
 
-def test_no_cells_means_waiting_for_traffic():
-    """An empty store is not "steady"."""
-    assert status([], VIEW, NOW).state == "empty"
-
-
 def test_too_few_trials_mean_collecting(make_cell):
     """Without a single number nothing is called steady; how far the first figure is off is said."""
     found = status([make_cell("r", "m", "general.casing", trials=12)], VIEW, NOW)
     assert found.state == "collecting"
     assert "needs 30 trials with a rated control; the one with the most trials has 12." in found.summary
-
-
-def test_the_control_is_not_the_one_that_is_ahead(make_cell):
-    """It has the most trials and no figure of its own: nobody reads of 31 of 30 trials."""
-    cells = [
-        make_cell("r", "m", "baseline.identical", trials=31),
-        make_cell("r", "m", "general.casing", trials=12),
-    ]
-    assert "has 12." in status(cells, VIEW, NOW).summary
-
-
-def test_a_cell_that_only_fails_is_not_an_empty_page(make_cell):
-    """Trials without a rating are evidence of traffic."""
-    report = with_figures(make_cell("r", "m", "general.casing", trials=0), failures={"timeout": 9})
-    assert status([report], VIEW, NOW).state == "collecting"
 
 
 def test_while_no_trial_is_rated_the_reasons_stand_there(make_cell):
@@ -115,19 +95,6 @@ def test_an_open_incident_is_the_headline(make_cell):
     assert found.summary == ""
 
 
-def test_after_a_rollback_nothing_is_open(make_cell):
-    """The cells of the model that is gone alert no more, and what is over is said as over."""
-    gone = replace(
-        make_cell("support", "helpdesk-2", "general.spelling", alert=True), last_scored_at=NOW - 1500
-    )
-    now = make_cell("support", "helpdesk-1", "general.spelling")
-    seen = situation(SPELLING, over(SPELLING), reports=[gone, now])
-    assert (seen.count(), [cell.detection.alert for cell in seen.cells()]) == (0, [False, False])
-    found = status(seen.cells(), VIEW, NOW, (), incident_lines(seen.board.all(), Writer()))
-    assert found.state == "steady"
-    assert "the change was reversed (helpdesk-1 → helpdesk-2)" in found.lately[0].said
-
-
 def test_a_model_that_was_rolled_back_is_not_the_largest(make_cell):
     """It is gone with the rollback; steady must not name 41 points over a limit of 10."""
     gone = replace(make_cell("support", "helpdesk-2", "general.spelling", moved=0.5), retired=True)
@@ -175,11 +142,3 @@ def test_a_stuck_queue_is_said_aloud(make_cell):
     notices = status([make_cell("r", "m", "general.casing")], view, NOW).notices
     assert notices[0] == "x"
     assert "oldest exchange has waited 10 min" in notices[1]
-
-
-def test_a_blind_cell_is_not_steady(make_cell):
-    """Nor is a route that sees nothing."""
-    blind = with_figures(
-        make_cell("r", "m", "general.casing"), blind=("content",), noise_floor=Estimate(0.84, 0.8, 0.88, 9)
-    )
-    assert status([blind], VIEW, NOW).state == "blind"

@@ -46,12 +46,6 @@ def test_values_and_times_are_placed_in_proportion():
     assert drawn.threshold_y == pytest.approx(BOTTOM - 0.2 * (BOTTOM - TOP), abs=0.05)
 
 
-def test_a_line_that_has_stopped_ends_before_the_right_edge():
-    """The time axis goes on to now, so that missing news is seen."""
-    drawn = chart([_samples(0.1, 0.1, end=NOW - 600)], [], threshold=0.1, values=VALUES, now=NOW)
-    assert drawn.lines[0].end_x < LEFT + 0.2 * (RIGHT - LEFT)
-
-
 def test_points_without_a_number_are_left_out():
     """None, NaN and infinite bounds draw nothing and break nothing."""
     samples = [
@@ -62,13 +56,6 @@ def test_points_without_a_number_are_left_out():
     drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
     assert len(_points(drawn.lines[0].line)) == 1
     assert drawn.lines[0].band == ""
-
-
-def test_no_samples_draw_no_line_and_no_times():
-    """An empty series leaves grid and threshold."""
-    drawn = chart([[]], [], threshold=0.1, values=VALUES, now=NOW)
-    assert (drawn.lines, drawn.x_ticks) == ((), ())
-    assert drawn.y_ticks
 
 
 def test_long_series_are_thinned_and_keep_their_ends():
@@ -90,25 +77,6 @@ def test_marks_stay_inside_and_do_not_overlap():
     marks = [Mark(NOW - 30 + place, "x", kind) for place, kind in enumerate(("change", "raised", "resolved"))]
     drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
     assert len({mark.label_y for mark in drawn.marks}) == 3
-
-
-def test_an_alert_newer_than_the_last_point_is_drawn():
-    """The monitor may raise an alert before it has stored the next point."""
-    drawn = chart(
-        [_samples(0.1, 0.2, end=NOW - 30)],
-        [Mark(NOW - 1, "a", "raised")],
-        threshold=0.1,
-        values=VALUES,
-        now=NOW,
-    )
-    assert len(drawn.marks) == 1
-    assert drawn.marks[0].x <= RIGHT
-
-
-def test_early_wide_intervals_do_not_flatten_the_lines():
-    """The scale follows the values and the latest interval only."""
-    samples = [Sample(NOW - 60, 0.1, -0.9, 0.95), Sample(NOW, 0.3, 0.24, 0.38)]
-    assert value_range([samples], 0.1) == Range(-0.1, 0.4)
 
 
 @given(st.floats(min_value=1, max_value=4e6), st.floats(min_value=0, max_value=2e9))
@@ -142,10 +110,3 @@ def test_a_model_swap_is_one_chart_with_both_models(make_scene):
     assert [line.current for line in first.chart.lines] == [False, True]
     assert [mark.label for mark in first.chart.marks] == ["▲ alert 14:03"]
     assert "▲ alert 14:03 UTC" in first.description
-
-
-def test_all_charts_share_one_scale(make_scene):
-    """Small multiples can be compared."""
-    scene = make_scene("alert")
-    shown = trends(scene.reports, scene.store.events(99), scene.store, scene.now)
-    assert len({trend.chart.y_ticks for trend in shown}) == 1

@@ -193,14 +193,6 @@ def test_a_page_reads_a_bounded_number_of_texts(log):
     assert found.reached_s == VERDICTS[113].scored_at
 
 
-def test_a_page_takes_a_bounded_time(unindexed):
-    """After half a second no further piece is read, and the search goes on with the next page."""
-    ticks = iter((0.0, 0.1, 0.6))
-    narrow = TrialFilter(model="none").narrow
-    found = search(unindexed, narrow, clock=lambda: next(ticks), limits=Limits(scanned=110))
-    assert (found.looked_at, found.older) == (110, 11)  # two pieces: the first is not yet late
-
-
 def test_an_index_reads_no_trial_in_vain(log):
     """A rare trial of long ago is found by reading nothing else."""
     found = search(log, TrialFilter.of({"until": "1970-01-01T00:10", "client": "c-3"}).narrow)
@@ -249,22 +241,6 @@ def test_a_change_stands_for_its_route_and_its_time(log):
 def test_what_is_not_known_means_anything(query):
     """Links that somebody typed wrong show everything."""
     assert TrialFilter.of(query) == TrialFilter()
-
-
-def test_a_choice_survives_its_own_address():
-    """Every part is in the query."""
-    chosen = TrialFilter.of(
-        {
-            "route": "a&b=c",
-            "rating": "shifted",
-            "change": "c1",
-            "side": "before",
-            "since": "2026-08-12T14:20",
-            "text": "50 % \u202e",
-            "labels": "any",
-        }
-    )
-    assert TrialFilter.of({name: value for name, value in chosen.parts().items() if value}) == chosen
 
 
 @pytest.fixture(scope="module")
@@ -468,27 +444,6 @@ def test_programs_page_by_the_place_they_are_given(client):
     assert len(page["trials"]) == 50
     assert page["before"] == 71
     assert client.get("/api/trials?before=71").json()["trials"][0]["id"] == "v69"
-
-
-def test_a_place_that_is_none_is_no_error(client):
-    """The newest, or the end."""
-    for before in ("0", "-1", "x", "9" * 30, "²"):
-        assert client.get(f"/trials?before={before}").status_code == 200
-
-
-def test_the_page_of_a_failed_trial_says_what_the_upstream_said(make_scene, console_client):
-    """The sentence of the failure, as text; the list of trials shows its reason as well."""
-    scene = make_scene("quiet")
-    said = "the upstream answered 400 to the variant (invalid_request_error: no <b>tools</b>)"
-    failed = altered(
-        scene.log.verdicts[-1], id="refused", rating=None, failure=Failure("replay", 1, "rejected", said)
-    )
-    scene.log.append(failed, None)
-    client = console_client(scene)
-    page = client.get("/verdicts/refused").text
-    assert "replay: rejected. the upstream answered 400 to the variant (invalid_request_error: " in page
-    assert "no &lt;b&gt;tools&lt;/b&gt;)" in page
-    assert "answered 400 to the variant" in client.get("/trials?reason=rejected").text
 
 
 def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, console_client):

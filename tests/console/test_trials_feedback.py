@@ -78,16 +78,6 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     assert desk.store.select() == ()
 
 
-def test_a_label_outlives_the_verdict(desk):
-    """Once the log no longer has it, the label still counts and can still be taken back."""
-    desk.send(rating="1")
-    token = desk.form()[1]
-    desk.scene.log.verdicts = [one for one in desk.scene.log.verdicts if one.id != desk.verdict.id]
-    assert len(desk.client.get("/api/labels").json()["labels"]) == 1
-    assert desk.send(token=token, withdraw="1").status_code == 303
-    assert desk.store.select() == ()
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -109,21 +99,6 @@ def test_what_cannot_be_said_is_explained(make_scene, documents, fields, said):
     with pytest.raises(LabelError, match=said):
         say(scene.sources(), store, asked)
     assert store.revision() == 0
-
-
-def test_a_form_that_cannot_be_used_leads_to_a_page_that_says_why(desk):
-    """With status 400."""
-    response = desk.send(rating="", quality="")
-    assert response.status_code == 400
-    assert "Nothing was stored: say how alike" in response.text
-
-
-def test_forms_of_other_sites_are_refused(desk):
-    """And those without the page's token."""
-    assert desk.send({"sec-fetch-site": "cross-site"}, rating="1").status_code == 403
-    assert desk.send({"origin": "https://evil.example"}, rating="1").status_code == 403
-    assert desk.send(token="0" * 128, rating="1").status_code == 403
-    assert desk.store.select() == ()
 
 
 def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
@@ -174,17 +149,6 @@ def test_only_verdicts_that_can_be_rated_are_drawn(desk):
     log.texts.clear()
     assert drawn(log, desk.store) is None
     assert desk.client.get("/trials/drawn").status_code == 404
-
-
-def test_the_page_of_a_trial_links_to_the_rest_of_its_exchange(desk):
-    """The unchanged resend first; the trial itself is not among them."""
-    html, _ = desk.form()
-    others = [one.id for one in desk.scene.log.of_exchange(desk.verdict.exchange_id)]
-    linked = re.findall(r'class="chip r\d" href="/verdicts/([^"]+)"', html)
-    assert sorted(linked) == sorted(one for one in others if one != desk.verdict.id)
-    baselines = [one for one in others if ".baseline." in one]
-    assert baselines
-    assert linked[: len(baselines)] == baselines
 
 
 def test_the_explorer_knows_what_people_say(desk):
