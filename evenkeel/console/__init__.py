@@ -7,7 +7,7 @@ metrics endpoints, `app` is the Litestar application.
 
 Pages stand in five places. Now: `now` (made of `status` and `heatmap`) and `incidents`. Routes: `routes` with
 its `cells` and `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`. Releases: `changes`,
-`references`, `goldens`, `baselines`. System: `judge`, `calibration`, `pipeline`, `spend`, `settings_view`,
+`references`, `goldens`, `baselines`. System: `judge`, `calibration`, `pipeline`, `spend`, `documents`,
 `actions`, and `setup` with `first_hour` for the time before there are numbers. `situation` is what they agree
 on: the incidents, and which cells belong to one. `chart` lays out their pictures, `links` has addresses,
 `alerts` is for programs.
@@ -19,7 +19,6 @@ and `actions` shows the audit log.
 from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
-    Amount,
     CalibrationInForce,
     Check,
     ConsoleSources,
@@ -32,12 +31,9 @@ from evenkeel.console.sources import (
     SettingLine,
     SettingsSection,
     SetupSources,
-    Share,
-    Spending,
 )
 
 __all__ = [
-    "Amount",
     "CalibrationInForce",
     "Check",
     "ConsoleSources",
@@ -50,8 +46,6 @@ __all__ = [
     "SettingLine",
     "SettingsSection",
     "SetupSources",
-    "Share",
-    "Spending",
     "create_app",
     "create_probes",
 ]

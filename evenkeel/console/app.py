@@ -18,6 +18,7 @@ from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers, changes_table
+from evenkeel.console.documents import document_handler
 from evenkeel.console.downloads import download_handlers
 from evenkeel.console.gates import gate_page
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
@@ -30,8 +31,7 @@ from evenkeel.console.probes import probe_handlers
 from evenkeel.console.references import reference_handlers, references_table
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers, trends_table
-from evenkeel.console.settings_view import document_handlers, settings_table
-from evenkeel.console.setup import setup_handlers
+from evenkeel.console.setup import settings_table, setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers, spend_table, split_table
 from evenkeel.console.trial import trial_handlers
@@ -58,8 +58,8 @@ def tables(sources: ConsoleSources, situation: Situation) -> dict[str, Callable[
         "judge": lambda _: judge_table(sources.reports()),
         "pipeline": lambda _: flow_table(sources.pipeline()),
         "skips": lambda _: skips_table(sources.pipeline()),
-        "spend": lambda _: spend_table(sources.pipeline(), sources.spending() if sources.spending else None),
-        "spend-split": lambda _: split_table(sources.spending() if sources.spending else None),
+        "spend": lambda _: spend_table(sources),
+        "spend-split": lambda _: split_table(sources),
         "dead-letters": lambda _: dead_table(sources),
     }
     changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
@@ -116,13 +116,11 @@ def create_app(sources: ConsoleSources) -> Litestar:
     actions = sources.actions
     reports = sources.change_reports
     references = sources.references
-    documents = sources.documents
     renderer = Renderer(
         assets,
         sources.clock,
         _places(sources),
         open_incidents=situation.count,
-        documents=documents is not None,
         signs_in=sources.signs_in,
     )
     return Litestar(
@@ -145,7 +143,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *spend_handlers(sources, renderer),
             *((action_handler(actions),) if actions else ()),
             setup_handlers(sources, renderer),
-            *(document_handlers(documents, renderer) if documents else ()),
+            document_handler(renderer),
             *download_handlers(tables(measured, situation)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),

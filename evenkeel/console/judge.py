@@ -14,7 +14,9 @@ from evenkeel.console.chart import Chart, Sample, chart
 from evenkeel.console.downloads import Table, estimate_columns
 from evenkeel.console.labels import agreement_lines
 from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.spend import spent_today
 from evenkeel.core import figures
+from evenkeel.core.budget import total
 from evenkeel.core.geometry import Range
 from evenkeel.core.verdict import (
     HEURISTIC_RATING,
@@ -153,7 +155,7 @@ def judge_page(
     decided = Counter[str]()
     for report in rows:
         decided.update(report.judge.decided)
-    spending = sources.spending() if sources.spending else None
+    spent = spent_today(sources)
     return Page(
         "Judge · evenkeel",
         setup=sources.judge,
@@ -161,7 +163,7 @@ def judge_page(
         reports=rows,
         stages=STAGES,
         decided=decided,
-        cost=next((one for one in spending.purposes if one.name == "judge"), None) if spending else None,
+        cost=total(spend for (_, purpose), spend in spent.items() if purpose == "judge") if spent else None,
         plots=plots,
         people=agreement_lines(people),
         can_label=sources.labels is not None,

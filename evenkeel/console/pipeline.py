@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, PathText, live_handlers
-from evenkeel.console.spend import spend_part
+from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.together import together_count
 
@@ -142,7 +142,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         ),
         skipped=skipped,
         lag=_lag(view),
-        spend=spend_part(view, None).total,
+        spend=total_meters(view),
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics (no judge is set)",
         untried=untried_lines(view.untried),
     )

@@ -170,7 +170,6 @@ class Renderer:
         places: Sequence[Place] = (),
         *,
         open_incidents: Callable[[], int] = int,
-        documents: bool = False,
         signs_in: bool = False,
     ) -> None:
         """Load the templates.
@@ -180,14 +179,12 @@ class Renderer:
             clock: Unix time in seconds, for times of day and ages.
             places: of the navigation, in order.
             open_incidents: how many there are, for the title and the icon of every page.
-            documents: whether there are pages of documentation to link to.
             signs_in: whether people sign in, and so can sign out.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["places"] = places
-        self._environment.globals["has_documents"] = documents
         self._environment.globals["signs_in"] = signs_in
         self._environment.globals["bands"] = BANDS
         self._environment.globals["links"] = links

@@ -91,7 +91,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         changes_known=sources.change_reports is not None,
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
-        spend=route_meters(sources.spending() if sources.spending else None, route),
+        spend=route_meters(sources, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
         allowed=limits.pop() if len(limits) == 1 else None,

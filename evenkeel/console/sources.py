@@ -10,6 +10,7 @@ from evenkeel.monitor.notify import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evenkeel.core.budget import Budget, CostTracker
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter, Exchange
     from evenkeel.core.verdict import Scorer
@@ -59,41 +60,6 @@ class PipelineView:
     """What was asked for and could not be tried."""
     notices: Sequence[str] = ()
     """Things an operator must know, each a sentence that says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """What shadow calls of one route, or for one purpose, have cost this UTC day."""
-
-    name: str
-    """Of the route, or "replay", "golden", "reference", "judge" or "rewriter"."""
-    tokens: int
-    usd: float
-    budget_tokens: int | None = None
-    """Tokens a day; None = no limit of its own."""
-    budget_usd: float | None = None
-    """US dollars a day; None = no limit of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What calls of one route for one purpose have cost this UTC day."""
-
-    route: str
-    purpose: str
-    """As the name of its `Amount`."""
-    tokens: int
-    usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """The day's spend, in three ways: the amounts of each add up to the whole."""
-
-    routes: tuple[Amount, ...]
-    purposes: tuple[Amount, ...]
-    shares: tuple[Share, ...] = ()
-    """By route and purpose, those of which there is any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +242,10 @@ class ConsoleSources:
     """Who has done what; None leaves the page about it out."""
     trace_url: str | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
-    spending: Callable[[], Spending] | None = None
-    """None shows the day's total only."""
+    ledger: CostTracker | None = None
+    """The day's spend by route and purpose; None shows the day's total only."""
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
+    """Of routes that have limits of their own."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
     """The newest exchanges that were given up, at most so many; None shows their number only."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None
@@ -294,5 +262,3 @@ class ConsoleSources:
     """Settings in effect; None leaves their page out."""
     signs_in: bool = False
     """Whether people sign in, and so can sign out."""
-    documents: Callable[[str], str | None] | None = None
-    """A page of the documentation in Markdown, by its name ("settings", "runbooks/…"); None for none."""

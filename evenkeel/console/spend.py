@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, live_handlers
-from evenkeel.console.sources import Amount, Spending
 from evenkeel.core import figures
+from evenkeel.core.budget import NOTHING, Budget, Spend, total
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, PipelineView, Share
+    from evenkeel.console.sources import ConsoleSources, PipelineView
+    from evenkeel.core.budget import SpendKind
     from evenkeel.stores.verdict_log import VerdictLog
 
 _Place: TypeAlias = tuple[str | None, str | None]
@@ -42,7 +43,8 @@ class Meter(NamedTuple):
 class SpendLine(NamedTuple):
     """One route, or one purpose, with what it has cost."""
 
-    amount: Amount
+    name: str
+    spent: Spend
     share: float | None
     """Of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None without any."""
     meters: tuple[Meter, ...]
@@ -55,8 +57,7 @@ class Split(NamedTuple):
     routes: list[str | None]
     """Those that cost most first; None stands for their sum."""
     purposes: list[str | None]
-    sums: Mapping[_Place, tuple[int, float]]
-    """Tokens and US dollars."""
+    sums: Mapping[_Place, Spend]
 
 
 class SpendPart(NamedTuple):
@@ -71,52 +72,80 @@ class SpendPart(NamedTuple):
     """Purposes in words."""
 
 
-def spend_part(view: PipelineView, spending: Spending | None) -> SpendPart:
+def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend]:
+    """What was spent this UTC day by route and purpose. Blocks on the cost tracker."""
+    return sources.ledger.by_route_and_kind() if sources.ledger else {}
+
+
+def total_meters(view: PipelineView) -> tuple[Meter, ...]:
+    """The day's totals against the common budgets."""
+    return meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
+
+
+def spend_part(sources: ConsoleSources) -> SpendPart:
     """The day's totals against the common budgets, and where they went."""
-    spending = spending or Spending((), ())
-    whole = Amount("", view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
-    split = _split(spending.shares) if spending.shares else None
-    return SpendPart(meters(whole), _lines(spending.routes), _lines(spending.purposes), split, PURPOSES)
+    view, sums = sources.pipeline(), _sums(spent_today(sources))
+    return SpendPart(
+        total_meters(view),
+        _lines({route: sums.get((route, None), NOTHING) for route in _routes(view, sums)}, sources.budgets),
+        _lines({purpose: sums.get((None, purpose), NOTHING) for purpose in _purposes(sums)}, {}),
+        _split(sums) if len(sums) > 1 else None,
+        PURPOSES,
+    )
 
 
-def route_meters(spending: Spending | None, route: str) -> tuple[Meter, ...]:
+def _routes(view: PipelineView, sums: Mapping[_Place, Spend]) -> list[str]:
+    """Routes of the settings, and those that have spent anything."""
+    return list(dict.fromkeys([flow.route for flow in view.routes] + [route for route, _ in sums if route]))
+
+
+def _purposes(sums: Mapping[_Place, Spend]) -> list[str]:
+    """All purposes; what was lost, which is rare, only where anything was."""
+    return [name for name in PURPOSES if name != "lost" or (None, name) in sums]
+
+
+def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
     """What one route has cost today; () if that is not known."""
-    found = (one for one in (spending.routes if spending else ()) if one.name == route)
-    return next(map(meters, found), ())
+    if sources.ledger is None:
+        return ()
+    spent = total(spend for (name, _), spend in spent_today(sources).items() if name == route)
+    return meters(spent, sources.budgets.get(route, Budget()))
 
 
-def spend_table(view: PipelineView, spending: Spending | None) -> Table:
+def spend_table(sources: ConsoleSources) -> Table:
     """All amounts for a file: of everything, by route and by purpose."""
+    view, sums = sources.pipeline(), _sums(spent_today(sources))
     rows: list[tuple[str, str | None, int, float, int | None, float | None]] = [
         ("all", None, view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
     ]
-    for by, amounts in (("route", spending.routes), ("purpose", spending.purposes)) if spending else ():
-        rows += [(by, one.name, one.tokens, one.usd, one.budget_tokens, one.budget_usd) for one in amounts]
+    for route in _routes(view, sums) if sources.ledger else ():
+        budget = sources.budgets.get(route, Budget())
+        spent = sums.get((route, None), NOTHING)
+        rows.append(("route", route, *spent, budget.tokens_per_day, budget.usd_per_day))
+    purposes = _purposes(sums) if sources.ledger else []
+    rows += [("purpose", purpose, *sums.get((None, purpose), NOTHING), None, None) for purpose in purposes]
     return Table(("by", "name", "tokens", "usd", "budget_tokens", "budget_usd"), rows)
 
 
-def split_table(spending: Spending | None) -> Table:
+def split_table(sources: ConsoleSources) -> Table:
     """Spend by route and purpose for a file. None stands for all routes, or for all purposes."""
-    sums = _sums(spending.shares if spending else ())
-    rows = [(*place, *sums[place]) for place in _places(sums)]
-    return Table(("route", "purpose", "tokens", "usd"), rows)
+    sums = _sums(spent_today(sources))
+    return Table(("route", "purpose", "tokens", "usd"), [(*place, *sums[place]) for place in _places(sums)])
 
 
-def meters(amount: Amount, *, limited: bool = False) -> tuple[Meter, ...]:
+def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
     """What was spent today of the limits in dollars and tokens; if `limited`, only where there is a limit."""
-    dollars, tokens = amount.budget_usd, amount.budget_tokens
+    dollars, tokens = budget.usd_per_day, budget.tokens_per_day
     found = (
-        (figures.usd(amount.usd), amount.usd, dollars, figures.usd(dollars or 0)),
-        (f"{amount.tokens:,} tokens", amount.tokens, tokens, f"{tokens or 0:,.0f}"),
+        (figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
+        (f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"),
     )
     return tuple(
         Meter(f"{text} today, no limit set", None)
-        if budget is None
-        else Meter(
-            _against(text, limit, over=spent > budget), min(1.0, spent / budget) if budget > 0 else 1.0
-        )
-        for text, spent, budget, limit in found
-        if budget is not None or not limited
+        if limit is None
+        else Meter(_against(text, words, over=amount > limit), min(1.0, amount / limit) if limit > 0 else 1.0)
+        for text, amount, limit, words in found
+        if limit is not None or not limited
     )
 
 
@@ -124,40 +153,40 @@ def _against(text: str, limit: str, *, over: bool) -> str:
     return f"{text} today, over the limit of {limit}" if over else f"{text} of {limit} today"
 
 
-def _lines(amounts: Sequence[Amount]) -> list[SpendLine]:
-    dollars, tokens = sum(one.usd for one in amounts), sum(one.tokens for one in amounts)
+def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[SpendLine]:
+    whole = total(amounts.values())
     lines = []
-    for one in sorted(amounts, key=lambda amount: (-amount.usd, -amount.tokens, amount.name)):
-        part, whole = (one.usd, dollars) if dollars else (one.tokens, tokens)
-        lines.append(SpendLine(one, part / whole if whole else None, meters(one, limited=True)))
+    for name, spent in sorted(amounts.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
+        part, all_of_it = (spent.usd, whole.usd) if whole.usd else (spent.tokens, whole.tokens)
+        own = meters(spent, budgets.get(name, Budget()), limited=True)
+        lines.append(SpendLine(name, spent, part / all_of_it if all_of_it else None, own))
     return lines
 
 
-def _sums(shares: Sequence[Share]) -> dict[_Place, tuple[int, float]]:
-    """Tokens and US dollars of each route and purpose, and their sums both ways."""
-    sums: dict[_Place, tuple[int, float]] = {(None, None): (0, 0.0)}
-    for one in shares:
-        for place in ((one.route, one.purpose), (one.route, None), (None, one.purpose), (None, None)):
-            tokens, usd = sums.get(place, (0, 0.0))
-            sums[place] = tokens + one.tokens, usd + one.usd
+def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
+    """What each route and purpose has cost, and the sums both ways."""
+    sums: dict[_Place, Spend] = {(None, None): NOTHING}
+    for (route, purpose), spend in spent.items():
+        for place in ((route, purpose), (route, None), (None, purpose), (None, None)):
+            sums[place] = sums.get(place, NOTHING).plus(spend)
     return sums
 
 
-def _places(sums: Mapping[_Place, tuple[int, float]]) -> list[_Place]:
+def _places(sums: Mapping[_Place, Spend]) -> list[_Place]:
     """The routes that cost most first, sums last."""
     order = (*PURPOSES, None)
 
-    def place(one: _Place) -> tuple[bool, float, int, str, int]:
-        tokens, usd = sums[one[0], None]
-        return one[0] is None, -usd, -tokens, one[0] or "", order.index(one[1])
+    def rank(place: _Place) -> tuple[bool, float, int, str, int]:
+        route, purpose = place
+        spent = sums[route, None]
+        return route is None, -spent.usd, -spent.tokens, route or "", order.index(purpose)
 
-    return sorted(sums, key=place)
+    return sorted(sums, key=rank)
 
 
-def _split(shares: Sequence[Share]) -> Split:
-    sums = _sums(shares)
+def _split(sums: Mapping[_Place, Spend]) -> Split:
     routes = [route for route, purpose in _places(sums) if purpose is None]
-    return Split(routes, [one for one in (*PURPOSES, None) if (None, one) in sums], sums)
+    return Split(routes, [purpose for purpose in (*PURPOSES, None) if (None, purpose) in sums], sums)
 
 
 class Delay(NamedTuple):
@@ -214,12 +243,11 @@ def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     """`/spend` and its live part."""
 
     def page(_: object) -> Page:
-        spending = sources.spending() if sources.spending else None
-        view = sources.pipeline()
+        routes = (flow.route for flow in sources.pipeline().routes)
         return Page(
             "Cost · evenkeel",
-            spend=spend_part(view, spending),
-            paces=paces(sources.log, (flow.route for flow in view.routes), sources.clock()),
+            spend=spend_part(sources),
+            paces=paces(sources.log, routes, sources.clock()),
             delays=DELAYS,
         )
 

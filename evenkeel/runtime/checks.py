@@ -20,12 +20,12 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import KNOWN_RATING
 from evenkeel.monitor.notify import Message
 from evenkeel.runtime import replays
-from evenkeel.runtime.console_sources import without_credentials
 from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.instruments import judge_problem, make_judge
 from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
+from evenkeel.settings.in_effect import without_credentials
 from evenkeel.shadow.prompt.template.cluster import NAMED_AT_LATEST
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import re
 import pytest
 from litestar.testing import TestClient
 
-from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
+from evenkeel.console import PipelineView, create_app
+from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
 from evenkeel.console.pipeline import untried_lines
-from evenkeel.console.settings_view import as_html
 from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
@@ -21,7 +22,8 @@ from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
-from tests.console.whole_scene import SECRET, whole
+from tests.console.scenes import Scene
+from tests.console.whole_scene import SECRET, Ledger, whole
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
 
@@ -96,6 +98,18 @@ def test_every_runbook_the_pages_link_to_is_there(client):
         assert client.get(f"/docs/{name}").status_code in {404, 400}
 
 
+@pytest.mark.parametrize("name", ["runbooks/EvenkeelIncident", "runbooks/README", "settings"])
+def test_documents_are_there_without_a_network(name):
+    """Runbooks from the checkout, the reference from the code."""
+    assert document(name).startswith("# ")
+
+
+@pytest.mark.parametrize("name", ["runbooks/../settings", "runbooks/", "alerting", "runbooks/a.b", ""])
+def test_no_other_file_can_be_asked_for(name):
+    """Names are of letters and digits."""
+    assert document(name) is None
+
+
 def test_documents_take_no_markup_and_no_foreign_address():
     """HTML in the source is text; links lead to pages that are here, or nowhere."""
     text = (
@@ -135,11 +149,17 @@ def test_dead_letters_are_listed_and_one_can_be_read(client):
     assert client.get("/pipeline/dead/none").status_code == 404
 
 
+def spending(**spent):
+    """Sources in which routes have spent so much, given as (purpose, tokens, dollars)."""
+    booked = {(route, purpose): Spend(*rest) for route, some in spent.items() for purpose, *rest in some}
+    budgets = {"a": Budget(100, 1.2)}
+    return replace(Scene(pipeline=_view()).sources(), ledger=Ledger(booked), budgets=budgets)
+
+
 def test_shares_of_spend_add_up():
     """0.20, 0.60 and 0.20 of one dollar; limits of a route's own are shown with it."""
-    amounts = (Amount("b", 10, 0.2), Amount("a", 30, 0.6, 100, 1.2), Amount("c", 20, 0.2))
-    part = spend_part(_view(), Spending(amounts, ()))
-    assert [(line.amount.name, line.share) for line in part.routes] == [
+    part = spend_part(spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)]))
+    assert [(line.name, line.share) for line in part.routes] == [
         ("a", pytest.approx(0.6)),
         ("c", pytest.approx(0.2)),
         ("b", pytest.approx(0.2)),
@@ -148,6 +168,9 @@ def test_shares_of_spend_add_up():
         ("$0.60 of $1.20 today", 0.5),
         ("30 tokens of 100 today", 0.3),
     ]
+    assert [(line.name, line.spent.tokens) for line in part.purposes][:2] == [("replay", 40), ("judge", 20)]
+    free = spend_part(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
+    assert [line.share for line in free.routes] == [0.75, 0.25]
 
 
 def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
@@ -180,12 +203,12 @@ def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
 
 def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():
     """0.75 and 0.25 of route a, 0.50 of route b: 1.25 for replays, 0.25 for the judge, 1.50 in all."""
-    shares = (Share("b", "replay", 10, 0.5), Share("a", "judge", 5, 0.25), Share("a", "replay", 30, 0.75))
-    split = spend_part(_view(), Spending((), (), shares)).split
+    sources = spending(b=[("replay", 10, 0.5)], a=[("judge", 5, 0.25), ("replay", 30, 0.75)])
+    split = spend_part(sources).split
     assert (split.routes, split.purposes) == (["a", "b", None], ["replay", "judge", None])
     assert [split.sums.get(("b", purpose)) for purpose in split.purposes] == [(10, 0.5), None, (10, 0.5)]
     assert [split.sums[None, purpose] for purpose in split.purposes] == [(40, 1.25), (5, 0.25), (45, 1.5)]
-    assert split_table(Spending((), (), shares)).rows == [
+    assert split_table(sources).rows == [
         ("a", "replay", 30, 0.75),
         ("a", "judge", 5, 0.25),
         ("a", None, 35, 1.0),
@@ -195,7 +218,7 @@ def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():
         (None, "judge", 5, 0.25),
         (None, None, 45, 1.5),
     ]
-    assert split_table(None).rows == [(None, None, 0, 0.0)]
+    assert split_table(Scene().sources()).rows == [(None, None, 0, 0.0)]
 
 
 def _view():

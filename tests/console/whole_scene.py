@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import (
-    Amount,
     CalibrationInForce,
     JudgeSetup,
     ReferenceSetup,
     ReferenceSources,
-    Share,
-    Spending,
 )
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.pair import Answer
@@ -36,8 +34,8 @@ from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.release.calibration.calibration import read_calibration
-from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
+from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
 from evenkeel.stores.counters import Untried
@@ -62,6 +60,17 @@ FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 POSITIONAL = ("context", "output_instructions", "reordering", "mixed")
 SECRET = "sk_never_shown_0123456789"
 """Stands in places where a credential may stand."""
+
+
+@dataclass
+class Ledger:
+    """A day's spend, as far as the console reads it."""
+
+    spent: dict[tuple[str, str], Spend]
+
+    def by_route_and_kind(self) -> Any:
+        """What was spent by route and purpose."""
+        return self.spent
 
 
 @dataclass
@@ -151,20 +160,14 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             )
         ],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
-        spending=lambda: Spending(
-            tuple(
-                Amount(
-                    flow.route, 9_000 * place + 12_000, 0.11 * place + 0.2, 100_000 if place == 1 else None
-                )
+        ledger=Ledger(
+            {
+                (flow.route, purpose): Spend((9_000 * place + 12_000) // 2, (0.11 * place + 0.2) / 2)
                 for place, flow in enumerate(scene.pipeline.routes)
-            ),
-            (Amount("replay", 90_000, 1.2), Amount("judge", 60_000, 0.8), Amount("rewriter", 0, 0.0)),
-            tuple(
-                Share(flow.route, purpose, 6_000, 0.15)
-                for flow in scene.pipeline.routes
                 for purpose in ("replay", "judge")
-            ),
+            }
         ),
+        budgets={scene.pipeline.routes[1].route: Budget(tokens_per_day=100_000)},
         dead_letters=lambda limit: [
             DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
             for number in range(3)
@@ -174,7 +177,6 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         calibration=CalibrationInForce("calibrations/support/calibration.yaml", calibration()),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
-        documents=document,
     )
     return Whole(scene, sources)
 

@@ -1,8 +1,11 @@
-"""Settings in effect as a file, and the pages of documentation that the console brings along."""
+"""The pages of documentation that the console brings along."""
 
 from __future__ import annotations
 
 import re
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
@@ -10,7 +13,6 @@ from litestar.exceptions import NotFoundException
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 
 if TYPE_CHECKING:
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import SettingsSection
 
 DOCUMENT: Final = "/docs/"
+_RUNBOOK: Final = re.compile(r"runbooks/[A-Za-z0-9]+")
+_COMMENT: Final = re.compile(r"^<!--.*-->\n+", re.MULTILINE)
+"""Marks of what is generated, which only readers of the source need."""
+_DOCS: Final = (
+    Path(__file__).resolve().parents[2] / "docs",  # in a checkout
+    Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
 
 _ROLES: Final = {
@@ -36,34 +44,37 @@ _ROLES: Final = {
 """Written out: the narrow layout takes a table's meaning from it."""
 
 
-def settings_table(sections: Sequence[SettingsSection]) -> Table:
-    """All settings for a file; credentials as on the page."""
-    columns = ("name", "value", "default", "meaning")
-    rows = [
-        (section.name, *(getattr(line, name) for name in columns))
-        for section in sections
-        for line in section.lines
-    ]
-    return Table(("section", *columns), rows)
+@lru_cache(maxsize=64)
+def document(name: str) -> str | None:
+    """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
+
+    Both are installed with the code, so that the console can show them where there is no network.
+    """
+    if name == "settings" or _RUNBOOK.fullmatch(name):
+        for folder in _DOCS:
+            page = folder / (f"reference/{name}.md" if name == "settings" else f"{name}.md")
+            if page.is_file():
+                return _COMMENT.sub("", page.read_text(encoding="utf-8"))
+    return None
 
 
-def document_handlers(documents: Callable[[str], str | None], renderer: Renderer) -> list[HTTPRouteHandler]:
+def document_handler(renderer: Renderer) -> HTTPRouteHandler:
     """`/docs/{name}`: a page of the documentation, with links only to pages that are here."""
 
     @get("/docs/{name:path}", sync_to_thread=True, needs="viewer")
-    def document(name: PathText) -> Response[bytes]:
+    def shown(name: PathText) -> Response[bytes]:
         wanted = name.removeprefix("/")
-        text = documents(wanted) if _NAME.fullmatch(wanted) else None
+        text = document(wanted) if _NAME.fullmatch(wanted) else None
         if text is None:
             raise NotFoundException(detail="There is no such page of documentation here.")
         title = re.search(r"^# (.+)$", text, re.MULTILINE)
         return renderer.response(
             "document.html",
             title=title[1] if title else wanted,
-            body=as_html(text, wanted, lambda other: documents(other) is not None),
+            body=as_html(text, wanted, lambda other: document(other) is not None),
         )
 
-    return [document]
+    return shown
 
 
 def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:

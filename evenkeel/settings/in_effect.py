@@ -1,0 +1,127 @@
+"""Settings in effect, section by section, with no credential among them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from evenkeel.console import SettingLine, SettingsSection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
+
+    from evenkeel.settings import Settings
+
+_VARIABLES: Final = "_env"
+"""Settings whose names end so name the environment variable that holds a credential."""
+_NAMES_OF_VARIABLES: Final = frozenset({"alerts.notify"})
+"""Lists of such variables."""
+_SECRET_PATHS: Final = frozenset({"alerts.webhook"})
+"""Addresses that are credentials themselves: whoever knows the path may post there."""
+_VALUES_HIDDEN: Final = frozenset({"routes.match.headers"})
+"""Mappings whose values may be credentials, such as the header that selects a route."""
+
+
+def settings_in_effect(settings: Settings) -> tuple[SettingsSection, ...]:
+    """Every section with its settings, in the order of the reference page.
+
+    Of a credential there is only "set" or "not set": not even the name of its variable, in place of which
+    somebody may have written the credential.
+    """
+    return tuple(_sections("", "", settings))
+
+
+def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSection]:
+    """A section and those within it.
+
+    Args:
+        shown: its name with numbers, such as "routes[0]".
+        place: the same without, as the reference page has it.
+        section: its values.
+    """
+    lines: list[SettingLine] = []
+    below: list[tuple[str, str, BaseModel]] = []
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        inside = list(_inside(name, value))
+        if inside:
+            below += [
+                (f"{shown}.{own}".lstrip("."), f"{place}.{name}".lstrip("."), one) for own, one in inside
+            ]
+        else:
+            lines.append(_line(name, f"{place}.{name}".lstrip("."), value, field))
+    # Inherited: settings that were read from a file are of a subclass.
+    meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
+    yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
+    for own, within, one in below:
+        yield from _sections(own, within, one)
+
+
+def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
+    if isinstance(value, BaseModel):
+        yield name, value
+    elif isinstance(value, list):
+        yield from (
+            (f"{name}[{number}]", one) for number, one in enumerate(value) if isinstance(one, BaseModel)
+        )
+    elif isinstance(value, dict):
+        yield from ((f"{name}.{key}", one) for key, one in value.items() if isinstance(one, BaseModel))
+
+
+def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:
+    credential = name.endswith(_VARIABLES) or place in _NAMES_OF_VARIABLES | _SECRET_PATHS
+    default = field.default if field.default_factory is None else None
+    return SettingLine(
+        name=name,
+        value=_credential(place, value) if credential else _shown(place, value),
+        default=default is not PydanticUndefined and value == default,
+        meaning=_one_line(field.description or ""),
+        credential=credential,
+    )
+
+
+def _credential(place: str, value: Any) -> str:
+    if place in _NAMES_OF_VARIABLES:
+        found = sum(bool(os.environ.get(variable)) for variable in value)
+        return f"{found} of {len(value)} set" if value else "not set"
+    known = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
+    return "set" if known else "not set"
+
+
+def _shown(place: str, value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(_shown(place, one) for one in value)
+    if isinstance(value, dict):
+        hidden = place in _VALUES_HIDDEN
+        return ", ".join(f"{key}: {'set' if hidden else _shown(place, one)}" for key, one in value.items())
+    return without_credentials(str(value))
+
+
+def without_credentials(text: str) -> str:
+    """An address without user, password and query; any other text as it is."""
+    scheme, found, _ = text.partition("://")
+    if not found or not scheme.isalnum():
+        return text
+    parts = urlsplit(text)
+    if not (parts.query or parts.fragment or "@" in parts.netloc):
+        return text
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _anchor(place: str) -> str:
+    return place.replace(".", "").lower() or "top-level"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
