@@ -153,7 +153,7 @@ def spending(**spent):
     """Sources in which routes have spent so much, given as (purpose, tokens, dollars)."""
     booked = {(route, purpose): Spend(*rest) for route, some in spent.items() for purpose, *rest in some}
     budgets = {"a": Budget(100, 1.2)}
-    return replace(Scene(pipeline=_view()).sources(), ledger=Ledger(booked), budgets=budgets)
+    return altered(Scene(pipeline=_view()).sources(), ledger=Ledger(booked), budgets=budgets)
 
 
 def test_shares_of_spend_add_up():

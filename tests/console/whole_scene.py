@@ -130,7 +130,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             Route(
                 name="case-summaries",
                 upstream="https://api.example/v1",
-                headers={"x-key": SECRET},
+                match={"headers": {"x-key": SECRET}},
             ),
             Route(name="chat", upstream="https://api.example/v1", sampling_rate=0.5),
         ],
