@@ -85,7 +85,7 @@ def test_no_credential_is_on_the_settings_page(client):
     assert "headers x-key: set" in text
     assert "base_url https://judge.example/v1" in text
     assert "notify 0 of 1 set" in text
-    assert "trend_interval_s" in client.get("/downloads/settings.csv").text
+    assert "sampling_rate" in client.get("/downloads/settings.csv").text
 
 
 def test_every_runbook_the_pages_link_to_is_there(client):
