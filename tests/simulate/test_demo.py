@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, serving
-from evenkeel.simulate.comparison import Comparison, Row, compare, table
+from evenkeel.simulate.comparison import Comparison, Row, compare
 from evenkeel.simulate.demo import DemoError, Outcome, wait_for
 
 TRUTH = {
@@ -123,9 +123,3 @@ def test_an_answer_of_somebody_else_does_not_count(tmp_path):
             wait_for(f"{url}/healthz", ended, log, f"{url}/v1")
         log.write_text(f"listening on {url}/v1", encoding="utf-8")
         wait_for(f"{url}/healthz", ended, log, f"{url}/v1")
-
-
-def test_the_table_names_the_measure_as_everything_else_does():
-    """The paired difference is called points above noise."""
-    found = table(Comparison((row(1, covered=True),)))
-    assert [column.header for column in found.columns][-1] == "points above noise"

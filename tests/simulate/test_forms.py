@@ -11,8 +11,6 @@ from math import sqrt
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.core.languages import language_of
 from evenkeel.simulate import (
@@ -23,8 +21,8 @@ from evenkeel.simulate import (
     make_prompt,
     planted,
 )
-from evenkeel.simulate.model import Reading, read, render, say, tell, wanted_format
-from evenkeel.simulate.phrases import LANGUAGES, phrases_for
+from evenkeel.simulate.model import read, render, say, tell, wanted_format
+from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import (
     read_details,
     wanted_language,
@@ -195,21 +193,6 @@ def test_wanted_format(text, wanted):
     assert wanted_format(text) == wanted
 
 
-def test_mere_mention_of_a_format():
-    """A prompt on any subject may name a format; it must say what to do with it."""
-    assert wanted_format("Why does my XML parser leak memory?", loose=False) == "free"
-    assert wanted_format("Name three rivers. Reply in JSON.", loose=False) == "json"
-    reading = read([Message("user", "Name three rivers. Reply in JSON.")])
-    assert json.loads(say(reading, Condition.GOOD)) == {"answer": "You wrote: Name three rivers."}
-
-
-@given(st.text(max_size=80), st.sampled_from(FORMATS[1:5]))
-def test_any_words_fit_into_any_format(text, form):
-    """Whatever a prompt says, the formatted answer to it can be parsed."""
-    said = say(Reading(text, None, read_details("")), Condition.GOOD)
-    assert leaves(form, render((("answer", said),), said, form))
-
-
 @pytest.mark.parametrize(
     ("text", "tag"),
     [
@@ -224,13 +207,3 @@ def test_any_words_fit_into_any_format(text, form):
 def test_wanted_language(text, tag):
     """The language named last is wanted; English if there is no sign of another."""
     assert wanted_language(text).tag == tag
-
-
-@pytest.mark.parametrize(
-    ("tag", "found"),
-    [("fr-CA", "fr"), ("de_AT", "de"), ("EN-us", "en"), ("sv", None)],
-)
-def test_phrases_for_tags(tag, found):
-    """A tag finds its own phrases, else those of its language."""
-    phrases = phrases_for(tag)
-    assert (phrases.tag if phrases else None) == found

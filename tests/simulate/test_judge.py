@@ -12,7 +12,7 @@ import pytest
 from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import question, rubrics
 from evenkeel.lab.judge_audit.ratings import Item, Scale
-from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -27,10 +27,10 @@ from evenkeel.simulate import (
     serving,
 )
 from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
-from evenkeel.simulate.model import read, say, with_closing
+from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.rewriter import translate
-from evenkeel.simulate.tasks import CASE_SUMMARY, TASKS
+from evenkeel.simulate.tasks import TASKS
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {
@@ -116,36 +116,6 @@ def test_unknown_texts(left, right, rating):
 
 
 @pytest.mark.parametrize(
-    ("answer", "faithful", "complete"),
-    [
-        ("On 2026-01-02 host BER-DB-01 failed with 4711.", 3, 3),
-        # One of two specifics is the request's, and that is one of its three.
-        ("On 2026-01-02 host BER-DB-09 failed.", 2, 2),
-        ("It was 1999.", 1, 1),
-        ("The host failed.", 3, 1),
-    ],
-)
-def test_unknown_answers(answer, faithful, complete):
-    """Of other answers the specifics are looked for in the request, and the request's in them."""
-    request = "Summarise: on 2026-01-02 host BER-DB-01 failed with 4711."
-    assert rate_quality(request, answer, complete=False).rating == faithful
-    assert rate_quality(request, answer, complete=True).rating == complete
-
-
-def test_probe_and_other_prompts():
-    """The probe gets a rating; what is no judge prompt gets a sentence without one."""
-    assert ask(PROBE, {"FIRST": "yes", "SECOND": "yes"}) == 3
-    assert "judge prompts of evenkeel only" in judge([Message("user", "Rate this.")], random.Random(0))
-
-
-def test_rated_examples_are_not_what_is_rated():
-    """A few-shot prompt of the audit gets the rating that the same prompt without examples gets."""
-    material = {"SOURCE DOCUMENT": "The lift stands still.", "SUMMARY": "The lift stands still."}
-    examples = {f"EXAMPLE {label}": "Another text." for label in material}
-    assert ask(SIMILARITY, {**examples, **material}) == ask(SIMILARITY, material) == 3
-
-
-@pytest.mark.parametrize(
     ("low", "high", "ratings"), [(1, 5, [1, 3, 5]), (0, 1, [0, 0, 1]), (1, 3, [1, 2, 3])]
 )
 def test_the_judge_audit_gets_ratings_on_its_own_scales(low, high, ratings):
@@ -178,15 +148,6 @@ def test_a_strict_judge_lowers_a_share_of_the_best_ratings_alone():
     texts = {"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."}
     assert ask(SIMILARITY, texts, strictness=1.0) == 2
     assert ask(SIMILARITY, {**texts, "CANDIDATE ANSWER": "No."}, strictness=1.0) == 1
-
-
-def test_a_polite_sentence_changes_no_rating():
-    """Answers with different closings are not equal, and rated 3."""
-    _, reading = prompt_of(TASKS.index(CASE_SUMMARY))
-    said = {with_closing(say(reading, Condition.GOOD), reading, random.Random(seed)) for seed in range(20)}
-    assert len(said) == 8
-    one, other, *_ = sorted(said)
-    assert rate_similarity(one, other).rating == 3
 
 
 def test_noise_is_set_by_the_admin_call():

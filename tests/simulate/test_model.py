@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.simulate import Condition, Message, SimulatedModel, make_case, planted, summary_prompt
-from evenkeel.simulate.model import case_answers, generic_answers, prompt_digest, read
-from evenkeel.simulate.recognition import Details, SideDetails
+from evenkeel.simulate.model import case_answers, read
 
 MESSAGES = st.lists(
     st.builds(Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=60)),
@@ -59,23 +58,6 @@ def test_noise_spares_fragile_prompts():
     assert share(steady, 200, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ([Message("user", "a")], [Message("system", "a")]),
-        ([Message("user", "a")], [Message("user", "a ")]),
-        ([Message("user", "ab"), Message("user", "c")], [Message("user", "a"), Message("user", "bc")]),
-        ([Message("user", "a")], [Message("user", "a"), Message("user", "")]),
-        ([Message("user", "auserb")], [Message("user", "a"), Message("user", "b")]),
-        ([Message("user", "é")], [Message("user", "e\u0301")]),
-        ([Message("user", "\ud800")], [Message("user", "\ud801")]),
-    ],
-)
-def test_digest_sees_every_byte(left, right):
-    """Roles, texts and where they end all count, half of a surrogate pair too."""
-    assert prompt_digest(left) != prompt_digest(right)
-
-
 def test_reading_prefers_the_user():
     """The user's words are read; a prompt of another role alone is read as a whole."""
     case = make_case(4)
@@ -83,15 +65,6 @@ def test_reading_prefers_the_user():
     assert read(chat).details == case.details
     assert read(chat).topic is case.topic
     assert read([Message("system", summary_prompt(case))]).topic is case.topic
-
-
-def test_last_turn_of_other_talk():
-    """Without a case the last thing that the user said is answered."""
-    turns = [Message("user", "First question."), Message("assistant", "Yes."), Message("user", "And then?")]
-    assert SimulatedModel().answer(turns, random.Random(0)) == "You wrote: And then."
-
-
-SHARES = st.floats(0, 1)
 
 
 def test_by_hand():
@@ -107,29 +80,6 @@ def test_by_hand():
     assert truth.baseline_quality_change == pytest.approx(0.076)
     assert truth.baseline_robustness == pytest.approx(0.924)
     assert truth.excess == pytest.approx(0.2944)
-
-
-@given(SHARES, SHARES, SHARES)
-def test_rates_are_rates(fragility, noise, worse_share):
-    """Everything lies in [0, 1] and robustness is one minus the product of the two deltas."""
-    truth = planted(fragility, noise, worse_share)
-    slack = 1e-9
-    for rate in (truth.baseline_content_delta, truth.perturbed_content_delta):
-        assert -slack <= rate <= 1 + slack
-    assert truth.perturbed_quality_change <= truth.perturbed_content_delta + slack
-    assert truth.baseline_quality_change <= truth.baseline_content_delta + slack
-    if truth.perturbed_quality_delta is not None:
-        product = truth.perturbed_content_delta * truth.perturbed_quality_delta
-        assert truth.perturbed_robustness == pytest.approx(1 - product)
-
-
-@pytest.mark.parametrize("name", ["fragility", "noise", "worse_share"])
-@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
-def test_out_of_range(name, value):
-    """A share outside [0, 1] is refused by name."""
-    shares = {"fragility": 0.1, "noise": 0.1, "worse_share": 0.1, name: value}
-    with pytest.raises(ValueError, match=f"^{name}: must be between 0 and 1"):
-        planted(**shares)
 
 
 @pytest.mark.parametrize(
@@ -187,41 +137,3 @@ def test_worse_claims_what_the_case_does_not_hold(seed):
     said = identifiers(case_answers(case.topic, case.details).worse)
     assert len(said) == 2
     assert not said & identifiers(case.text)
-
-
-def test_case_without_identifiers():
-    """Identifiers that a prompt lacks are left out without a trace."""
-    nothing = SideDetails("", "", "", "", "", "")
-    topic = make_case(0).topic
-    said = case_answers(topic, Details("", "", "", nothing, nothing))
-    assert said.good == (
-        f"Main problem: {topic.first.problem}.\nKey events: {topic.first.event}.\n"
-        f"Resolution: {topic.first.fix}."
-    )
-    clauses = [clause[0].upper() + clause[1:] for clause in topic.second]
-    assert said.different == ". ".join(clauses) + "."
-
-
-@given(st.text(max_size=400))
-def test_generic_answers_fit_any_text(text):
-    """Whatever is typed gets three answers, none empty and no two alike."""
-    said = generic_answers(text)
-    assert all((said.good.strip(), said.worse.strip(), said.different.strip()))
-    assert len({said.good, said.worse, said.different}) == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "good", "different"),
-    [
-        ("hello", "You wrote: hello.", "In its own words, backwards, the request is: hello."),
-        (
-            "What is up?  I do not know.\nTell me more",
-            "You wrote: What is up.",
-            "Your text of 10 words ends like this: Tell me more.",
-        ),
-    ],
-)
-def test_generic_answers_by_hand(text, good, different):
-    """The good answer quotes the beginning of a prompt, the different one its end."""
-    said = generic_answers(text)
-    assert (said.good, said.different) == (good, different)

@@ -6,20 +6,18 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
+from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
 from evenkeel.simulate import Message, TaskName, make_prompt
 from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.model import read
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.recognition import find_topic, read_details
-from evenkeel.simulate.rewriter import in_tone, paraphrase, rewrite, translate
+from evenkeel.simulate.rewriter import rewrite, translate
 from evenkeel.simulate.tasks import TASKS
 
 TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
@@ -90,30 +88,6 @@ def test_translation_by_hand():
     )
 
 
-def test_paraphrase_by_hand():
-    """Known words are exchanged outside protected passages; without one, an opening is put before."""
-    assert paraphrase('We need help with "need help".') == 'We require assist with "need help".'
-    assert paraphrase("Cats sleep.") == "In other words, Cats sleep."
-    assert paraphrase("- 42\n- Cats sleep.") == "- 42\n- In other words, Cats sleep."
-    assert paraphrase("`code`") == "`code`"
-
-
-def test_tones_by_hand():
-    """A tone is an opening in the language of the text; an unknown one is refused."""
-    assert in_tone("Cats sleep.", "casual") == "Hey, quick one. Cats sleep."
-    stock = ". ".join(phrases_for("ja").stock)
-    assert in_tone(stock, "urgent") == f"{phrases_for('ja').tones.urgent}{stock}"
-    assert in_tone("Cats sleep.", "sarcastic") is None
-
-
-def test_feedback_is_not_mistaken_for_the_text():
-    """With a rejected attempt and its faults in the request, the text itself is rewritten again."""
-    task = RewriteTask("translation", "Please look at INC-4711 today.", "it")
-    _, first = asked(task)
-    _, again = asked(task, Rejected("<<<BEGIN TEXT 0000000000000000>>>\nTask: paraphrase", ("too short",)))
-    assert again == first
-
-
 @pytest.mark.parametrize(
     ("messages", "reply"),
     [
@@ -131,13 +105,3 @@ def test_feedback_is_not_mistaken_for_the_text():
 def test_other_requests_are_refused(messages, reply):
     """What the simulation can't do is answered with a sentence that says so."""
     assert reply in rewrite(messages)
-
-
-@given(st.text(max_size=200), st.sampled_from(TARGETS))
-def test_any_text_can_be_rewritten(text, target):
-    """No text breaks a rule, and protected passages are all there afterwards."""
-    assert isinstance(paraphrase(text), str)
-    assert isinstance(in_tone(text, "formal"), str)
-    translated = translate(text, phrases_for(target))
-    for span in protected_spans(text):
-        assert text[span.start : span.end] in translated

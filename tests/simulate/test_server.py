@@ -14,20 +14,18 @@ import openai
 import pytest
 
 from evenkeel.simulate import (
-    Condition,
     Message,
     ModelState,
     Simulation,
     SimulationSettings,
     make_case,
-    planted,
     run,
     serving,
     summary_prompt,
 )
 from evenkeel.simulate.model import answers, read
 from evenkeel.simulate.requests import ModelRequest
-from evenkeel.simulate.server import call_tool, requested_tool
+from evenkeel.simulate.server import requested_tool
 
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
@@ -97,22 +95,6 @@ def test_stream(simulated_sdk):
     assert {chunk.id for chunk in chunks} == {whole.id}
 
 
-def test_events_of_a_stream(simulated_http):
-    """Counts are sent only where asked for, and then as null before; the stream ends with [DONE]."""
-    request = {"model": "sound", "messages": CHAT, "stream": True}
-    asked = simulated_http.post(
-        "/v1/chat/completions", json={**request, "stream_options": {"include_usage": True}}
-    )
-    usages = [json.loads(event.removeprefix("data: "))["usage"] for event in asked.text.split("\n\n")[:-2]]
-    assert set(map(bool, usages[:-1])) == {False}
-    assert usages[-1]["completion_tokens"] > 0
-    reply = simulated_http.post("/v1/chat/completions", json=request)
-    assert reply.headers["content-type"].startswith("text/event-stream")
-    events = reply.text.split("\n\n")
-    assert events[-2:] == ["data: [DONE]", ""]
-    assert all("usage" not in json.loads(event.removeprefix("data: ")) for event in events[:-2])
-
-
 def test_tool_call(simulated_sdk):
     """A tool named in the prompt is called with what the case holds."""
     answer = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
@@ -129,21 +111,6 @@ def test_tool_call(simulated_sdk):
     }
 
 
-def test_streamed_tool_call(simulated_sdk):
-    """A streamed call adds up to the one that is sent at once."""
-    whole = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
-    with simulated_sdk.chat.completions.create(
-        model="sound", messages=TOOL_CHAT, tools=[TOOL], stream=True
-    ) as stream:
-        deltas = [chunk.choices[0].delta for chunk in stream]
-    calls = [delta.tool_calls[0] for delta in deltas if delta.tool_calls]
-    (expected,) = whole.choices[0].message.tool_calls
-    assert calls[0].id == expected.id
-    assert calls[0].function.name == expected.function.name
-    assert "".join(call.function.arguments for call in calls) == expected.function.arguments
-    assert len(calls) > 3
-
-
 def test_deterministic_answers_are_equal_byte_by_byte(simulated_http):
     """With `deterministic`, the same request gets the same bytes and headers again."""
     for stream in (False, True):
@@ -154,30 +121,12 @@ def test_deterministic_answers_are_equal_byte_by_byte(simulated_http):
         assert "date" not in first.headers
 
 
-def test_models(simulated_sdk):
-    """All served models are listed, and each can be fetched by name."""
-    names = [model.id for model in simulated_sdk.models.list()]
-    assert names[:3] == ["sound", "always-worse", "always-different"]
-    assert simulated_sdk.models.retrieve("sound").owned_by == "simulated"
-    with pytest.raises(openai.NotFoundError, match=r"'no/such' does not exist; served: sound, "):
-        simulated_sdk.models.retrieve("no/such")
-
-
-TOOL_CASE = make_case(9)
 TWO_TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
 
 
 def request(text: str = "", *, role: str = "user", choice: object = None, tools=TWO_TOOLS) -> ModelRequest:
     """A request with one message."""
     return ModelRequest("m", (Message(role, text),), False, False, tools, choice)
-
-
-def filled(properties: dict[str, object], condition: Condition, prompt: str) -> dict[str, object]:
-    """The arguments of a call."""
-    function = {"name": "f", "parameters": {"type": "object", "properties": properties}}
-    call = call_tool(function, read([Message("user", prompt)]), condition)
-    assert call.name == "f"
-    return json.loads(call.arguments)
 
 
 @pytest.mark.parametrize(
@@ -201,43 +150,6 @@ def test_requested_tool(asked, expected):
     """The choice decides, else the first offered tool that the user names."""
     found = requested_tool(asked)
     assert (found and found["name"]) == expected
-
-
-def test_arguments_by_state():
-    """Every kind of property is filled; the good and the different call disagree, the worse knows nothing."""
-    properties = {
-        "case": {"type": "string"},
-        "error_code": {"type": "string"},
-        "version": {"type": "string"},
-        "date": {"type": "string"},
-        "time": {"type": "string"},
-        "subject": {},
-        "users": {"type": "number"},
-        "tags": {"type": "array"},
-        "extra": {"type": "object"},
-        "odd": True,
-    }
-    details, name = TOOL_CASE.details, TOOL_CASE.topic.name
-    for condition, side, ticket in (
-        (Condition.GOOD, details.first, details.ticket),
-        (Condition.DIFFERENT, details.second, details.change),
-    ):
-        assert filled(properties, condition, summary_prompt(TOOL_CASE)) == {
-            "case": ticket,
-            "error_code": side.code,
-            "version": side.version,
-            "date": side.date,
-            "time": side.time,
-            "subject": name,
-            "users": int(side.people),
-            "tags": [],
-            "extra": {},
-            "odd": name,
-        }
-    worse = filled(
-        {"case": {"type": "string"}, "users": {"type": "integer"}}, Condition.WORSE, TOOL_CASE.text
-    )
-    assert worse == {"case": "unknown", "users": 9999}
 
 
 def test_strict_models_and_key():
@@ -278,28 +190,6 @@ def test_model_swap():
         assert (answer.model, answer.choices[0].message.content) == ("m", SAID.good)
 
 
-def test_new_model():
-    """Setting a model that is not served yet serves a copy of the first one, changed."""
-    first = ModelState("m", noise=0.1, returned_name="m-1")
-    with serving(Simulation((first,))) as url, httpx2.Client(base_url=url) as http:
-        http.put("/simulate/models/org/n", json={"fragility": 0.2})
-        assert [state["name"] for state in http.get("/simulate/models").json()] == [
-            "m",
-            "simulated-rewriter",
-            "simulated-judge",
-            "org/n",
-        ]
-        state = http.get("/simulate/models/org/n").json()
-        assert (state["noise"], state["fragility"], state["returned_name"]) == (0.1, 0.2, None)
-        truth = http.get("/simulate/truth", params={"model": "org/n"}).json()
-        expected = planted(0.2, 0.1, 0.5)
-        assert truth["model"] == "org/n"
-        assert truth["perturbed_content_delta"] == expected.perturbed_content_delta
-        assert truth["excess"] == expected.excess
-        assert http.get("/simulate/truth").json()["model"] == "m"
-        assert http.get("/simulate/truth", params={"model": "x"}).status_code == 404
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -321,18 +211,6 @@ def test_bad_admin_calls(simulated_http, body, message):
     assert reply.status_code == 400
     assert message in reply.json()["error"]["message"]
     assert simulated_http.get("/simulate/models/sound").json() == before
-
-
-def test_stats():
-    """Calls are counted by model and by planted state."""
-    models = (ModelState("m"), ModelState("n", fragility=1, worse_share=0))
-    with serving(Simulation(models)) as url, httpx2.Client(base_url=url) as http:
-        for model, stream in (("m", False), ("m", True), ("n", False), ("elsewhere", False)):
-            http.post("/v1/chat/completions", json={"model": model, "messages": CHAT, "stream": stream})
-        counts = http.get("/simulate/stats").json()
-    assert (counts["m"]["calls"], counts["m"]["streamed"], counts["m"]["errors"]) == (3, 1, 0)
-    assert counts["m"]["conditions"] == {Condition.GOOD: 3, Condition.WORSE: 0, Condition.DIFFERENT: 0}
-    assert counts["n"]["conditions"] == {Condition.GOOD: 0, Condition.WORSE: 0, Condition.DIFFERENT: 1}
 
 
 def test_port_in_use(simulated_url):
@@ -386,17 +264,6 @@ def test_bad_requests(simulated_http, body, message):
     assert message in error["message"]
     assert error["type"] == "invalid_request_error"
     assert set(error) == {"message", "type", "param", "code"}
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [("GET", "/v1/nothing", 404), ("GET", "/v1/chat/completions", 405), ("POST", "/v1/models", 405)],
-)
-def test_unknown_paths_and_methods(simulated_http, method, path, status):
-    """They get errors of the same shape."""
-    reply = simulated_http.request(method, path)
-    assert reply.status_code == status
-    assert reply.json()["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.parametrize(
@@ -472,11 +339,3 @@ def test_client_that_leaves(simulated_http, model, stream, fault):
     with pytest.raises(httpx2.ReadTimeout):
         simulated_http.post("/v1/chat/completions", json=request, headers=headers, timeout=0.2)
     wait_for(lambda: abandoned() == before + 1)
-
-
-def test_error_rate(simulated_sdk, simulated_http):
-    """A model with an error rate of one answers nothing but 500, and counts it."""
-    with pytest.raises(openai.InternalServerError, match="by its error rate"):
-        simulated_sdk.chat.completions.create(model="broken", messages=CHAT)
-    counts = simulated_http.get("/simulate/stats").json()["broken"]
-    assert counts["errors"] == counts["calls"] > 0

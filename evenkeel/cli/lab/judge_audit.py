@@ -39,7 +39,7 @@ _PIPED_WIDTH: Final = 160
 
 
 @click.command("judge-audit")
-@click.argument("files", nargs=-1, required=True, type=EXISTING)
+@click.argument("file", type=EXISTING)
 @model_options("judge", "Judge to audit.  [default: none, people only]", default=True)
 @file_option("--recorded", "Use ratings that a judge gave earlier, from --record.")
 @click.option(
@@ -75,25 +75,24 @@ _PIPED_WIDTH: Final = 160
 @file_option("--html", "Write an HTML page with plots.")
 @price_option
 @yes_option
-def judge_audit(files: tuple[Path, ...], *, as_json: bool, yes: bool, **given: Any) -> None:
+def judge_audit(file: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
     """Measure how far a judge agrees with people and resists a false hint.
 
-    FILES hold human ratings (JSONL, CSV, SummEval or USR files), or pairs of answers with the better one
-    marked. The judge is asked in four ways, each with and without the claim that an expert gave the opposite
-    rating. Without a judge, only the agreement among people is measured.
+    FILE holds human ratings (JSONL, CSV, SummEval or USR files). The judge is asked in four ways, each with
+    and without the claim that an expert gave the opposite rating. Without a judge, only the agreement among
+    people is measured.
 
     \b
       evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
       evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --cache calls.jsonl --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
-      evenkeel judge-audit GPT-4_Vanilla.json ChatGPT_Vanilla.json
 
     Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.
     """
-    _run(files, given, json=as_json, confirmed=yes)
+    _run(file, given, json=as_json, confirmed=yes)
 
 
-def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
+def _run(file: Path, given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Run the audit as the options say.
 
     Raises: UserError for options and files that cannot be used, for a user who did not confirm, and for a
@@ -104,7 +103,7 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     if given["judge_model"] or given["recorded"]:
         _check_extra()
     try:
-        outcome = run_judge_audit(_options(files, given), err=err, confirm=confirmation(confirmed=confirmed))
+        outcome = run_judge_audit(_options(file, given), err=err, confirm=confirmation(confirmed=confirmed))
     except NotConfirmedError as error:
         raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     except JudgeFailedError as error:
@@ -123,11 +122,11 @@ def _check_extra() -> None:
         raise InputError("judge-audit of a judge needs the extra `lab`: pip install 'evenkeel-proxy[lab]'")
 
 
-def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
+def _options(file: Path, given: Mapping[str, Any]) -> AuditOptions:
     strategies = _strategies("--strategies", given["strategies"], tuple(Strategy))
     attacked = () if given["attack"] == "none" else _strategies("--attack", given["attack"], strategies)
     return AuditOptions(
-        files=files,
+        file=file,
         judge=model_address("judge", given["judge_model"], given),
         recorded=given["recorded"],
         design=Design(strategies, tuple(each for each in attacked if each in strategies), given["again"]),

@@ -20,15 +20,13 @@ from evenkeel.release.kit.document import (
     Section,
     Table,
     both,
-    written,
 )
 from evenkeel.release.kit.renderings import json_text, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
-    from evenkeel.lab.judge_audit.pairs import PairwiseReport
     from evenkeel.lab.judge_audit.run import Outcome
     from evenkeel.monitor.estimate.agreement import Agreement, Share
     from evenkeel.release.kit.document import Bounded, Value
@@ -66,21 +64,17 @@ def as_json(outcome: Outcome) -> str:
 
 def document(outcome: Outcome) -> Document:
     """The outcome for people."""
-    sections: list[Section] = []
-    headline = ""
-    if outcome.pairwise:
-        sections += _pairwise(outcome.pairwise)
-    if outcome.ratings:
-        headline = _headline(outcome.ratings)
-        sections += _tables(outcome.ratings)
-        sections += [_pictures(metric) for metric in outcome.ratings.metrics]
-        sections += _failures(outcome.ratings)
+    sections = [
+        *_tables(outcome.ratings),
+        *(_pictures(metric) for metric in outcome.ratings.metrics),
+        *_failures(outcome.ratings),
+    ]
     sections.append(Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
     return Document(
         title=outcome.judge,
         kind="judge audit",
         subtitle=f"From {', '.join(outcome.sources)}. Intervals cover 95 %.",
-        headline=headline,
+        headline=_headline(outcome.ratings),
         sections=tuple(sections),
     )
 
@@ -313,40 +307,3 @@ def _failures(report: AuditReport) -> Iterator[Section]:
             (Bullets((line,)), Table(columns, rows, on=frozenset(("html", "markdown")))),
             about="Part of no figure above.",
         )
-
-
-def _pairwise(reports: Sequence[PairwiseReport]) -> Iterator[Section]:
-    names = (
-        "judge", "pairs", "accuracy", "same with answers swapped", "right both ways", "prefers what is first",
-        "no ruling",
-    )  # fmt: skip
-    rows = tuple(
-        (
-            report.judge, written(report.pairs, Form.NUMBER), _share(report.accuracy, 1),
-            _share(report.swap_consistency, 1), _share(report.right_both_ways, 1),
-            _share(report.first_shown, 1),
-            ", ".join(f"{reason} {count}" for reason, count in report.failures.items()) or "0",
-        )
-        for report in reports
-    )  # fmt: skip
-    columns = (Column("judge"), *(Column(name, Form.PERCENT, 1) for name in names[1:]))
-    yield Section("Pairwise judges", (Table(columns, rows),))
-    measures = (
-        ("Accuracy", "Rulings, in both orders, for the answer that people preferred.", "accuracy", "plain"),
-        (
-            "Consistency when answers are swapped",
-            "Pairs with the same preference whichever answer is shown first.",
-            "swap_consistency",
-            "judge",
-        ),
-        (
-            "Preference for the first place",
-            "Rulings for the answer that was shown first; one half if the place does not matter.",
-            "first_shown",
-            "attacked",
-        ),
-    )
-    for heading, about, measure, kind in measures:
-        points = [_point(one.judge, kind, getattr(one, measure), Form.PERCENT, 1) for one in reports]
-        plot = dot_plot(heading, points, low=0, high=1, ticks=_SHARE_TICKS)
-        yield Section(heading, (Picture(plot),), about=about)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from random import Random
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import number, usd
@@ -19,7 +18,6 @@ from evenkeel.lab.judge_audit.calls import (
 )
 from evenkeel.lab.judge_audit.judgements import read_recorded, recorded_lines
 from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
-from evenkeel.lab.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
 from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.lab.rows import suggestion
@@ -28,7 +26,7 @@ from evenkeel.release.kit.asking import advised
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from rich.console import Console
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.calls import Call, Place
     from evenkeel.lab.judge_audit.judgements import Judgements
     from evenkeel.lab.judge_audit.measures import AuditReport
-    from evenkeel.lab.judge_audit.pairs import PairwiseReport
     from evenkeel.lab.judge_audit.ratings import Ratings, Scale
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
@@ -50,13 +47,12 @@ PEOPLE: Final = "people"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that is shown. Either `ratings` is set, or `pairwise` has an entry."""
+    """Everything that is shown."""
 
     judge: str
     sources: tuple[str, ...]
     """Names of the files."""
-    ratings: AuditReport | None = None
-    pairwise: tuple[PairwiseReport, ...] = ()
+    ratings: AuditReport
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
     spent: Spent | None = None
@@ -67,7 +63,7 @@ class Outcome:
 class AuditOptions:
     """What the command line says."""
 
-    files: tuple[Path, ...]
+    file: Path
     judge: ModelAddress | None = None
     recorded: Path | None = None
     design: Design = field(default_factory=Design)
@@ -109,47 +105,7 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
         )
     asking = _Asking(options, err, confirm)
-    return _pairwise(options, asking) if holds_pairs(options.files[0]) else _ratings(options, asking)
-
-
-def _pairwise(options: AuditOptions, asking: _Asking) -> Outcome:
-    if options.recorded:
-        raise InputError("--recorded is about ratings; a file of pairs holds the judge's results itself")
-    if options.cluster:
-        raise InputError("--cluster is about ratings; of pairs the intervals are always drawn over pairs")
-    reports, notes = [], []
-    for path in options.files:
-        pairs = read_pairs(path)
-        cases, said, name = pairs.cases, pairs.recorded, pairs.source
-        if options.max_items is not None and options.max_items < len(cases):
-            kept = sorted(Random(f"{options.seed}:sample").sample(range(len(cases)), options.max_items))
-            notes.append(f"{name}: {len(kept)} of {len(cases)} pairs were drawn (seed {options.seed}).")
-            cases = tuple(cases[index] for index in kept)
-            said = said and tuple(said[index] for index in kept)
-        if options.judge:
-            name = options.judge.model if len(options.files) == 1 else f"{options.judge.model}, {name}"
-            said = preferences(cases, asking.replies(plan(cases)))
-        if said is None:
-            raise InputError(f"{path.name}: holds no results of a judge; name one with --judge-model")
-        rng = Random(f"{options.seed}:pairs")
-        reports.append(pairwise_report(name, cases, said, times=options.resamples, rng=rng))
-    return Outcome(
-        judge=options.judge.model if options.judge else _judges(reports),
-        sources=tuple(path.name for path in options.files),
-        pairwise=tuple(reports),
-        notes=tuple(notes),
-        spent=asking.spent,
-    )
-
-
-def _judges(reports: Sequence[PairwiseReport]) -> str:
-    return reports[0].judge if len(reports) == 1 else f"{len(reports)} recorded judges"
-
-
-def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
-    if len(options.files) != 1:
-        raise InputError("one file of ratings at a time; several files can be given for pairs only")
-    path = options.files[0]
+    path = options.file
     ratings = read_ratings(
         path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
     )

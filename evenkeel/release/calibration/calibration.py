@@ -341,10 +341,6 @@ def read_calibration(text: str) -> Calibration:
     if not isinstance(data, dict):
         raise CalibrationError("calibration: fields are expected, such as schema_version: 1")
     _check_schema(data)
-    if "bands" in data:
-        raise CalibrationError(
-            "bands: no longer read, the cascade decides only what is proven: remove the field"
-        )
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:

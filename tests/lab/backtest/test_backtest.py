@@ -11,11 +11,8 @@ from evenkeel.cli.main import main
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.backtest import Variant, backtest, grid, read_lines, sweep
-from evenkeel.lab.backtest.report import document
 from evenkeel.monitor.detect import Measure
-from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.release.kit.renderings import html
-from evenkeel.stores.verdict_log import LoggedVerdict
+from evenkeel.monitor.fold import MonitorSettings
 from tests.release.pages import Page
 
 QUIET = 400
@@ -64,19 +61,6 @@ def test_a_planted_change_raises_an_alert_after_it():
     assert found.trials_between_alerts == found.trials / len(found.raised)
 
 
-def test_alerts_are_those_of_the_monitor():
-    """The same events and reports as a state that folds the verdicts itself."""
-    state = MonitorState(MonitorSettings())
-    events = [
-        event
-        for place, one in enumerate(verdicts(BROKEN), 1)
-        for event in state.apply(LoggedVerdict(place, one)).events
-    ]
-    found = backtest(verdicts(BROKEN))
-    assert list(found.alerts) == events
-    assert list(found.cells) == state.reports()
-
-
 def test_variants_are_compared_on_one_reading():
     """A smaller share takes a part of the trials, and alerts keep their numbers in the log."""
     variants = grid(MonitorSettings(), thresholds=[0.1, 0.9], shares=[1.0, 0.5])
@@ -113,15 +97,6 @@ def test_a_variant_takes_only_some_cells():
     assert {one.key.route for one in routed.cells} == {"support"}
     later = backtest(log, variant=Variant(since=1_793_527_200 + 5 * STEP_S))
     assert later.trials == sum(one.scored_at >= 1_793_527_200 + 5 * STEP_S for one in log)
-
-
-def test_intervals_are_kept_at_every_so_many_trials():
-    """Of all cells that there are by then."""
-    found = backtest(verdicts(rows(100)), every=50)
-    assert [one.trial for one in found.snapshots] == [50, 100, 150, 200]
-    assert [one.counts.trials for one in found.snapshots[-1].cells] == [100, 100]
-    deltas = [one.cells[0].estimates.content_delta for one in found.snapshots]
-    assert [one and one.n for one in deltas] == [None, 50, 75, 100]
 
 
 def run(tmp_path, log, *arguments, code=0):
@@ -167,12 +142,6 @@ def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
     assert any("rule limit" in (attributes.get("class") or "") for _, attributes in page.elements)
 
 
-def test_nothing_in_the_log_is_said_so():
-    """A report of no trials is a sentence, not an error."""
-    text = html(document([backtest([])], "log.jsonl")).decode()
-    assert "No trials" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -186,9 +155,3 @@ def test_nothing_in_the_log_is_said_so():
 def test_wrong_options_are_one_line(tmp_path, arguments, said):
     """With exit code 2, as a log that cannot be read."""
     assert said in run(tmp_path, rows(1), *arguments, code=2)
-
-
-def test_a_wrong_line_ends_the_command(tmp_path):
-    """With exit code 2 and its number."""
-    said = run(tmp_path, [*rows(3), {"time": 1}], code=2)
-    assert "log.jsonl: line 4:" in said

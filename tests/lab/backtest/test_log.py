@@ -87,25 +87,6 @@ def test_labels_follow_the_trials_that_chance_drew():
     assert (trial.drawn, other.drawn) == (True, False)
 
 
-def test_a_resend_that_was_equal_is_known_to_its_trials():
-    """Whether it is told in the trial's line or in its own."""
-    control = TRIAL | {"exchange": "e", "perturbation": "control", "stage": "equality"}
-    told = TRIAL | {"control_rating": 3, "control_stage": "equality"}
-    found = read(control, TRIAL | {"exchange": "e"}, told)
-    assert [one.control.proven for one in found] == [None, 3, None, 3]
-    assert [one.proven for one in found] == [3, None, 3, None]
-
-
-@pytest.mark.parametrize(
-    ("quality", "direction", "changed"),
-    [("worse", "worse", True), ("better", "better", True), ("mixed", "mixed", True), ("same", None, False)],
-)
-def test_quality_is_what_became_of_a_shifted_answer(quality, direction, changed):
-    """As the second stage of scoring says it."""
-    (found,) = read(TRIAL | {"rating": 1, "quality": quality})
-    assert (found.direction, found.quality_changed) == (direction, changed)
-
-
 def test_outcomes_without_a_rating():
     """An invalid answer has moved; a failure is counted by its reason; a similarity decides by itself."""
     invalid, failed, alike, other = read(
@@ -172,18 +153,6 @@ def test_the_example_of_the_page_is_read():
     assert [one.control.rating for one in found[1:3]] == [3, 3]
     assert found[4].direction == "worse"
     assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))
-
-
-def test_labels_follow_their_trial_and_say_how_it_was_drawn():
-    """A drawn one corrects; of a label without a probability only the rating is known."""
-    resend = {"exchange": "a", "perturbation": "control", "rating": 3, "stage": "equality"}
-    drawn = {"exchange": "a", "rating": 2, "judge": "j", "label": 3, "label_share": 0.1}
-    control, trial, label, other, chosen = read(
-        {**TRIAL, **resend}, {**TRIAL, **drawn}, {**TRIAL, "exchange": "b", "rating": 1, "label": 1}
-    )
-    assert (control.proven, trial.control.proven, other.control.proven) == (3, 3, None)
-    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
-    assert (label.drawn, chosen.drawn, chosen.label_share) == (True, False, 0.0)
 
 
 def test_weights_and_splits_are_read_and_a_control_has_no_path():

@@ -11,10 +11,9 @@ from rapidfuzz import fuzz
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.bench.items import ItemError, builtin_items, read_items
-from evenkeel.lab.bench.prompts import TASKS, first_outcome, free_view, prompt_of
+from evenkeel.lab.bench.prompts import TASKS, prompt_of
 from evenkeel.lab.bench.trials import entity_match, entity_quality, rating_by_gold
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from tests.kit.planted_issues import planted_issue
 
 ITEMS = builtin_items()
@@ -57,18 +56,6 @@ def test_a_fault_is_told_with_file_line_and_field(tmp_path, line, said):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_kind_applies_to_every_task(task):
-    """Only JSON does not, since the prompts ask for it."""
-    view = prompt_of(ITEMS[0], task)
-    left_out = {
-        kind.name: outcome.reason
-        for kind in BUILTIN
-        if isinstance(outcome := first_outcome(view, kind, 0.3, "seed"), NotApplicable)
-    }
-    assert left_out == {"format.json": "already_wanted"}
-
-
-@pytest.mark.parametrize("task", TASKS)
 def test_what_an_issue_says_is_input_and_nothing_else(task):
     """The frame of the prompt is template: it is the same for two issues but for the schema of the slots."""
     frames = []
@@ -84,14 +71,6 @@ def test_what_an_issue_says_is_input_and_nothing_else(task):
             assert " ".join(text.split()) in " ".join(inputs.split())
         frames.append("".join(one.text for one in view.segments if one.kind == "template"))
     assert (frames[0] == frames[1]) == (task is not Task.SLOT_FILLING)
-
-
-def test_the_free_form_asks_for_no_format():
-    """What formats are compared with names JSON only to exclude it."""
-    for task in TASKS:
-        text = free_view(prompt_of(ITEMS[3], task)).text
-        assert "prose" in text
-        assert '": "<' not in text
 
 
 def test_a_pair_of_slots_is_made_of_the_expected_ones():

@@ -96,12 +96,6 @@ def test_the_example_of_the_docs_holds_a_candidate_against_the_thresholds(calibr
     assert "Breach(mode=" in capsys.readouterr().out
 
 
-@pytest.mark.service("promtool")
-def test_the_rules_are_checked_where_promtool_is(calibrated):
-    """The last line says so."""
-    assert "rules: checked by promtool" in calibrated[1]
-
-
 def test_the_same_command_again_scores_nothing_and_gives_the_same_bytes(calibrated):
     """Everything comes out of the journal, processing times included."""
     folder, _ = calibrated
@@ -180,32 +174,6 @@ def test_forms_are_calibrated_one_by_one(tmp_path):
     found = read_calibration((tmp_path / "calibration.yaml").read_text())
     assert found.of(FailureMode.MISSING).primary.threshold is not None
     assert "json_rouge" in {metric.name for metric in found.metrics}
-
-
-def test_workflows_are_watched_by_their_steps(tmp_path):
-    """Chain F1, graph F1 and τ are measured, and the order is watched by the family of order."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 40, workflow)
-    run(path, "--out", tmp_path, *QUICK)
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
-    assert found.form == "workflow"
-    assert {"workflow_chain_f1", "workflow_graph_f1", "workflow_tau_weighted"} <= {
-        metric.name for metric in found.metrics
-    }
-    assert found.of(FailureMode.REORDERED).primary.family == "order"
-    assert "Missing steps" in (tmp_path / "calibration.html").read_text()
-
-
-def test_modes_can_be_chosen_and_share_a_journal_with_all(tmp_path):
-    """Only these are made, scored and watched; a run with more of them takes over what is there."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 4)
-    run(path, "--out", tmp_path, *QUICK, "--modes", "added, missing")
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
-    assert [result.mode for result in found.modes] == [FailureMode.MISSING, FailureMode.ADDED]
-    rows = len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1
-    assert rows == 4 * 2 * 3
-    shown = run(path, "--out", tmp_path, *QUICK)
-    assert "scores were in the journal already" in shown
-    assert len((tmp_path / "calibration-journal.jsonl").read_text().splitlines()) - 1 == 4 * 6 * 3
 
 
 def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_path):
@@ -315,14 +283,6 @@ def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
     shown = run(path, "--out", tmp_path / "out", *QUICK, *arguments, exit_code=2)
     assert message in shown
     assert "Traceback" not in shown
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    """Neither goldens nor a folder that cannot be made end in a traceback."""
-    assert "nothing.jsonl: cannot be read" in run(tmp_path / "nothing.jsonl", *QUICK, exit_code=2)
-    path = write_goldens(tmp_path / "goldens.jsonl", 2)
-    assert "goldens.jsonl: File exists" in run(path, "--out", path, *QUICK, exit_code=2)
-    assert "there is no store in" in run("--from-store", "--data-dir", tmp_path, *QUICK, exit_code=2)
 
 
 @pytest.mark.parametrize(

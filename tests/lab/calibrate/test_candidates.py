@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from evenkeel.core.pair import Answer
 from evenkeel.lab.calibrate.candidates import UnfitGoldensError, choose
-from evenkeel.lab.calibrate.report import UNITS
-from evenkeel.metrics.protocol import AnswerForm
-from evenkeel.metrics.registry import telling
-from evenkeel.release.calibration.columns import versions
-from evenkeel.release.calibration.forms import Form
 from evenkeel.stores.goldens import Golden
 
 PROSE = "The kettle is hot. The cup is cold."
@@ -49,18 +42,3 @@ def test_the_form_of_nine_in_ten_is_taken():
     with pytest.raises(UnfitGoldensError, match="--form prose"):
         choose([*prose[:8], golden("d0", DATA), golden("d1", DATA)])
     assert choose([*prose[:8], golden("d0", DATA), golden("d1", DATA)], "data").form == "data"
-
-
-def test_the_digest_follows_ids_and_answers_whatever_their_order():
-    """What is not degraded does not matter."""
-    one = choose([golden("a"), golden("b")]).digest
-    assert choose([golden("b", note="x"), golden("a")]).digest == one
-    assert choose([golden("a"), golden("b", PROSE + " Both are clean.")]).digest != one
-
-
-def test_forms_are_the_same_everywhere():
-    """Those that are degraded, written into the file, measured and named in the report."""
-    forms = set(get_args(Form))
-    assert set(get_args(AnswerForm)) == forms
-    assert set(UNITS) == forms | {None}
-    assert all(name in versions() for form in forms for name in telling(form))

@@ -14,7 +14,7 @@ from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.release.calibration.columns import chosen_columns, encoder_columns
 from evenkeel.release.goldens.files import load_goldens
-from tests.lab.calibrate.planted_goldens import data, workflow, write_goldens
+from tests.lab.calibrate.planted_goldens import workflow, write_goldens
 
 
 class Counted:
@@ -52,15 +52,6 @@ def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
     scores = [row.scores["workflow_chain_f1@1:bag"] for row in rows if row.undegradable is None]
     assert all(isinstance(one, float) for one in scores)
     assert len(set(scores)) > 5
-
-
-def test_values_of_data_are_encoded_as_they_are_compared(tmp_path):
-    """What the metric asks for is encoded, without anybody knowing in advance what that is."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 3, data)
-    bag = Counted(letters)
-    rows = score(path, "data", bag)
-    assert len(bag.calls) == 1
-    assert all(isinstance(row.scores["json_similarity@1:bag"], float) for row in rows if not row.undegradable)
 
 
 def vectors(encoder, *texts):

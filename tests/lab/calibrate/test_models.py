@@ -75,15 +75,6 @@ def test_workflows_are_judged_three_times(tmp_path):
     assert asked.total() == workflows
 
 
-def test_a_sample_of_goldens_is_judged_if_asked_for(tmp_path):
-    """Two of five, the same two each time."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 5)
-    with ScriptedChat(by_length) as chat:
-        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--judge-goldens", 2))
-        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--judge-goldens", 2))
-        assert chat.prompts.total() == 2 * 18
-
-
 def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
     """The estimate is shown first; "no", silence and a limit below it ask nothing."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)

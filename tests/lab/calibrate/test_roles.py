@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.calibrate import _hand_out, roles, specificity
 from evenkeel.lab.calibrate.score_table import MetricFacts
 from evenkeel.release.calibration.calibration import FailureMode
@@ -49,15 +48,6 @@ def test_an_expensive_metric_is_primary_only_where_no_cheap_one_moves():
     assert found[MISSING].primary.metric == "steps"
     assert found[MISSING].secondary.metric == "judge"
     assert found[COMPRESSED].primary.metric == "judge"
-
-
-def test_one_family_watches_all_modes_that_it_reacts_to():
-    """A mode that moves nothing is a failure with a reason, not the least bad metric."""
-    steps = [MetricFacts("steps", 1, "structural")]
-    found = roles({"steps": {MISSING: 0.29, COMPRESSED: 0.5, REWORDED: 0.5}}, steps, MODES)
-    assert [found[mode].primary.metric for mode in (COMPRESSED, REWORDED)] == ["steps"] * 2
-    assert isinstance(found[MISSING].primary, Failure)
-    assert (found[MISSING].primary.reason, found[MISSING].secondary) == ("insensitive", None)
 
 
 def test_the_most_sensitive_metric_speaks_for_its_family_and_ties_go_to_the_cheaper():

@@ -40,15 +40,6 @@ def test_rows_become_arrays_by_golden_condition_and_metric():
     assert table.place(MISSING, 0.5) is None
 
 
-def test_a_part_of_a_table_holds_only_its_goldens():
-    """And in the same order; its digest is another one."""
-    table = score_table([row(golden) for golden in "cab"], [FACT])
-    part = table.only(["c", "a", "z"])
-    assert part.goldens == ("a", "c")
-    assert part.scores.shape == (2, 1, 1)
-    assert part.digest != table.digest
-
-
 @pytest.mark.parametrize(
     ("rows", "facts", "said"),
     [

@@ -16,7 +16,6 @@ from evenkeel.lab.judge_audit.calls import (
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question
 from evenkeel.metrics.judge.reply import Reply, Ruling
-from evenkeel.release.kit.arguments import InputError
 
 
 def asked(number, prompt="audit.knowledge"):
@@ -85,15 +84,6 @@ def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_
         assert run(Script(failed), plan(8), cache) == replies
 
 
-def test_a_foreign_file_is_no_cache(tmp_path):
-    """It is not overwritten either."""
-    path = tmp_path / "ratings.csv"
-    path.write_text("item,metric\na,b\n")
-    with pytest.raises(InputError, match=r"ratings.csv, line 1: is not a cache of judges"):
-        ReplyCache(path)
-    assert path.read_text() == "item,metric\na,b\n"
-
-
 @pytest.mark.parametrize(
     ("reasons", "said"),
     [
@@ -112,20 +102,6 @@ def test_an_endpoint_that_keeps_failing_stops_the_run(reasons, said):
         run(judge, plan(100), cache, concurrency=1)
     assert len(cache) == 4
     assert judge.asked.total() == 4 + len(reasons)
-
-
-def test_the_key_depends_on_everything_that_decides_the_reply():
-    """Model, occasion, scale and words."""
-    base = asked(1)
-    keys = {
-        Call(0, base).key("m"),
-        Call(0, base).key("n"),
-        Call(0, base, "again").key("m"),
-        Call(0, Question(base.prompt, 1, base.messages, (1, 2, 3))).key("m"),
-        Call(0, asked(2)).key("m"),
-    }
-    assert len(keys) == 5
-    assert Call(0, base).key("m") == Call(1, asked(1)).key("m")
 
 
 def test_the_estimate_counts_only_what_is_not_remembered():

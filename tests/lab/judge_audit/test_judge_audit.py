@@ -121,17 +121,6 @@ def test_nothing_is_asked_without_consent(tmp_path):
         assert not judge.prompts
 
 
-def test_a_judge_that_does_not_work_is_one_line(tmp_path):
-    """Exit code 1, and nothing is asked."""
-    path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
-    with Scripted(lambda *_: 3) as judge:
-        judge.status = 401
-        shown = run(path, *asking(judge), "--yes", exit_code=1)
-        assert "scripted cannot be used (unauthorized): " in shown
-        assert "put its key into the variable EVENKEEL_JUDGE_API_KEY" in shown
-        assert not judge.prompts
-
-
 def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
     """What was answered is in the cache, and the message says how to go on."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
@@ -196,37 +185,6 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
     assert "prefers-color-scheme: dark" in html
     for heading in ("Agreement", "Ratings that stayed the same", "Where ratings went", "Change in the tone"):
         assert heading in html
-
-
-def pair(label, **results):
-    return {"input": "Greet me.", "output_1": "Ticket 1.", "output_2": "Ticket 2.", "label": label, **results}
-
-
-def test_a_live_pairwise_judge_is_asked_in_both_orders(tmp_path):
-    """One that always takes the first: half right, never consistent."""
-    path = tmp_path / "pairs.json"
-    path.write_text(json.dumps([pair(1), pair(2), {**pair(1), "input": "Say hello."}]))
-    report = tmp_path / "a.json"
-    with Scripted(lambda *_: 1) as judge:
-        run(path, *asking(judge), "--yes", to=report)
-    (found,) = json.loads(report.read_text())["pairwise"]
-    assert found["judge"] == "scripted"
-    assert found["accuracy"]["value"] == 0.5
-    assert found["swap_consistency"]["value"] == 0
-    assert found["first_shown"]["value"] == 1
-    assert len(judge.prompts) == 4  # two of the three pairs have the same texts
-
-
-def test_several_recorded_pairwise_judges_are_compared(tmp_path):
-    """One row each, named after their files, without asking anybody."""
-    for name, winners in (("steady", (1, 1)), ("fickle", (1, 2))):
-        (tmp_path / f"{name}.json").write_text(
-            json.dumps([pair(1, winner=winners[0], winner_swapped=winners[1])])
-        )
-    shown = run(tmp_path / "steady.json", tmp_path / "fickle.json", "--html", tmp_path / "p.html")
-    assert re.search(r"steady +│ +1 │ +100\.0", shown)
-    assert re.search(r"fickle +│ +1 │ +50\.0", shown)
-    assert (tmp_path / "p.html").read_text().count("<svg") == 3
 
 
 @pytest.mark.parametrize(

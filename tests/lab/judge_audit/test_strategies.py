@@ -71,14 +71,6 @@ def test_a_text_cannot_end_its_own_markers():
     assert tag not in forged
 
 
-def test_a_text_may_stand_alone_and_hold_anything():
-    """Without a context none is mentioned; half a surrogate pair, which has no UTF-8, is replaced."""
-    asked = user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3, context="", text="x\ud800y")))
-    assert "SOURCE DOCUMENT" not in asked
-    assert "with its" not in asked
-    assert "x?y" in asked
-
-
 def test_the_scale_of_the_item_is_asked_for_and_enforced():
     """In the words and in the schema."""
     asked = question(Strategy.ZERO_SHOT, KNOWN["uses_knowledge"], item("a", 0, scale=(0, 1)))
@@ -99,21 +91,8 @@ def test_examples_are_the_extremes_by_human_rating():
     assert choose_examples(tied, Random(3)) == choose_examples(tied, Random(3))
 
 
-def test_texts_that_people_rated_alike_are_no_examples():
-    """Two times the same rating teaches nothing."""
-    assert choose_examples([item("a", 3), item("b", 3)], Random(1)) is None
-    assert choose_examples([], Random(1)) is None
-
-
 def rated(*items):
     return Ratings(items, ("x",))
-
-
-def test_examples_are_not_rated_themselves():
-    """Their ratings are in the prompt."""
-    chosen = choose(rated(item("a", 1), item("b", 3), item("c", 5)), Design(), max_items=None, seed=0)
-    assert [each.id for each in chosen.items] == ["b"]
-    assert "2 rated texts serve as few-shot examples" in chosen.notes[0]
 
 
 def test_a_sample_is_drawn_by_its_seed_and_stays_in_order():
@@ -139,14 +118,6 @@ def test_what_cannot_be_asked_about_is_an_error_before_the_first_call(items, sai
     """An item without a text; two items of which both are examples."""
     with pytest.raises(InputError, match=said):
         choose(rated(*items), Design(), max_items=None, seed=0)
-
-
-def test_items_that_nobody_rated_are_left_out_and_said_so():
-    """Nothing could be compared."""
-    design = Design((Strategy.KNOWLEDGE,))
-    chosen = choose(rated(item("a", 1), item("b", None)), design, max_items=None, seed=0)
-    assert [each.id for each in chosen.items] == ["a"]
-    assert chosen.notes == ("1 items without any human rating were left out.",)
 
 
 def test_the_plan_holds_every_strategy_and_condition_once():

@@ -9,7 +9,6 @@ import json
 
 import pytest
 
-from evenkeel.cli.lab.simulate import _FORMATS
 from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.simulate.model import Message
@@ -91,11 +90,6 @@ def test_a_format_is_recognised_by_its_content(file, form, gzipped):
     assert {recording.messages[-1] for recording in recordings} == {Message("user", "1 + 1?")}
     assert recordings[0].samples[0].text.startswith("2")
     assert import_files([path], form=form).recordings == recordings
-
-
-def test_every_format_can_be_stated():
-    """The command line offers what can be read."""
-    assert tuple(FORMATS) == _FORMATS
 
 
 def test_samples_and_temperatures(file):

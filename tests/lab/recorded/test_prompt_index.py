@@ -91,17 +91,3 @@ def test_roles_and_system_messages():
     assert found(Message("developer", "Please answer at length!"), asked) == LONG
     result = INDEX.find((Message("system", "You are a teacher."), *PROMPTS[17]))
     assert (result.place, result.how, result.likeness) == (17, "exact", 1.0)
-
-
-def test_how_a_prompt_was_found():
-    """Equal but for case and white space is exact; anything else is near, and says how near."""
-    assert INDEX.find(user(PROMPTS[3][0].text.upper())).how == "exact"
-    near = INDEX.find(user(f"{PROMPTS[3][0].text} Thanks."))
-    assert (near.how, near.likeness) == ("near", 1.0)
-
-
-def test_a_single_prompt_is_known():
-    """An index of one prompt finds it and nothing else."""
-    index = PromptIndex([user("Name a color that rhymes with nothing.")])
-    assert index.find(user("name a colour that rhymes with nothing, please")).place == 0
-    assert index.find(user("Name three rivers of France.")) is None

@@ -133,18 +133,6 @@ def test_a_rolling_deployment(sdk, http):
     assert {ask(sdk).model for _ in range(10)} == {"prod-2"}
 
 
-def test_models_side_by_side(sdk, http):
-    """Each version has its own name, more are added by the admin call, and unknown names get the first."""
-    assert ask(sdk, model="new").choices[0].message.content == "No."
-    switch(http, model="canary", version="new")
-    assert ask(sdk, model="canary").choices[0].message.content == "No."
-    assert ask(sdk, model="prod").choices[0].message.content == "Yes. It is prime."
-    other = ask(sdk, model="unheard-of")
-    assert (other.model, other.choices[0].message.content) == ("unheard-of", "Yes. It is prime.")
-    owners = {one.id: one.owned_by for one in sdk.models.list()}
-    assert owners["canary"] == owners["new"] == owners["prod"] == "recorded"
-
-
 def test_what_is_not_recorded_is_an_error_and_counted(sdk, http):
     """An unknown prompt, and one that the version did not answer, get status 404 with a code of their own."""
     with pytest.raises(openai.NotFoundError) as unknown:
@@ -178,13 +166,6 @@ def test_a_wrong_admin_call(http, change, message):
     reply = http.put("/simulate/recorded", json=change)
     assert reply.status_code == 400
     assert message in reply.json()["error"]["message"]
-
-
-def test_recorded_and_simulated_are_kept_apart(http):
-    """Recorded answers have no planted truth, and simulated models no recordings."""
-    assert http.get("/simulate/truth").status_code == 404
-    with serving(Simulation()) as simulated:
-        assert httpx2.get(f"{simulated}/simulate/recorded").status_code == 404
 
 
 def test_the_nearest_prompt_on_demand(recorded_file):

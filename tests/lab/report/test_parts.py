@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.lab.report.counts import Folder, GroupKey, worth_a_table
 from evenkeel.lab.report.findings import alerts_of
 from evenkeel.lab.report.period import Period, period_of, read_period, span_of
-from evenkeel.lab.report.tables import Rules, group_line, make_tables, mean_of
+from evenkeel.lab.report.tables import Rules, group_line, make_tables
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
@@ -133,13 +132,6 @@ def test_alerts_are_those_that_were_up_in_the_period():
     assert alerts_of(events, Period(100, 200), "pruned") == found[:1]
 
 
-def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
-    """Two of 0.9 [0.8, 1] and 0.5 [0.2, 0.6] make 0.7 [0.5, 0.8]."""
-    found = mean_of([Estimate(0.9, 0.8, 1.0, 40), Estimate(0.5, 0.2, 0.6, 60)])
-    assert (found.value, found.lower, found.upper, found.n) == pytest.approx((0.7, 0.5, 0.8, 100))
-    assert mean_of([]) is None
-
-
 def fold(*verdicts):
     folder = Folder()
     for place, verdict in enumerate(verdicts, 1):
@@ -181,13 +173,6 @@ def test_a_cluster_is_one_observation_of_a_hundred_trials():
     assert (tables.whole.trials, tables.whole.exchanges) == (121, 22)
     assert line.observations == tables.whole.observations == 22
     assert tables.whole.content_delta.value == pytest.approx(2 / 22)
-
-
-def test_models_beyond_the_limit_share_a_name():
-    """Clients choose names of models: the monitor and a report fold them the same way."""
-    folder = fold(*(altered(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
-    assert len({key.model for key in folder.cells}) == 21
-    assert next(counts.trials for key, counts in folder.cells.items() if key.model == "other") == 5
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares, Verdict
 from evenkeel.release.gate.reports import (
-    MOST_CHARS,
-    MOST_LINES,
     VERDICTS,
     as_json,
     as_junit,
-    diff,
     document,
     headline,
 )
@@ -111,17 +108,6 @@ def test_markdown_cannot_be_broken_by_what_goldens_say():
     assert "new a \\| b \\<script\\>" in text
     outside = [line for line in text.splitlines() if not line.startswith(("+", "-"))]
     assert not any("<script>" in line for line in outside)
-
-
-def test_a_diff_is_cut_in_lines_and_in_length():
-    """A long answer does not fill the page."""
-    before = Answer(" ".join(f"Sentence {number}." for number in range(40)))
-    after = Answer("x" * 1000, (ToolCall("look", "{}"),))
-    lines = list(diff(before, after))
-    assert len(lines) == MOST_LINES + 1
-    assert lines[-1] == "… 30 more lines"
-    assert max(map(len, diff(Answer("a"), after))) == MOST_CHARS
-    assert "+calls look({})" in list(diff(Answer("a"), after))
 
 
 def test_every_outcome_reads_the_same_in_each_report(any_outcome):

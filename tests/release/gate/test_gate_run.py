@@ -11,15 +11,13 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
-from evenkeel.release.gate.run import Run, give_up, shuffled
+from evenkeel.release.gate.run import Run, give_up
 from evenkeel.release.gate.scoring import Scoring
-from evenkeel.release.gate.sides import Side, Task, Unasked, drawn
+from evenkeel.release.gate.sides import Side, Task, drawn
 from evenkeel.release.kit.asking import Call, UnusableError
 from evenkeel.release.kit.cost import Costs
 from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
-
-DOWN = Failure("replay", 1, "connection", "refused")
 
 
 def request(text="Hi", side="candidate"):
@@ -90,12 +88,3 @@ def test_answers_count_in_the_order_of_the_goldens():
     assert [fallen.golden.id for fallen in found.fallen] == [f"{n:03}" for n in range(report.asked)]
     assert report.asked < 12
     assert asker.most["calls"] <= 8
-
-
-def test_the_order_follows_from_the_seed_and_not_from_the_file():
-    """Shuffled the same however the goldens are given; another seed gives another order."""
-    tasks = [Unasked(Golden(id=str(n), answer=Answer("A")), DOWN) for n in range(30)]
-    ids = [task.golden.id for task in shuffled(tasks, 1)]
-    assert ids == [task.golden.id for task in shuffled(tasks[::-1], 1)]
-    assert ids != [task.golden.id for task in shuffled(tasks, 2)]
-    assert sorted(ids) == sorted(task.golden.id for task in tasks)

@@ -27,11 +27,6 @@ def test_a_request_is_shown_as_its_conversation(body, text):
     assert prompt_text(json.dumps(body)) == text
 
 
-def test_what_is_no_conversation_is_shown_as_it_is():
-    """Nothing is lost, and nothing fails."""
-    assert (prompt_text(None), prompt_text("[1]"), prompt_text("not JSON")) == ("", "[1]", "not JSON")
-
-
 json_values = st.recursive(
     st.none() | st.integers() | st.text(max_size=5),
     lambda inner: (
@@ -73,13 +68,6 @@ def test_the_spread_takes_what_differs_most():
             for text in sorted(texts)
             if text.startswith("one") and text not in {texts[p] for p in places[:3]}
         ]
-
-
-def test_the_template_that_prompts_share_tells_nothing():
-    """Long common text does not make different questions near."""
-    shared = " ".join(f"rule{number}" for number in range(300))
-    texts = [f"{shared} question about {word} now" for word in ("cats", "dogs", "cats", "birds", "fish")]
-    assert len(spread(texts, 9, Random(1))) == 4
 
 
 def test_scripts_without_spaces_are_compared_by_character():

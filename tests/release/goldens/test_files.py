@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,9 @@ from evenkeel.release.goldens.files import (
     default_id,
     golden_lines,
     load_goldens,
-    read_approved,
     read_goldens,
     request_text,
     write_goldens,
-    written_answer,
 )
 from evenkeel.stores.goldens import Golden, GoldenError
 
@@ -107,22 +104,6 @@ def test_an_error_names_file_line_and_field(line, said):
     assert said in str(caught.value)
 
 
-def test_an_id_may_come_in_several_versions():
-    """Only the pair of id and version stands once."""
-    lines = ['{"id": 7, "answer": "x"}', '{"id": "7", "version": 2, "answer": "y"}']
-    assert [(golden.id, golden.version) for golden in read_goldens(lines, "f")] == [("7", 1), ("7", 2)]
-    with pytest.raises(
-        GoldenError, match=r'line 3, field "id": "7" in version 1 stands on line 1 already; give'
-    ):
-        read_goldens([*lines, lines[0]], "f")
-
-
-def test_a_number_of_any_length_is_read():
-    """JSON knows no longest number; Python does."""
-    with pytest.raises(GoldenError, match="holds a number"):
-        one(f'{{"answer": "x", "request": {{"messages": [{{}}], "n": {"9" * 5000}}}}}')
-
-
 def test_files_are_read_compressed_or_not(tmp_path):
     """By what they hold, whatever they are called."""
     text = '\ufeff{"answer": "Größe"}\r\n'.encode()
@@ -177,13 +158,6 @@ def test_lines_are_readable_and_stay_one_line_in_any_editor():
     assert line.isascii()
 
 
-def test_a_moment_is_written_as_people_read_it():
-    """Where the text stands for the very same number; else the number itself."""
-    (line,) = golden_lines([Golden(id="a", answer=Answer("x"), approved_at=86400.25, retired_at=0.1 + 1e-9)])
-    assert json.loads(line)["approved_at"] == "1970-01-02T00:00:00.250000Z"
-    assert json.loads(line)["retired_at"] == 0.1 + 1e-9
-
-
 words = st.text(st.characters(), max_size=12)
 names = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=20).filter(
     lambda text: text.strip() and text not in {".", ".."}
@@ -235,15 +209,6 @@ def test_what_is_written_is_read_back_the_same(made):
     lines = list(golden_lines(made))
     assert read_goldens(lines, "f") == tuple(made)
     assert read_goldens("\n".join(lines).splitlines(), "f") == tuple(made)
-
-
-def test_what_is_true_of_one_call_is_no_part_of_a_golden():
-    """Tokens from a cache, thoughts and probabilities change neither a golden's id nor its line."""
-    plain = Answer("Nine.", prompt_tokens=9)
-    passing = replace(plain, cached_tokens=4, reasoning_tokens=2, mean_logprob=-0.5)
-    assert default_id(None, passing) == default_id(None, plain)
-    assert written_answer(passing) == written_answer(plain) == {"text": "Nine.", "prompt_tokens": 9}
-    assert read_approved(written_answer(passing)) == plain
 
 
 def test_a_file_is_written_whole_where_its_link_points_and_keeps_its_mode(tmp_path):

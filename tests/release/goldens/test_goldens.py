@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 
 import pytest
 from click.testing import CliRunner
@@ -138,13 +137,6 @@ def test_exchanges_are_approved_by_name(run, store):
     assert json.loads(second.request)["messages"][0]["content"] == QUESTIONS[1]
 
 
-def test_an_exchange_that_is_not_archived_is_an_error(run, store):
-    """None of those named is approved then."""
-    output = run("approve", "0000000000000001", "ffffffffffffffff", code=2)
-    assert "evenkeel: exchange ffffffffffffffff is not in the archive" in output
-    assert store.select() == ()
-
-
 def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     """Near-duplicates are left out, which is said; the same seed chooses the same."""
     choose = ("approve", "--route", "shop", "--sample", "5", "--spread", "--seed", "3")
@@ -159,14 +151,6 @@ def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     chosen = {int(golden.id, 16) for golden in store.select()}
     assert {3, 4, 5} < chosen
     assert len(chosen & {1, 2}) == 1
-
-
-def test_a_random_choice_is_approved_without_asking_if_told(run, store):
-    """`--yes` is for scripts; fewer than asked for are said."""
-    assert run("approve", "--sample", "2", "--yes").count("approved:") == 2
-    assert "4 of 4 candidates; there are no more" in run("approve", "--sample", "9", "--yes")
-    assert len(store.select()) == 6
-    assert "there is nothing to choose from" in run("approve", "--sample", "1", "--yes", code=2)
 
 
 @pytest.mark.parametrize(
@@ -330,23 +314,3 @@ def test_a_folder_without_a_store_is_not_made(tmp_path):
     assert result.exit_code == 2
     assert "there is no store in" in result.output
     assert not (tmp_path / "wrong").exists()
-
-
-def test_the_settings_file_says_where_the_store_is(run, folder, tmp_path):
-    """As for `up`."""
-    run("approve", "0000000000000001")
-    config = tmp_path / "evenkeel.yaml"
-    config.write_text(f"data_dir: {folder}\nroutes: [{{upstream: 'http://127.0.0.1:9'}}]\n")
-    result = CliRunner().invoke(main, ["goldens", "list", "--config", str(config), "--json"])
-    assert [one["id"] for one in json.loads(result.output)] == ["0000000000000001"]
-
-
-def test_goldens_can_be_approved_while_others_read(run, folder):
-    """The snapshot of a reader, as the console has it, is not in the way."""
-    other = sqlite3.connect(folder / DATABASE_FILE, isolation_level=None)
-    other.execute("BEGIN")
-    other.execute("SELECT COUNT(*) FROM archived_exchanges").fetchone()
-    run("approve", "0000000000000001")
-    other.execute("COMMIT")
-    other.close()
-    assert len(json.loads(run("list", "--json"))) == 1

@@ -184,10 +184,3 @@ def test_a_spent_budget_and_a_round_that_is_limited(bench):
     first, second = bench.run(per_round=3), bench.run(per_round=3)
     assert len(first.results) == 3
     assert {one.golden for one in first.results} == {one.golden for one in second.results}
-
-
-def test_without_goldens_there_is_no_run(bench):
-    """Neither of an unknown kind, nor with answers that belong to no request."""
-    assert bench.run() is None
-    approve(bench, 1, request=None)
-    assert bench.run() is None

@@ -100,16 +100,6 @@ def test_a_file_of_its_own_keeps_versions_that_are_not_asked(file, record, calls
     assert (calls(), path.read_bytes()) == (1, text)
 
 
-def test_nothing_is_asked_without_a_yes(file, record, calls):
-    """Without a terminal `--yes` has to be there, and the file stays as it is."""
-    path = file(2)
-    text = path.read_bytes()
-    output = record(path, "--price", "1/2", code=2, yes=False)
-    assert "6 calls, about " in output
-    assert "no terminal to ask on" in output
-    assert (calls(), path.read_bytes()) == (0, text)
-
-
 def test_failed_calls_are_counted_and_can_be_asked_for_again(file, record, model):
     """Some of thirty calls fail, even if tried twice: the others are written, the next run adds the rest."""
     path = file(10)
@@ -121,18 +111,6 @@ def test_failed_calls_are_counted_and_can_be_asked_for_again(file, record, model
     assert "failed: server error" in output
     model[0].change("in-use", {"error_rate": 0.0})
     assert f"{30 - added} of {30 - added} sample" in record(path)
-
-
-def test_an_endpoint_that_does_not_answer_ends_the_run(file, record):
-    """A model that is not there is given up after a few calls; the file stays as it is."""
-    path = file(10)
-    text = path.read_bytes()
-    output = record(path, "--model", "nobody", "--concurrency", 1, code=1)
-    assert "stopped: " in output
-    assert "check the model's name" in output
-    assert "0 of 30 samples recorded" in output
-    assert "calls failed" not in output or "2 calls failed" in output
-    assert path.read_bytes() == text
 
 
 @pytest.fixture

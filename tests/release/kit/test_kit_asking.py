@@ -98,26 +98,6 @@ def test_a_model_that_does_not_answer_is_given_up(answers, script, calls):
     assert replayer.calls == calls
 
 
-def test_one_model_s_answers_say_nothing_about_another(answers):
-    """One that answers does not buy patience for one that never did."""
-    one = asker(Scripted(GOOD, DOWN), answers)
-
-    async def both():
-        await one.ask(call(payee="two"))
-        await ask_until_given_up(one)
-
-    with pytest.raises(UnusableError, match="one: connection"):
-        asyncio.run(both())
-
-
-def test_a_model_that_was_given_up_is_not_asked_again(answers):
-    """Where the run goes on without it, its last failure stands for all further answers."""
-    replayer, told = Scripted(DOWN), []
-    one = asker(replayer, answers, give_up=lambda given_up, failure: told.append(given_up.payee))
-    asyncio.run(ask_until_given_up(one))
-    assert (replayer.calls, told, one.unusable) == (3, ["one"], {"one": DOWN})
-
-
 def test_no_call_is_made_beyond_the_budget(answers):
     """0.2 cents a call and a limit of 0.5: the fourth call is not made."""
     replayer = Scripted(GOOD)

@@ -111,8 +111,3 @@ def test_on_a_terminal_progress_is_a_bar():
     text = shown(terminal=True)
     assert "20/20" in text
     assert "$5.00" in text
-
-
-def test_remembered_answers_say_nothing_of_the_time_left():
-    """Two asked in 2 s beside eight remembered ones: ten to go take 10 s."""
-    assert "10 of 20 answers, $5.00, 10 s left" in shown(terminal=False, remembered=8)

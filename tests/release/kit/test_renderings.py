@@ -10,8 +10,6 @@ from enum import Enum
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from evenkeel.core.cells import Estimate
@@ -129,15 +127,6 @@ def test_blocks_are_shown_where_they_belong():
     assert "Caption" in Page(html(found).decode()).text
 
 
-def test_rows_of_one_place_stand_under_its_name():
-    """In a page; elsewhere the place is the first column."""
-    columns = (Column("Route"), Column("Category"), Column("Trials", Form.NUMBER))
-    rows = (("support", "general", 3), ("support", "format", 4), ("triage", "general", 5))
-    found = document(Table(columns, rows, grouped=True))
-    assert html(found).decode().count("rowgroup") == 2
-    assert "| support | format | 4 |" in markdown(found)
-
-
 FIGURE = Cell("91.0 ± 0.4", "[88.2, 93.1]")
 
 
@@ -155,16 +144,6 @@ def test_a_table_that_is_too_wide_is_turned():
     (shown,) = fitted(grid(3, 10), 80)
     assert [row[0] for row in shown.rows] == [f"score {place}" for place in range(10)]
     assert len(list(fitted(grid(9, 10), 60))) > 1
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 12), st.integers(60, 160))
-def test_no_figure_is_cut_at_any_width(models, scores, width):
-    """Each figure and each interval stands there whole, and no line is longer than the terminal."""
-    text = printed(document(grid(models, scores)), width)
-    assert text.count("91.0 ± 0.4") == text.count("[88.2, 93.1]") == models * scores
-    assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
 
 
 def test_dots_lie_where_their_values_are():

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import chooser
-from evenkeel.lab.calibrate.degrade import NotDegradableError, as_written, degradations
+from evenkeel.lab.calibrate.degrade import NotDegradableError, degradations
 from evenkeel.lab.calibrate.score_table import DEGRADED
-from evenkeel.metrics.workflow.reading import read_answer, read_workflow
+from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.release.calibration.forms import form_of
-from tests.kit.records import altered
 from tests.lab.calibrate.degrade.damage import DEGRADATIONS
 
 NODES = """Here you are:
@@ -84,13 +83,6 @@ def test_every_form_has_one_degradation_for_every_mode() -> None:
     assert len(DEGRADATIONS) == 4 * 6
 
 
-def test_everything_else_of_an_answer_stays() -> None:
-    """The model that gave it and why it stopped."""
-    answer = Answer(PROSE, model="m-1", finish_reason="stop")
-    found = DEGRADATIONS["missing_sentences"].apply(answer, 0.5, random.Random(1))
-    assert found == altered(answer, text=found.text) != answer
-
-
 def test_a_candidate_is_the_same_on_every_platform() -> None:
     """Seed, golden, degradation and severity decide its generator, whose first number is written down."""
     assert chooser(1, "g1", "missing_sentences", "0.1").getrandbits(32) == 2558784321
@@ -131,18 +123,6 @@ def test_tool_calls_are_degraded_with_their_arguments() -> None:
         with pytest.raises(NotDegradableError) as caught:
             DEGRADATIONS[name].apply(CALLS, 0.1, random.Random(1))
         assert caught.value.reason == "tool_calls"
-
-
-def test_an_answer_as_its_variants_are_written() -> None:
-    """The same workflow and the same data in the layout of a variant; texts and calls as they are."""
-    for text, task in ((NODES, None), (CHART, None), (PLAN, "workflow"), (LIST, "workflow")):
-        found = as_written(Answer(text), task)
-        assert read_answer(found) == read_workflow(text).arranged()
-    assert as_written(Answer('{"a":\n1}')).text == '{"a": 1}'
-    assert as_written(Answer(PROSE)).text == PROSE
-    assert as_written(CALLS) == CALLS
-    assert as_written(Answer("")).reason == "empty"
-    assert as_written(Answer('{"a": 1, "b": [1, 2,}')).reason == "not_valid"
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,6 @@ from evenkeel.lab.calibrate.degrade.wording import reworded, shortened
 from evenkeel.release.calibration.calibration import FailureMode
 from tests.lab.calibrate.degrade.damage import applied, done, refused
 
-REPORT = """# Shift report
-
-The pump starts at six, because the tariff is low then. It runs for two hours (weekdays only).
-The valve must stay closed until the tank is full.
-
-- The night shift checks the meter twice. They write the value down.
-- If the meter shows 40 litres, call the office.
-"""
 STEPS = """Please do this:
 
 1. Open the valve, if it is closed.
@@ -104,14 +96,6 @@ def test_numbers_follow_each_other_again() -> None:
     assert on.written([["a"], [], ["c"]]) == "A\n\n1. a\n\nB\n\n2. c\n"
     same = read_items("1. a\n1. b\n1. c")
     assert same.written([["a"], [], ["c"]]) == "1. a\n1. c"
-
-
-def test_a_line_without_sentences_goes_with_its_bullet() -> None:
-    """The last line's end stays the text's end."""
-    read = read_sentences(REPORT)
-    assert len(read.units) == 6
-    kept = read.written([[unit] if index < 3 else [] for index, unit in enumerate(read.units)])
-    assert kept == REPORT[: REPORT.index("\n\n- ")] + "\n"
 
 
 MARKDOWN = st.text(
