@@ -90,7 +90,7 @@ class LimitProposals:
                 self._propose(route, changes.get(route))
 
     def _propose(self, route: str, changes: RouteChanges | None) -> None:
-        # Loaded on demand: brings numpy and what degrades answers.
+        # Loaded on demand: brings numpy.
         from evenkeel.release.calibration.limits import place_limits  # noqa: PLC0415
         from evenkeel.release.calibration.quiet import QuietTraffic  # noqa: PLC0415
 
@@ -100,7 +100,6 @@ class LimitProposals:
         placed = place_limits(
             route,
             quiet,
-            None,
             trials_between_false_alerts=self._settings.mean_trials_between_false_alarms,
             today=datetime.fromtimestamp(self._clock(), UTC).date(),
             rng=Random(0),

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from concurrent.futures import BrokenExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +30,6 @@ from evenkeel.cli.options import (
 from evenkeel.core.figures import number, usd
 from evenkeel.lab.backtest import read_log, read_store
 from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
-from evenkeel.lab.calibrate.limits import lines_of, merged, place_all
 from evenkeel.lab.calibrate.published import METRICS as PUBLISHED_METRICS
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.lab.calibrate.scoring import ScoringOptions
@@ -42,7 +40,7 @@ from evenkeel.metrics.workflow.wording import StepBertScore
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.calibration import BertModel, FailureMode, Placement, calibration_as_json
 from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
-from evenkeel.release.calibration.limits import limits_to_json, read_limits
+from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.release.calibration.quiet import quiet_routes
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words
@@ -54,10 +52,11 @@ from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel.lab.calibrate.command import Outcome
     from evenkeel.stores.goldens import Golden
+    from evenkeel.stores.verdict_log import Entry
 
 _PIPED_WIDTH: Final = 160
 """Columns of the tables where the output is not a terminal."""
@@ -181,25 +180,24 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
 
     With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities,
     invalid answers and drift on every route, so that quiet traffic stays below them at the configured rate of
-    false alerts and a degradation of 30% exceeds them. Goldens are optional then.
+    false alerts.
 
     \b
       evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
-      evenkeel calibrate goldens.jsonl --limits limits.json --verdicts verdicts.jsonl --route support
+      evenkeel calibrate --limits limits.json --verdicts verdicts.jsonl --route support
 
     `up` reads the file as alerts.limits.
 
     Exit code: 0 done, 1 stopped early or no limit could be set, 2 invalid options or files.
     """
     if given["limits"]:
-        _place(goldens, given, json=as_json)
+        _place(given, json=as_json)
     else:
         _run(goldens, given, json=as_json, confirmed=yes)
 
 
 _OF_LIMITS: Final = frozenset(
     (
-        "goldens",
         "from_store",
         "route",
         "limits",
@@ -214,7 +212,7 @@ _OF_LIMITS: Final = frozenset(
 """What can be said together with --limits."""
 
 
-def _place(file: Path | None, given: Mapping[str, Any], *, json: bool) -> None:
+def _place(given: Mapping[str, Any], *, json: bool) -> None:
     """Place limits of the live alert.
 
     Raises: UserError for options, files, goldens and stores that cannot be used, and if none could be placed.
@@ -231,18 +229,14 @@ def _place(file: Path | None, given: Mapping[str, Any], *, json: bool) -> None:
         since = moment("--quiet-from", given["quiet_from"], time.time(), whole_day=False)
     settings = settings_of_stores(given["config"], given["data_dir"])
     monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
-    goldens: tuple[Golden, ...] = load_goldens(file) if file else ()
-    if given["route"]:
-        goldens = tuple(replace(one, route=given["route"]) for one in goldens)
     with contextlib.ExitStack() as stack:
-        if given["from_store"] or not given["verdicts"]:
-            stores = stack.enter_context(opened(settings))
-            goldens += stores.goldens.select(route=given["route"]) if given["from_store"] else ()
-        entries = read_log(given["verdicts"]) if given["verdicts"] else read_store(stores.verdicts)
+        if given["verdicts"]:
+            entries: Iterable[Entry] = read_log(given["verdicts"])
+        else:
+            entries = read_store(stack.enter_context(opened(settings)).verdicts)
         quiet = quiet_routes(entries, monitor, since=since)
     placed = place_all(
         quiet,
-        goldens,
         route=given["route"],
         trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
         today=datetime.now(UTC).date(),

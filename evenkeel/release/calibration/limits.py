@@ -1,9 +1,8 @@
-"""Limits of the live alert, placed by what a route's own traffic and degraded answers show; `limits.json`.
+"""Limits of the live alert, placed by what a route's own traffic shows; `limits.json`.
 
 A limit is the largest mean of a measure that is tolerated (`evenkeel.monitor.detect.Measure`), or the
 distance from its baseline that is no drift. It lies where quiet traffic stays below at the stated rate of
-false alerts (`quiet`), and not below a third of what answers lose that were degraded by 30 %, so that such a
-degradation is well above. Degradations are synthetic: no limit says how bad a real answer is.
+false alerts (`quiet`).
 """
 
 from __future__ import annotations
@@ -11,28 +10,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenkeel.core.figures import number
-from evenkeel.monitor.detect import Measure
-from evenkeel.release.calibration.quiet import GRID, QuietTraffic, Watched, quiet_limits
+from evenkeel.release.calibration.quiet import QuietTraffic, RouteQuiet, Watched, quiet_limits
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
-    from random import Random
 
 
-DRIFT: Final[Watched] = "drift"
 VERSION: Final = 1
-MODERATE: Final = 0.3
-"""Share of a golden that is degraded."""
-_TOLERATED: Final = 1 / 3
-"""Of what such answers lose: as much as a degradation of 10 % would, if losses were in proportion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,108 +85,98 @@ def read_limits(text: str) -> tuple[RouteLimit, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What answers degraded by 30 % lose in a measure."""
-
-    mean: float
-    lower: float
-    """End of its 95 % interval, by golden."""
-
-
-@dataclass(frozen=True, slots=True)
-class DegradedGoldens:
-    """What degrading a route's goldens showed."""
-
-    goldens: int
-    loss: Mapping[Measure, Loss]
-
-
-LOSSES: Final[dict[Watched, Measure]] = {
-    "content": Measure.CONTENT,
-    "similarity": Measure.SIMILARITY,
-}
-"""What degraded answers say something about: for qualities a judge is needed."""
-
-
-@dataclass(frozen=True, slots=True)
 class PlacedLimits:
-    """The limits of one route, and what they can and cannot do."""
+    """The limits of one route."""
 
     route: str
     limits: tuple[RouteLimit, ...]
-    catches: tuple[Measure, ...]
-    """Measures that a degradation of 30 % puts above their limit."""
     notes: tuple[str, ...]
     """What could not be placed, and why, in sentences."""
 
 
 def place_limits(
-    route: str,
-    quiet: QuietTraffic | None,
-    goldens: DegradedGoldens | None,
-    *,
-    trials_between_false_alerts: float,
-    today: date,
-    rng: Random,
+    route: str, quiet: QuietTraffic, *, trials_between_false_alerts: float, today: date, rng: Random
 ) -> PlacedLimits:
     """Place the limits of a route.
 
     Args:
         route: Its name.
-        quiet: Its traffic without a change and without an alert; None if there is none.
-        goldens: What degrading its goldens showed; None without goldens.
+        quiet: Its traffic without a change and without an alert.
         trials_between_false_alerts: The stated rate.
         today: For the source.
         rng: Draws the resamples.
     """
-    notes: list[str] = []
-    found: dict[Watched, float] = {}
-    if quiet is not None:
-        placed = quiet_limits(quiet, trials_between_false_alerts, np.random.default_rng(rng.getrandbits(64)))
-        found |= placed.limits
-        notes += placed.notes
-    catches: list[Measure] = []
-    for name, measure in LOSSES.items() if goldens else ():
-        assert goldens is not None
-        # A resend that is itself unlike the original has less to lose.
-        share = 1.0 if quiet is None else quiet.left_to_lose(measure)
-        loss = goldens.loss[measure]
-        roof = share * loss.lower
-        tolerated = _stepped(_TOLERATED * roof)
-        if tolerated < roof and (name in found or quiet is None):
-            found[name] = max(found.get(name, 0.0), tolerated)
-        if name in found and found[name] < roof:
-            catches.append(measure)
-    if goldens is not None and not catches:
-        notes.append("no limit catches answers degraded by 30 %: this traffic loses as much when it is quiet")
-    source = _source(quiet, goldens, trials_between_false_alerts, today)
-    return PlacedLimits(
-        route,
-        tuple(
-            RouteLimit(
-                route=route, measure=measure, value=found[measure], source=source,
+    placed = quiet_limits(quiet, trials_between_false_alerts, np.random.default_rng(rng.getrandbits(64)))
+    source = (
+        f"calibrated on {number(quiet.trials)} quiet trials ({number(quiet.clusters)} clusters), {today}, "
+        f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
+    )
+    limits = tuple(
+        RouteLimit(
+            route=route,
+            measure=measure,
+            value=placed.limits[measure],
+            source=source,
+            trials_between_false_alerts=trials_between_false_alerts,
+        )
+        for measure in _IN_ORDER
+        if measure in placed.limits
+    )
+    return PlacedLimits(route, limits, tuple(placed.notes))
+
+
+_IN_ORDER: Final[tuple[Watched, ...]] = ("content", "similarity", "quality", "invalid", "drift")
+
+
+def place_all(
+    quiet: Mapping[str, RouteQuiet],
+    *,
+    route: str | None,
+    trials_between_false_alerts: float,
+    today: date,
+    seed: int,
+) -> list[PlacedLimits]:
+    """Place the limits of every route that has quiet traffic.
+
+    Args:
+        quiet: By route.
+        route: Only this one; None = all.
+        trials_between_false_alerts: The stated rate.
+        today: For the sources.
+        seed: Of every draw.
+    """
+    placed = []
+    for name, found in sorted(quiet.items()):
+        if route not in {None, name}:
+            continue
+        if found.alert:
+            why = "an alert is up, so its traffic is not quiet; --quiet-from says from when on it is"
+            placed.append(PlacedLimits(name, (), (why,)))
+            continue
+        placed.append(
+            place_limits(
+                name,
+                found.traffic,
                 trials_between_false_alerts=trials_between_false_alerts,
+                today=today,
+                rng=Random(seed),
             )
-            for measure in (*_IN_ORDER, DRIFT)
-            if measure in found
-        ),
-        tuple(catches),
-        tuple(notes),
-    )  # fmt: skip
+        )
+    return placed
 
 
-_IN_ORDER: Final[tuple[Watched, ...]] = ("content", "similarity", "quality", "invalid")
+def lines_of(placed: PlacedLimits) -> Iterator[str]:
+    """What was placed, for people."""
+    values = ", ".join(f"{limit.measure} {limit.value:g}" for limit in placed.limits)
+    yield f"route {placed.route}: {values or 'no limits'}"
+    if placed.limits:
+        yield f"  {placed.limits[0].source}"
+    yield from (f"  {note}" for note in placed.notes)
 
 
-def _stepped(value: float) -> float:
-    """The smallest limit of the grid that is at least so large."""
-    return next((one for one in GRID if one >= value), GRID[-1])
-
-
-def _source(quiet: QuietTraffic | None, goldens: DegradedGoldens | None, rate: float, today: date) -> str:
-    on = []
-    if quiet is not None:
-        on.append(f"{number(quiet.trials)} quiet trials ({number(quiet.clusters)} clusters)")
-    if goldens is not None:
-        on.append(f"{number(goldens.goldens)} goldens")
-    return f"calibrated on {' and '.join(on)}, {today}, ≤ 1 false alert in {number(round(rate))} trials"
+def merged(before: Iterable[RouteLimit], placed: Iterable[PlacedLimits]) -> Iterator[RouteLimit]:
+    """The limits of a file after some routes were calibrated again: those of other routes stay."""
+    again = {found.route: found for found in placed}
+    yield from (limit for limit in before if limit.route not in again)
+    for found in again.values():
+        yield from found.limits

@@ -16,7 +16,7 @@ they were rated, without the corrections that people's labels allow.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -92,16 +92,10 @@ class QuietTraffic:
     _clusters: set[str] = field(default_factory=set)
     _alone: int = 0
     _cells: dict[tuple[str, str], _Cell] = field(default_factory=dict)
-    _control: Counter[str] = field(default_factory=Counter)
-    _similarity: float = 0.0
-    """Sum over the controls."""
 
     def add(self, verdict: Verdict) -> None:
-        """Take a verdict of the route; the control and trials without an outcome tell of the noise alone."""
+        """Take a verdict of the route; the control and trials without an outcome are passed over."""
         if verdict.perturbation == BASELINE:
-            if verdict.shifted is not None and verdict.similarity is not None:
-                self._control.update(trials=1, shifted=int(verdict.shifted))
-                self._similarity += verdict.similarity
             return
         outcome = outcome_of(verdict)
         if isinstance(outcome, str):
@@ -136,15 +130,6 @@ class QuietTraffic:
     def effective(self) -> int:
         """Trials that are observations."""
         return sum(len(cell.trials) for cell in self._cells.values())
-
-    def left_to_lose(self, measure: Measure) -> float:
-        """How much of a measure an answer can lose, beside what the resend has lost already; in [0, 1]."""
-        trials = self._control["trials"]
-        if not trials:
-            return 1.0
-        if measure is Measure.CONTENT:
-            return 1 - self._control["shifted"] / trials
-        return self._similarity / trials
 
     def cells(self) -> dict[tuple[str, str], tuple[_Trial, ...]]:
         """The trials that count of every cell that has enough of them."""

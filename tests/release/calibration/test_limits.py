@@ -1,4 +1,4 @@
-"""Limits of the live alert: where they are placed, what they catch, and their file."""
+"""Limits of the live alert: where they are placed, and their file."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.lab.calibrate import calibrate
-from evenkeel.core.pair import Answer
 from evenkeel.core.records import to_json
-from evenkeel.lab.calibrate.limits import degraded, lines_of, merged, place_all
-from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibration.limits import LimitsError, RouteLimit, limits_to_json, read_limits
+from evenkeel.release.calibration.limits import (
+    LimitsError,
+    PlacedLimits,
+    RouteLimit,
+    limits_to_json,
+    lines_of,
+    merged,
+    place_all,
+    read_limits,
+)
 from evenkeel.release.calibration.quiet import GRID, QuietTraffic, RouteQuiet, quiet_routes
-from evenkeel.stores.goldens import Golden
 from tests.kit.records import altered
-from tests.lab.calibrate.planted_goldens import prose, write_goldens
 from tests.release.calibration.planted_traffic import quiet_log
 
 TODAY = date(2026, 11, 20)
@@ -35,17 +39,9 @@ def few_worlds(monkeypatch):
     monkeypatch.setattr("evenkeel.release.calibration.quiet._DRIFT_TRIALS", 4_000)
 
 
-def goldens(count, route="support"):
-    """Approved answers in prose."""
-    rng = random.Random(3)
-    return [
-        Golden(id=f"g{number}", route=route, answer=Answer(prose(rng)["answer"])) for number in range(count)
-    ]
-
-
-def placed(quiet, approved=(), *, rate=10_000, route=None):
+def placed(quiet, *, rate=10_000, route=None):
     """The limits of the only route."""
-    (found,) = place_all(quiet, approved, route=route, trials_between_false_alerts=rate, today=TODAY, seed=0)
+    (found,) = place_all(quiet, route=route, trials_between_false_alerts=rate, today=TODAY, seed=0)
     return found
 
 
@@ -97,37 +93,6 @@ def test_traffic_under_an_alert_is_not_quiet():
     assert "an alert is up" in found.notes[0]
 
 
-def test_goldens_say_what_a_degradation_loses():
-    """Answers degraded by 30 % lose some of their likeness; fewer than 20 goldens say nothing."""
-    found = degraded(goldens(25))
-    assert found is not None
-    assert found.goldens == 25
-    loss = found.loss[Measure.SIMILARITY]
-    assert 0.1 < loss.lower < loss.mean < 0.3
-    assert degraded(goldens(19)) is None
-
-
-def test_goldens_alone_place_the_limit_at_a_third_of_a_degradation():
-    """The smallest step that is not below a third of what answers degraded by 30 % lose."""
-    found = placed({}, goldens(25))
-    loss = degraded(goldens(25)).loss[Measure.SIMILARITY]
-    assert values(found)["similarity"] == min(one for one in GRID if one >= loss.lower / 3)
-    assert Measure.SIMILARITY in found.catches
-    assert found.limits[0].source == (
-        "calibrated on 25 goldens, 2026-11-20, ≤ 1 false alert in 10,000 trials"
-    )
-
-
-def test_both_together():
-    """The limit is above quiet traffic and above a third of a degradation of 30 %, which it catches."""
-    traffic = quiet(quiet_log(3_000, random.Random(6)))
-    found = placed(traffic, goldens(25))
-    assert Measure.SIMILARITY in found.catches
-    assert values(found)["similarity"] >= values(placed(traffic))["similarity"]
-    assert "quiet trials (3,000 clusters) and 25 goldens" in found.limits[0].source
-    assert list(lines_of(found))[2].startswith("  answers degraded by 30 % are above the limit of")
-
-
 def test_the_fold_finds_what_is_quiet():
     """Traffic counts from the last change on, and none of it while an alert is up."""
     rng = random.Random(9)
@@ -148,9 +113,7 @@ def test_the_file_comes_back_as_it_was():
     other = altered(SIMILARITY, route="other")
     assert read_limits(limits_to_json([SIMILARITY, other])) == (other, SIMILARITY)
     again = altered(SIMILARITY, value=0.06)
-    found = place_all({}, [], route=None, trials_between_false_alerts=1, today=TODAY, seed=0)
-    assert found == []
-    kept = merged([SIMILARITY, other], [altered(placed({}, goldens(25)), limits=(again,))])
+    kept = merged([SIMILARITY, other], [PlacedLimits("support", (again,), ())])
     assert list(kept) == [other, again]
 
 
@@ -172,17 +135,16 @@ def test_a_file_that_is_wrong_says_where(text, said):
 
 
 def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
-    """From a log and a file of goldens; the limits of a route that is not calibrated stay."""
-    log, approved, out = tmp_path / "verdicts.jsonl", tmp_path / "goldens.jsonl", tmp_path / "limits.json"
+    """From a log; the limits of a route that is not calibrated stay."""
+    log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
     log.write_text("".join(f"{to_json(one)}\n" for one in quiet_log(500, random.Random(11))))
-    write_goldens(approved, 20)
     other = altered(SIMILARITY, route="other")
     out.write_text(limits_to_json([other]))
-    arguments = [str(approved), "--limits", str(out), "--verdicts", str(log), "--route", "support"]
+    arguments = ["--limits", str(out), "--verdicts", str(log), "--route", "support"]
     done = CliRunner().invoke(calibrate, arguments)
     assert done.exit_code == 0, done.output
     assert "route support: content 0." in done.output
-    assert "500 quiet trials (500 clusters) and 20 goldens" in done.output
+    assert "500 quiet trials (500 clusters)" in done.output
     found = read_limits(out.read_text())
     assert other in found
     assert {one.route for one in found} == {"other", "support"}
