@@ -6,9 +6,9 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.cli.perturb import asked_of_rewriter, changed_members, diff_lines, lines_of, try_all
+from evenkeel.cli.perturb import asked_of_rewriter, diff_of, lines_of, try_all
 from evenkeel.core.protected_spans import RULES
-from evenkeel.shadow.perturbations import BUILTIN
+from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
@@ -111,28 +111,21 @@ def _explanation(kind: Perturbation) -> str:
 
 def _example(kind: Perturbation, prompt: PromptView) -> str:
     (tried,) = try_all(prompt, [kind], _SEVERITY, _SEED)
-    match tried.status:
-        case "needs_rewriter":
+    match tried.outcome:
+        case Draft():
             return _asked(tried, prompt)
-        case "not_applicable":
-            return f"Not applicable to the example: {tried.detail or tried.reason}.\n"
-        case "unchanged":
+        case NotApplicable(reason, detail):
+            return f"Not applicable to the example: {detail or reason}.\n"
+        case _ if tried.status == "unchanged":
             return "The example is sent again as it is.\n"
-        case "changed":
-            assert tried.variant is not None
-            lines = [line.plain.rstrip() for line in diff_lines(lines_of(prompt), lines_of(tried.variant))]
-            for key, (old, new) in changed_members(prompt, tried.variant).items():
-                lines += [
-                    f"{sign}{json.dumps(key)}: {json.dumps(value)}"
-                    for sign, value in (("-", old), ("+", new))
-                    if value is not None
-                ]
+        case variant:
+            lines = [line.plain.rstrip() for line in diff_of(prompt, variant)]
             return "```diff\n" + "\n".join(lines) + "\n```\n"
 
 
 def _asked(tried: Tried, prompt: PromptView) -> str:
     asked = f"On the example it {asked_of_rewriter(tried)}."
-    texts = [task.text for task in tried.tasks]
+    texts = [task.text for task in tried.outcome.tasks] if isinstance(tried.outcome, Draft) else []
     if texts == [prompt.input_text]:
         return f"{asked} The text is the whole message.\n"
     return f"{asked}\n\n```text\n" + "\n\n".join(texts) + "\n```\n"

@@ -8,7 +8,6 @@ import random
 import re
 import sys
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -36,9 +35,8 @@ from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evenkeel.core.pair import Wanted
     from evenkeel.settings import Route, Settings
-    from evenkeel.shadow.perturbations import Perturbation, Protected, Requirement, RewriteTask
+    from evenkeel.shadow.perturbations import Outcome, Perturbation, Protected
     from evenkeel.shadow.prompt import Api, Classifier, InputSource
 
 
@@ -131,31 +129,20 @@ _PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prom
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What one perturbation makes of a prompt."""
+    """A perturbation and what it makes of a prompt."""
 
-    name: str
-    version: int
+    kind: Perturbation
     severity: float
     seed: int
     status: Status
-    requires: tuple[Requirement, ...] = ()
-    wanted: Wanted | None = None
-    variant: PromptView | None = None
-    reason: str = ""
-    """Why it does not apply, in snake case."""
-    detail: str = ""
-    """The same as a sentence."""
-    tasks: tuple[RewriteTask, ...] = ()
-    """What a rewriter would be asked first."""
+    outcome: Outcome
 
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A span that no change of the input touches."""
-
-    segment: int
-    span: Protected
-    text: str
+    @property
+    def why(self) -> str:
+        """The reason why it does not apply, in snake case and as a sentence; "" if it does."""
+        if not isinstance(self.outcome, NotApplicable):
+            return ""
+        return ": ".join(part for part in (self.outcome.reason, self.outcome.detail) if part)
 
 
 def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, seed: str) -> tuple[Tried, ...]:
@@ -173,30 +160,24 @@ def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, se
 def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tried:
     number = seed_for(seed, kind.name, severity, kind.version)
     outcome = attempt(kind, view, severity, random.Random(number))
-    known: dict[str, Any] = {
-        "name": kind.name,
-        "version": kind.version,
-        "severity": severity,
-        "seed": number,
-        "requires": tuple(sorted(kind.requires)),
-        "wanted": kind.wanted,
-    }
+    status: Status = "changed"
     if isinstance(outcome, NotApplicable):
-        return Tried(**known, status="not_applicable", reason=outcome.reason, detail=outcome.detail)
-    if isinstance(outcome, Draft):
-        return Tried(**known, status="needs_rewriter", reason="no_rewriter", tasks=outcome.tasks)
-    same = outcome.body() == view.body()
-    return Tried(**known, status="unchanged" if same else "changed", variant=outcome)
+        status = "not_applicable"
+    elif isinstance(outcome, Draft):
+        status = "needs_rewriter"
+    elif outcome.body() == view.body():
+        status = "unchanged"
+    return Tried(kind, severity, number, status, outcome)
 
 
-def kept_spans(view: PromptView) -> tuple[Kept, ...]:
-    """The protected spans of the input, in order."""
-    return tuple(
-        Kept(segment.index, span, segment.text[span.start : span.end])
+def protected_in(view: PromptView) -> list[tuple[int, Protected, str]]:
+    """The protected spans of the input, in order: number of the segment, span and text."""
+    return [
+        (segment.index, span, segment.text[span.start : span.end])
         for segment in view.segments
         if segment.kind == "input"
         for span in protected_spans(segment.text)
-    )
+    ]
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -207,25 +188,24 @@ def lines_of(view: PromptView) -> list[str]:
     return lines
 
 
-def changed_members(before: PromptView, after: PromptView) -> dict[str, tuple[Any, Any]]:
-    """Members of the body, besides those with the prompt's text, that differ: key → (old, new)."""
-    old, new = _members(before.body()), _members(after.body())
+def _members(view: PromptView) -> dict[str, str]:
+    """Members of the body besides those with the prompt's text, as JSON."""
+    read = json.loads(view.body().decode().removeprefix("\ufeff"))
     return {
-        key: (old.get(key), new.get(key))
-        for key in (*old, *(key for key in new if key not in old))
-        if key not in _PROMPT_MEMBERS and old.get(key) != new.get(key)
+        key: json.dumps(value, ensure_ascii=False)
+        for key, value in read.items()
+        if key not in _PROMPT_MEMBERS
     }
 
 
-def _members(body: bytes) -> dict[str, Any]:
-    read = json.loads(body.decode().removeprefix("\ufeff"))
-    assert isinstance(read, dict)  # `PromptView.parse` takes nothing else
-    return read
-
-
-def statuses(tried: Sequence[Tried], status: Status) -> tuple[Tried, ...]:
-    """Those of one status, in order."""
-    return tuple(one for one in tried if one.status == status)
+def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
+    """What a variant changes: lines of the prompt as `git diff` prints them, then members of the body."""
+    yield from diff_lines(lines_of(before), lines_of(after))
+    old, new = _members(before), _members(after)
+    for key in dict.fromkeys((*old, *new)):
+        for sign, members, other in (("-", old, new), ("+", new, old)):
+            if key in members and members[key] != other.get(key):
+                yield Text(f'{sign}"{key}": {members[key]}', style=_STYLES[sign])
 
 
 _HINTS: Final[dict[str, str]] = {
@@ -303,25 +283,18 @@ _STYLES: Final = {"-": "red", "+": "green"}
 def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
     """Print what was read, what is protected, a diff for each variant, and why others don't apply."""
     _prompt(view, console)
-    _protected(kept_spans(view), console)
-    for one in statuses(tried, "changed"):
-        _changed(view, one, console)
-    _listed(
-        "Sent again as it is",
-        [(one.name, "shows the endpoint's own noise") for one in statuses(tried, "unchanged")],
-        console,
-    )
-    _listed(
-        "Needs a rewriter",
-        [(one.name, asked_of_rewriter(one)) for one in statuses(tried, "needs_rewriter")],
-        console,
-    )
-    _listed(
-        "Not applicable",
-        [(one.name, f"{one.reason}: {one.detail}" if one.detail else one.reason)
-         for one in statuses(tried, "not_applicable")],
-        console,
-    )  # fmt: skip
+    _protected(view, console)
+    for one in tried:
+        if isinstance(one.outcome, PromptView) and one.status == "changed":
+            _say(console)
+            _say(console, Text(f"--- prompt\n+++ {_title(one)}", style="bold"))
+            for line in diff_of(view, one.outcome):
+                _say(console, line)
+    noise = "shows the endpoint's own noise"
+    _listed("Sent again as it is", [(one, noise) for one in tried if one.status == "unchanged"], console)
+    asked = [(one, asked_of_rewriter(one)) for one in tried if one.status == "needs_rewriter"]
+    _listed("Needs a rewriter", asked, console)
+    _listed("Not applicable", [(one, one.why) for one in tried if one.why], console)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
@@ -331,11 +304,6 @@ def _say(console: Console, *pieces: Text | str) -> None:
     console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _heading(console: Console, text: str) -> None:
-    _say(console)
-    _say(console, Text(text, style="bold"))
-
-
 def _prompt(view: PromptView, console: Console) -> None:
     _say(console, Text(f"Prompt ({view.api.name})", style="bold"))
     for one in view.segments:
@@ -343,35 +311,26 @@ def _prompt(view: PromptView, console: Console) -> None:
         _say(console, f"  {one.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(one.text)}")
 
 
-def _protected(kept: Sequence[Kept], console: Console) -> None:
-    if not kept:
+def _protected(view: PromptView, console: Console) -> None:
+    found = protected_in(view)
+    if not found:
         return
-    _heading(console, f"Protected in the input: {len(kept)} spans")
-    shown = kept[:_MOST_SPANS]
-    for rule, spans in groupby(sorted(shown, key=lambda one: one.span.rule), key=lambda one: one.span.rule):
-        texts = "  ".join(_short(one.text) for one in spans)
-        _say(console, "  ", Text(f"{rule.replace('_', ' '):<12}", style="cyan"), f" {texts}")
-    if len(kept) > len(shown):
-        _say(console, f"  … and {len(kept) - len(shown)} more; --json lists all")
-
-
-def _changed(view: PromptView, tried: Tried, console: Console) -> None:
-    assert tried.variant is not None
     _say(console)
-    _say(console, Text(f"--- prompt\n+++ {_title(tried)}", style="bold"))
-    before, after = lines_of(view), lines_of(tried.variant)
-    for line in diff_lines(before, after):
-        _say(console, line)
-    for key, (old, new) in changed_members(view, tried.variant).items():
-        for sign, value in (("-", old), ("+", new)):
-            if value is not None:
-                _say(console, Text(f'{sign}"{key}": {_json(value)}', style=_STYLES[sign]))
+    _say(console, Text(f"Protected in the input: {len(found)} spans", style="bold"))
+    by_rule: dict[str, list[str]] = {}
+    for _, span, text in found[:_MOST_SPANS]:
+        by_rule.setdefault(span.rule, []).append(_short(text))
+    for rule, texts in sorted(by_rule.items()):
+        _say(console, "  ", Text(f"{rule.replace('_', ' '):<12}", style="cyan"), f" {'  '.join(texts)}")
+    if len(found) > _MOST_SPANS:
+        _say(console, f"  … and {len(found) - _MOST_SPANS} more; --json lists all")
 
 
 def _title(tried: Tried) -> str:
-    wanted = tried.wanted
-    asks = [] if wanted is None else [one for one in (wanted.format, wanted.language) if one]
-    return f"{tried.name}  severity {tried.severity:g}" + (f", answer in {', '.join(asks)}" if asks else "")
+    wanted = tried.kind.wanted
+    asks = [form for form in (wanted.format, wanted.language) if form]
+    answer = f", answer in {', '.join(asks)}" if asks else ""
+    return f"{tried.kind.name}  severity {tried.severity:g}{answer}"
 
 
 def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
@@ -415,20 +374,21 @@ def _marked(old: str, new: str) -> tuple[Text, Text]:
 
 def asked_of_rewriter(tried: Tried) -> str:
     """What a rewriter would be asked, in words; "" where nothing."""
-    tasks = tried.tasks
+    tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
     asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
     texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"
-    also = "; needs a judge that compares answers across languages" if "judge" in tried.requires else ""
+    also = "; needs a judge that compares answers across languages" if "judge" in tried.kind.requires else ""
     return f"would rewrite {texts} ({', '.join(asks)}){also}"
 
 
-def _listed(title: str, lines: Sequence[tuple[str, str]], console: Console) -> None:
+def _listed(title: str, lines: Sequence[tuple[Tried, str]], console: Console) -> None:
     if not lines:
         return
-    _heading(console, title)
+    _say(console)
+    _say(console, Text(title, style="bold"))
     alike: dict[tuple[str, str], list[str]] = {}
-    for name, why in lines:
-        alike.setdefault((name.partition(".")[0], why), []).append(name)
+    for tried, why in lines:
+        alike.setdefault((tried.kind.rewording.category.name, why), []).append(tried.kind.name)
     # Kinds of one category with the same to say share a line: there are 80 pairs of languages.
     named = {
         names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
@@ -444,10 +404,6 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
     """Everything the page says, and the whole body of each variant, as values for JSON.
 
@@ -457,150 +413,44 @@ def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
         "api": view.api.name,
         "segments": [
             {
-                "index": one.index,
-                "role": one.role,
-                "kind": one.kind,
-                "type": one.type,
-                "source": one.source,
-                "text": one.text,
+                "index": segment.index,
+                "role": segment.role,
+                "kind": segment.kind,
+                "type": segment.type,
+                "source": segment.source,
+                "text": segment.text,
             }
-            for one in view.segments
+            for segment in view.segments
         ],
         "protected": [
-            {
-                "segment": kept.segment,
-                "start": kept.span.start,
-                "end": kept.span.end,
-                "rule": kept.span.rule,
-                "text": kept.text,
-            }
-            for kept in kept_spans(view)
+            {"segment": index, "start": span.start, "end": span.end, "rule": span.rule, "text": text}
+            for index, span, text in protected_in(view)
         ],
-        "perturbations": [_one(view, one) for one in tried],
+        "perturbations": [_outcome(view, one) for one in tried],
     }
 
 
-def _one(view: PromptView, tried: Tried) -> dict[str, Any]:
+def _outcome(view: PromptView, tried: Tried) -> dict[str, Any]:
+    kind = tried.kind
     found: dict[str, Any] = {
-        "name": tried.name,
-        "version": tried.version,
+        "name": kind.name,
+        "version": kind.version,
         "severity": tried.severity,
         "seed": tried.seed,
         "status": tried.status,
-        "requires": list(tried.requires),
+        "requires": sorted(kind.requires),
+        "wanted": {"format": kind.wanted.format, "language": kind.wanted.language},
     }
-    if tried.wanted is not None:
-        found["wanted"] = {"format": tried.wanted.format, "language": tried.wanted.language}
-    if tried.reason:
-        found |= {"reason": tried.reason, "detail": tried.detail}
-    if tried.tasks:
-        found["tasks"] = [
-            {"kind": task.kind, "target": task.target, "text": task.text} for task in tried.tasks
-        ]
-    if tried.variant is not None:
-        found |= differences(view, tried.variant)
-        found["members"] = {
-            key: {"before": before, "after": after}
-            for key, (before, after) in changed_members(view, tried.variant).items()
-        }
-        found["body"] = tried.variant.body().decode()
+    match tried.outcome:
+        case NotApplicable(reason, detail):
+            found |= {"reason": reason, "detail": detail}
+        case Draft(tasks):
+            found["reason"] = "no_rewriter"
+            found["tasks"] = [{"kind": task.kind, "target": task.target, "text": task.text} for task in tasks]
+        case variant:
+            found["diff"] = [line.plain for line in diff_of(view, variant)]
+            found["body"] = variant.body().decode()
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    message: int
-    line: int
-    text: str
-
-    @property
-    def place(self) -> dict[str, int]:
-        return {"message": self.message, "line": self.line}
-
-
-def differences(before: PromptView, after: PromptView) -> dict[str, Any]:
-    """What a variant puts differently and what it puts elsewhere, as values for JSON.
-
-    Returns: `changes`, each with the message and the words before and after; and `moved`, each with the text
-        of some lines and where they stood and stand, counted from 0.
-    """
-    old, new = _numbered(before), _numbered(after)
-    matcher = difflib.SequenceMatcher(
-        None,
-        [(one.message, one.text) for one in old],
-        [(one.message, one.text) for one in new],
-        autojunk=False,
-    )
-    replaced = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    arrived: dict[str, list[_Line]] = {}
-    for _, _, _, low, high in reversed(replaced):
-        for line in reversed(new[low:high]):
-            arrived.setdefault(line.text, []).append(line)
-    moved: list[tuple[_Line, _Line]] = []
-    for _, low, high, _, _ in replaced:
-        moved += [
-            (line, arrived[line.text].pop())
-            for line in old[low:high]
-            if line.text.strip() and arrived.get(line.text)
-        ]
-    elsewhere = {line for pair in moved for line in pair}
-    changes: list[dict[str, Any]] = []
-    for _, low, high, new_low, new_high in replaced:
-        gone = [line for line in old[low:high] if line not in elsewhere]
-        come = [line for line in new[new_low:new_high] if line not in elsewhere]
-        message = next((line.message for line in (*gone, *come)), 0)
-        changes += [
-            {"message": message, "before": was, "after": now}
-            for was, now in _words_changed(
-                "\n".join(one.text for one in gone), "\n".join(one.text for one in come)
-            )
-            if was.strip() or now.strip() or not moved
-        ]
-    return {"changes": changes, "moved": list(_runs(moved))}
-
-
-def _numbered(view: PromptView) -> list[_Line]:
-    return [
-        _Line(number, place, line)
-        for number, message in enumerate(view.messages)
-        for place, line in enumerate(message.text.split("\n"))
-    ]
-
-
-def _words_changed(before: str, after: str) -> Iterator[tuple[str, str]]:
-    old, new = _WORDS.findall(before), _WORDS.findall(after)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, low, high, new_low, new_high in matcher.get_opcodes():
-        if tag != "equal":
-            yield "".join(old[low:high]), "".join(new[new_low:new_high])
-
-
-def _runs(moved: Sequence[tuple[_Line, _Line]]) -> Iterator[dict[str, Any]]:
-    """Lines that moved together as one part, blank lines between them included."""
-    run: list[tuple[_Line, _Line]] = []
-    for pair in (*moved, None):
-        follows = pair is not None and bool(run) and _follow(run[-1], pair)
-        if run and not follows:
-            yield {
-                "text": "\n".join(line.text for line, _ in run),
-                "from": run[0][0].place,
-                "to": run[0][1].place,
-            }
-            run = []
-        if pair is not None:
-            run.append(pair)
-
-
-def _follow(pair: tuple[_Line, _Line], other: tuple[_Line, _Line]) -> bool:
-    steps = [
-        (after.message - before.message, after.line - before.line)
-        for before, after in zip(pair, other, strict=True)
-    ]
-    return all(message == 0 and 0 < line <= _GAP for message, line in steps)
-
-
-_GAP: Final = 2
-"""Lines from one to the next of a part: one blank line may stand between."""
 
 
 def _settings(config: Path | None) -> Settings | None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.cli.main import main
-from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
+from evenkeel.cli.perturb import diff_lines, show, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations import (
@@ -248,9 +248,6 @@ def test_changes_outside_the_text_are_shown():
     """A member that goes away is a line of the diff, and a kind that can't act says why."""
     view = view_of(response_format={"type": "json_object"})
     assert '-"response_format": {"type": "json_object"}' in page_of(view, [Plainer()])
-    (tried,) = try_all(view, [Plainer()], 0.3, "0")
-    assert tried.variant is not None
-    assert changed_members(view, tried.variant) == {"response_format": ({"type": "json_object"}, None)}
     assert "already_plain: no format is asked for" in page_of(view_of(), [Plainer()])
 
 
@@ -258,7 +255,6 @@ def test_long_lists_of_spans_are_cut():
     """Forty spans are shown, the number of the others is said."""
     body = json.dumps({"messages": [{"role": "user", "content": " and ".join(map(str, range(50)))}]})
     view = PromptView.parse(body.encode())
-    assert len(kept_spans(view)) == 50
     assert "and 10 more; --json lists all" in page_of(view, [])
 
 
@@ -273,22 +269,14 @@ def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
     assert digest() == "999af2b30a4d0f22"
 
 
-def test_json_says_what_moved_what_changed_and_why_not():
-    """Parts that stand elsewhere with both places, words put differently, and a reason for the rest."""
+def test_json_says_what_changed_and_why_not():
+    """The lines that differ, and a reason for the rest."""
     text = "Answer from these.\n\n[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\nWhere are lamps?"
     found = {one["name"]: one for one in as_json(text=text)["perturbations"]}
-    assert found["positional.reordering"]["moved"] == [
-        {
-            "text": "[2] Cables are in store B.",
-            "from": {"message": 0, "line": 4},
-            "to": {"message": 0, "line": 2},
-        }
-    ]
-    assert found["positional.reordering"]["changes"] == []
-    asked = "\nWrite your whole answer as one valid JSON object."
-    assert found["format.json"]["changes"] == [{"message": 0, "before": "", "after": asked}]
+    assert "+[2] Cables are in store B." in found["positional.reordering"]["diff"]
+    assert found["format.json"]["diff"][-1] == "+Write your whole answer as one valid JSON object."
     assert found["positional.output_instructions"]["reason"] == "no_output_instructions"
-    assert found["baseline.identical"]["changes"] == found["baseline.identical"]["moved"] == []
+    assert found["baseline.identical"]["diff"] == []
     assert [one["source"] for one in as_json(text=text)["segments"]] == [
         "instructions", "documents", "documents", "typed",
     ]  # fmt: skip
