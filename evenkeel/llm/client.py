@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from evenkeel.core.budget import NOTHING, Spend, booked
 from evenkeel.llm.chat import Accepted, ChatRequest, Completion, completion_of, result_of
 from evenkeel.llm.encodings import UnreadableBody
-from evenkeel.llm.faults import UNHEALTHY, Fault, fault_of, pause_s
+from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
@@ -548,7 +548,8 @@ class Endpoint:
         wait_s = fault.asked_pause_s
         if wait_s is None:
             # A caller that does not repeat its calls here repeats them itself.
-            wait_s = pause_s(attempt if retries else self._breaker.failures_in_a_row)
+            failures = attempt if retries else self._breaker.failures_in_a_row
+            wait_s = BETWEEN_ATTEMPTS.pause_s(failures + 1)
         if fault.throttled or (not retries and fault.reason == "server_error"):
             if canary is None or not fault.throttled or wait_s < _BRIEF_S:
                 self._limits.pause(wait_s)

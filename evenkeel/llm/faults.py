@@ -7,6 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.llm.wire import Received, Unanswered
 
 if TYPE_CHECKING:
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 UNHEALTHY: Final = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
 """Reasons that lie with the endpoint and open the breaker; the others are about one reply."""
 
-_FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 8.0
+BETWEEN_ATTEMPTS: Final = Backoff(0.5, 8.0)
 
 
 class Fault(NamedTuple):
@@ -198,8 +198,3 @@ def asked_pause_s(headers: Mapping[str, str]) -> float | None:
     except (ValueError, OverflowError):
         return None
     return max(0.0, until - now)
-
-
-def pause_s(attempt: int) -> float:
-    """Seconds to wait after a failed attempt, the first being 0: half a second, doubling, at most eight."""
-    return min(_FIRST_PAUSE_S * 2.0**attempt, _LONGEST_PAUSE_S)

@@ -23,8 +23,9 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.core.errors import UserError
 from evenkeel.settings import Settings
 from evenkeel.stores.counters import Tally
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.runtime.supervisor")
 
 _BACKLOG = 4096
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 10.0
+_RESTARTS: Final = Backoff(0.1, 10.0)
 _STABLE_AFTER_S = 10.0
 """A child that lived this long starts again at once, without the pause of one that keeps dying."""
 _STOP_GRACE_S = 25.0
@@ -176,8 +176,7 @@ class Supervisor:
         log.info("stopped")
 
     async def _keep_alive(self, child: Child) -> None:
-        pause_s = _FIRST_PAUSE_S
-        generation = 0
+        failures = generation = 0
         while not self._stopping.is_set():
             generation += 1
             source = f"{child.name}.{generation}"
@@ -199,11 +198,12 @@ class Supervisor:
                 self._over.discard(process)
                 continue
             if time.monotonic() - started > _STABLE_AFTER_S:
-                pause_s = _FIRST_PAUSE_S
+                failures = 0
+            failures += 1
+            pause_s = _RESTARTS.pause_s(failures)
             log.error("%s ended (%s); starting it again in %.1f s", child.name, _reason(code), pause_s)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
-            pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
 
     async def _watch(self, child: Child, process: asyncio.subprocess.Process) -> None:
         """Kill a process in which an exchange takes too much processor time."""

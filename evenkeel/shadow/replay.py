@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import httpx2
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
@@ -108,7 +109,7 @@ VERSION = 1
 """Version of the replay policy, recorded in failures."""
 
 _ATTEMPTS = 3
-_WAIT_LONGEST_S = 60.0
+_THROTTLED_PAUSES: Final = Backoff(2.0, 60.0)
 _THROTTLED = frozenset({429, 503})
 _KEY_UNKNOWN = 401
 _UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
@@ -282,7 +283,7 @@ class Replayer:
             if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
                 break
             asked = asked_pause_s(response.headers)
-            throttle.refused(len(body), min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
+            throttle.refused(len(body), _THROTTLED_PAUSES.pause_s(attempt) if asked is None else asked)
             attempt += 1
         assert outcome is not None
         return outcome

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.client import Endpoint
-from evenkeel.llm.faults import asked_pause_s, pause_s
+from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Bucket, RateLimits
 from evenkeel.llm.observer import Message
 from tests.llm.scripted import Canned, Clock, Scripted, error, said, serving
@@ -315,12 +315,6 @@ def test_pauses_between_attempts_grow(status: int, everybody: bool) -> None:  # 
 def test_how_long_an_endpoint_asks_to_be_left_alone(headers: dict[str, str], seconds: float | None) -> None:
     """Milliseconds before seconds before a date, which is read by the server's own clock."""
     assert asked_pause_s(headers) == seconds
-
-
-def test_pauses_double_and_stay_bounded() -> None:
-    """Half a second, one, two, four, eight, eight."""
-    assert [pause_s(attempt) for attempt in range(6)] == [0.5, 1, 2, 4, 8, 8]
-    assert pause_s(1000) == 8
 
 
 # --- the breaker

@@ -8,7 +8,7 @@ delivery is tried again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, line, summary
-from evenkeel.monitor.notify.channel import Backoff, Channel, Pace, Sink
+from evenkeel.monitor.notify.channel import Attempts, Channel, Pace, Sink
 from evenkeel.monitor.notify.notices import Contact, Message, Notice, Writer
 from evenkeel.monitor.notify.notifier import Notifier
 from evenkeel.monitor.notify.services import (
@@ -22,7 +22,7 @@ from evenkeel.monitor.notify.services import (
 
 __all__ = [
     "AppriseSink",
-    "Backoff",
+    "Attempts",
     "Channel",
     "Contact",
     "Message",

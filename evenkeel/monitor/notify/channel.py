@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.monitor.notify.notices import Message, next_phase
 from evenkeel.stores.monitor_state import Sent
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.notify.notices import Notice, Phase, Writer
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
-_FIRST_S: Final = 1.0
-_LONGEST_S: Final = 300.0
+_PAUSES: Final = Backoff(1.0, 300.0)
 _TROUBLE: Final = "not measured"
 """What the store calls the message about a trouble."""
 
@@ -66,13 +66,13 @@ class Sink(Protocol):
         ...
 
 
-class Backoff:
+class Attempts:
     """The pace of attempts at one receiver."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Start with an attempt allowed at once; `clock` counts seconds from any time on."""
         self._clock = clock
-        self._next_s = _FIRST_S
+        self._failures = 0
         self._due = clock()
 
     @property
@@ -82,14 +82,14 @@ class Backoff:
 
     def succeed(self) -> None:
         """Start small again."""
-        self._next_s = _FIRST_S
+        self._failures = 0
 
     def fail(self) -> float:
         """Wait longer than the last time; returns for how many seconds."""
-        waited = self._next_s
-        self._due = self._clock() + waited
-        self._next_s = min(2 * waited, _LONGEST_S)
-        return waited
+        self._failures += 1
+        pause_s = _PAUSES.pause_s(self._failures)
+        self._due = self._clock() + pause_s
+        return pause_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Channel:
         self._clock = clock
         self._pace = pace or Pace()
         self._troubles = troubles
-        self._backoff = Backoff(clock)
+        self._attempts = Attempts(clock)
         self._waiting: dict[str, _Waiting] = {}
         self._trouble_since: float | None = None
         self._told: bool | None = None
@@ -184,7 +184,7 @@ class Channel:
             if case is not None:
                 if held and _needs_a_judge(case.whole):
                     continue
-                if not self._backoff.due:
+                if not self._attempts.due:
                     break
                 over = case.whole.state == "resolved"
                 news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
@@ -267,7 +267,7 @@ class Channel:
             self._told = phase == "opened"
 
     def _tell(self, message: Message) -> bool:
-        if not self._backoff.due:
+        if not self._attempts.due:
             return False
         taken = self._sink.tell(message)
         self._paced(taken=taken)
@@ -275,12 +275,12 @@ class Channel:
 
     def _paced(self, *, taken: bool) -> None:
         if taken:
-            self._backoff.succeed()
+            self._attempts.succeed()
             return
         why = f" ({self._sink.problem})" if self._sink.problem else ""
         self._announce(
             f"[evenkeel] the notification to {self._sink.name} failed{why}; "
-            f"trying again in {self._backoff.fail():.0f} s"
+            f"trying again in {self._attempts.fail():.0f} s"
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import Allowance
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
@@ -50,9 +51,8 @@ _PRUNE_EVERY_S: Final = 3_600.0
 _RENAMED_EVERY_S: Final = 30.0
 _REFUSED_PAUSE_S: Final = 300.0
 """After a budget refused a call."""
-_FAILED_PAUSE_S: Final = 30.0
-"""After a call failed; twice that after a second in a row, and so on."""
-_LONGEST_PAUSE_S: Final = 3_600.0
+_FAILED: Final = Backoff(30.0, 3_600.0)
+"""Pauses of a route after calls that failed."""
 _MOST_FAILED: Final = 6
 """Failures in a row after which a reference is given up."""
 _OF_ONE: Final = frozenset({"rejected"})
@@ -106,7 +106,7 @@ class _Standing:
     def failed(self, now: float) -> None:
         """Wait longer after each failure."""
         self.failures += 1
-        self.paused_until = now + min(_LONGEST_PAUSE_S, _FAILED_PAUSE_S * 2 ** (self.failures - 1))
+        self.paused_until = now + _FAILED.pause_s(self.failures)
 
 
 class ReferenceAsker:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.stores.references import FULL, AskedToday
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _BURSTS_A_DAY: Final = 2
 _AT_ONCE: Final = 4
 _COMPARABLE: Final = 2
 """Answers that the new one of a burst has to be compared with."""
-_FAILED_PAUSE_S: Final = 600.0
+_FAILED: Final = Backoff(600.0, 86_400.0)
 """After a failure; twice that after a second, and so on."""
 
 
@@ -187,8 +188,7 @@ def next_round(
 
 def _is_asked(state: ReferenceState, seen: Mapping[Group, float], now: float) -> bool:
     last_seen = max(state.taken_at, seen.get((state.requested_model, state.prompt_version), 0.0))
-    pause = _FAILED_PAUSE_S * 2 ** (state.failed - 1) if state.failed else 0.0
-    return last_seen > now - DAY_S and state.asked_at <= now - pause
+    return last_seen > now - DAY_S and state.asked_at <= now - _FAILED.pause_s(state.failed)
 
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:

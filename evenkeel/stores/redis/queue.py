@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import OutOfMemoryError, ResponseError
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import DeadLetter, Lag
 from evenkeel.stores.payloads import check_readable, dead_body, lease_of
 from evenkeel.stores.payloads import seal_exchange as sealed
@@ -38,8 +39,7 @@ _MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
 _KEPT_S = 86_400.0
 _PATIENCE_S = 10.0
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 2.0
+_PAUSES: Final = Backoff(0.1, 2.0)
 _IDLE_CONSUMER_MS = 3_600_000
 
 
@@ -109,7 +109,7 @@ class RedisExchangeQueue:
             packed += (exchange.id, sealed(exchange, self._store.seal))
         if not packed:
             return 0
-        until, pause_s, known_counts = self._timer() + self._patience_s, _FIRST_PAUSE_S, 0
+        until, failures, known_counts = self._timer() + self._patience_s, 0, 0
         while True:
             bounds = (self._kept_ms, self._max_waiting, self._max_bytes, known_counts)
             try:
@@ -119,8 +119,8 @@ class RedisExchangeQueue:
                     raise
             # It may have been stored although no answer came: then what is known is what was taken.
             known_counts = 1
-            self._pause(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            failures += 1
+            self._pause(_PAUSES.pause_s(failures))
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""

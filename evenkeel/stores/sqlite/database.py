@@ -10,8 +10,9 @@ import os
 import sqlite3
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import seal_of
 from evenkeel.stores.sqlite.privacy import keep_private, make_private
@@ -35,8 +36,8 @@ _INDEX_BYTES = 32_768
 """Least size of the index of a write-ahead log that is in use."""
 _BEGUN_BYTES = 3
 """Size of one that SQLite has only just made."""
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
+_LOOKS: Final = Backoff(1.0, 60.0)
+"""Pauses between looks at files that somebody else may be writing."""
 _RETRY_S = 0.01
 _SECOND_LOOK_S = 0.02
 """SQLite makes an index in steps, which take it microseconds."""
@@ -84,7 +85,7 @@ class Database:
         """Size of the index when it was looked at last: it grows only."""
         self._clock = clock
         self._again_at = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._looks = 0
         self._left_as: object = None
         """What the files looked like at the last attempt to open them again."""
         self._tell_lost = lost
@@ -189,8 +190,8 @@ class Database:
             if not self._lost:
                 self._lost = problem
                 self._left_as = self._files()
-                self._pause_s = _FIRST_PAUSE_S
-                self._again_at = self._clock() + _FIRST_PAUSE_S
+                self._looks = 1
+                self._again_at = self._clock() + _LOOKS.pause_s(1)
                 if self._tell_lost is None:
                     log.error("%s; trying again when nobody writes to them", problem)
         return sqlite3.OperationalError(problem)
@@ -207,14 +208,14 @@ class Database:
             found = self._files()
             if self._lost and found != self._left_as and self._cut_short():
                 self._left_as = found
-                self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
-                self._again_at = now + self._pause_s
+                self._looks += 1
+                self._again_at = now + _LOOKS.pause_s(self._looks)
                 raise sqlite3.OperationalError(self._lost)
             if self._lost and self._index_replaced():
                 problem = f"{self._index_path} was deleted or replaced while in use; restart evenkeel"
                 if self._lost != problem:
                     log.error("%s", problem)
-                self._lost, self._again_at = problem, now + _LONGEST_PAUSE_S
+                self._lost, self._again_at = problem, now + _LOOKS.longest_s
                 raise sqlite3.OperationalError(problem)
             if self._lost:
                 self._mend()
