@@ -6,7 +6,6 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
@@ -102,15 +101,3 @@ def test_unknown_quality_widens_robustness_both_ways():
     assert found.upper == pytest.approx(1 - none.lower)
     assert found.lower == pytest.approx(1 - every.upper)
     assert rollup_estimates(words_of(*[unknown] * 50), alpha=0.05, min_exchanges=1).robustness is None
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([VERDICT, WORSE, SAME, UNSCORED]), min_size=1, max_size=5), min_size=1)
-)
-def test_robustness_of_a_rollup_lies_in_its_interval(exchanges):
-    """Whatever the exchanges, lower ≤ value ≤ upper, within [0, 1]."""
-    words = words_of(*(tally_of(*verdicts).observation() for verdicts in exchanges))
-    found = rollup_estimates(words, alpha=0.05, min_exchanges=1).robustness
-    if found is not None:
-        assert -1e-9 <= found.lower <= found.value + 1e-9
-        assert found.value - 1e-9 <= found.upper <= 1 + 1e-9

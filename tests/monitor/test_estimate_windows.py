@@ -95,29 +95,6 @@ def test_times_that_are_no_numbers_are_in_no_window_of_time():
     assert sizes(windows, at)["500"] == 4
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("012"), st.floats(-1e12, 1e12), st.integers(0, 3)), min_size=1, max_size=200
-    ),
-    st.integers(0, 200),
-)
-def test_windows_read_again_go_on_equally_and_stay_small(rows, cut):
-    """Written and read at any place, the end is the same; wild clocks never make more than 45 slots."""
-    whole, now = filled(*rows)
-    part, clock = Windows(), LogClock()
-    for number, (observation, at, era) in enumerate(rows):
-        if number == cut:
-            part = Windows.from_json(json.loads(json.dumps(part.to_json())))
-            clock = LogClock(json.loads(json.dumps(clock.to_json())))
-        part.add(observation, at, clock.add(at), era)
-    assert part.to_json() == whole.to_json()
-    assert clock.now == now
-    assert part.totals(now, 3) == whole.totals(now, 3)
-    raw = whole.to_json()
-    assert len(raw["hour"]) <= 16
-    assert len(raw["day"]) <= 28
-
-
 def test_unfinished_observations_count_without_being_added():
     """They are in the windows of their time and era, as the newest of the 500."""
     windows, at = filled(*[("0", 0.0, 0)] * RECENT)

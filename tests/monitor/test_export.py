@@ -290,17 +290,6 @@ def test_the_control_has_no_alert():
     assert f'evenkeel_window_content_delta_ratio{{model="m",perturbation="{BASELINE}"' in text
 
 
-def test_counters_of_perturbations_are_added_up_without_detail():
-    """Two kinds of one route are one series; with detail they are two."""
-    trials = [["trials", {"route": "a", "perturbation": kind, "outcome": "rated"}, 2] for kind in "xy"]
-    snapshots = [{"counters": trials}]
-    labels = {"route": "a", "outcome": "rated"}
-    brief = registry_of(snapshots=snapshots)
-    assert brief.get_sample_value("evenkeel_trials_total", labels) == 4
-    whole = registry_of(snapshots=snapshots, detail=True)
-    assert whole.get_sample_value("evenkeel_trials_total", {**labels, "perturbation": "y"}) == 2
-
-
 def test_snapshots_of_several_processes_are_summed():
     """Counters, gauges and histogram buckets add up series by series, in whatever order of labels."""
     registry = registry_of(snapshots=SNAPSHOTS)
@@ -315,13 +304,6 @@ def test_snapshots_of_several_processes_are_summed():
     assert buckets == [1, 4, 7]
     assert registry.get_sample_value("evenkeel_proxy_first_byte_seconds_count", route) == 7
     assert registry.get_sample_value("evenkeel_proxy_first_byte_seconds_sum", route) == 10.0
-
-
-def test_an_unknown_name_is_exported_with_a_generic_help():
-    """A counter that nobody described is still worth having."""
-    text = generate_latest(registry_of(snapshots=SNAPSHOTS)).decode()
-    assert "# HELP evenkeel_unheard_of_total Unheard of, as published by a process" in text
-    assert "evenkeel_unheard_of_total 7.0" in text
 
 
 def test_no_family_is_exported_twice():

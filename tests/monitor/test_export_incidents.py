@@ -197,13 +197,6 @@ def test_an_incident_of_several_routes_is_exported_once_and_counted_on_each():
     assert found["route_incidents", ("route", "billing")] == found["route_incidents", ("route", "chat")] == 1
 
 
-def test_acknowledged_is_a_label_and_the_incident_goes_on():
-    """Nothing else changes."""
-    first = raised("c1", 120.0)
-    (said,) = opened(exported(first, decided(first, "acknowledged", 125.0)))
-    assert said["acknowledged"] == "yes"
-
-
 def test_labels_are_bounded_however_many_incidents_there_are():
     """Sixteen of a route at most, and no id among the values."""
     found = exported(*(raised(f"id-{number}", float(number)) for number in range(40)))

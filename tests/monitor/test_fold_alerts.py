@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
@@ -64,12 +62,6 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
     assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
     assert report.detection.drift.provisional
     assert report.detection.alert is False
-
-
-def test_a_fall_is_a_drift_as_well():
-    """From every second trial to none."""
-    _, events = fold(log_of(*trials(200, 2), *trials(200, 1000)))
-    assert [(event.kind, event.direction) for event in events] == [("raised", "fallen")]
 
 
 def test_there_is_no_baseline_before_its_trials_are_there():
@@ -138,17 +130,6 @@ def test_cells_that_are_up_lower_the_bar_of_no_other():
     raised = [event for event in events if event.what == "excess"]
     assert len({event.id for event in raised}) == 8
     assert {event.trials for event in raised} == {alone[0].trials}
-
-
-@pytest.mark.parametrize("cut", range(150, 224, 9))
-def test_a_restart_anywhere_changes_nothing(cut):
-    """What the detectors know is stored exactly."""
-    log = excess_log()
-    _, whole = fold(log)
-    state, first = fold(log[:cut])
-    state, second = fold(log[cut:], MonitorState.from_bytes(state.to_bytes(), SETTINGS))
-    assert [event.id for event in first + second] == [event.id for event in whole]
-    assert state.to_bytes() == fold(log)[0].to_bytes()
 
 
 def exported(state) -> str:
@@ -230,21 +211,6 @@ def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
     state, _ = fold(log_of(*trials(3, 20), approval(altered(CELL, model="z"))), MonitorState(one_model))
     assert [report.key.model for report in state.reports()] == [VERDICT.model]
     assert state.folded_models == {}
-
-
-@settings(max_examples=6, deadline=None)
-@given(st.lists(st.integers(0, 420), min_size=1, max_size=3), st.integers(0, 420))
-def test_wherever_it_was_stopped_the_fold_ends_the_same(places, stopped):
-    """A checkpoint between any two entries, approvals among them, goes on to the same bytes and events."""
-    entries = [*trials(210, 10), *trials(210, 2)]
-    for number, at in enumerate(sorted(places, reverse=True)):
-        entries.insert(at, approval(at=float(number)))
-    log = log_of(*entries)
-    whole, events = fold(log)
-    first, before = fold(log[:stopped])
-    second, after = fold(log, MonitorState.from_bytes(first.to_bytes(), SETTINGS))
-    assert second.to_bytes() == whole.to_bytes()
-    assert before + after == events
 
 
 def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):

@@ -202,19 +202,6 @@ def test_an_alert_says_whose_trials_are_behind_it():
     assert listed["excess"].startswith(said)
 
 
-def test_a_checkpoint_keeps_clients_and_goes_on_equally():
-    """Read back in the middle of an attack the state is equal; one of an older release has none."""
-    log = Log()
-    log.mix({"ours": 100})
-    log.mix({"hostile": 50}, effects=HOSTILE)
-    again = MonitorState.from_bytes(log.state.to_bytes(), SETTINGS)
-    assert again.to_bytes() == log.state.to_bytes()
-    assert again.reports()[0].detection.held_by == "hostile"
-    raw = log.state.to_bytes().decode()
-    older = MonitorState.from_bytes(raw.replace('"held_by":"hostile"', '"x":0').encode(), SETTINGS)
-    assert older.reports()[0].detection.held_by == ""
-
-
 def test_clients_beyond_eight_count_as_one():
     """Keys without number make no state without bound, and no witnesses."""
     clients = Clients()

@@ -140,21 +140,3 @@ def test_the_alert_of_a_dropped_model_is_closed():
         for event in state.apply(LoggedVerdict(offset, one)).events
     ]
     assert events == [("raised", "a"), ("resolved", "a")]
-
-
-def test_a_fold_that_is_cut_anywhere_ends_equally():
-    """Clusters, places and unfinished exchanges are in the checkpoint."""
-    rng = random.Random(2)
-    log = []
-    for number in range(700):
-        model = rng.choice(["m", "m", "n" if number > 300 else "m", f"once-{number}"])
-        log += exchange(number, rng.choice(["", "", "c1", f"c{number // 9}"]), model=model)
-    clean = folded(log)
-    for cut in (1, 37, 400, 655, 1001, 1399):
-        state = folded(log[:cut])
-        again = MonitorState.from_bytes(state.to_bytes(), SETTINGS)
-        for offset, one in enumerate(log[cut:], cut + 1):
-            again.apply(LoggedVerdict(offset, one))
-        assert again.to_bytes() == clean.to_bytes()
-        assert again.reports() == clean.reports()
-        assert again.rollups() == clean.rollups()

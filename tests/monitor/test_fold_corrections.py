@@ -160,13 +160,3 @@ def test_what_a_person_takes_back_or_says_anew_replaces_what_they_said():
     assert sum(numbers[3] for numbers in state_after(one, other, gone)["labels"].values()) == 0
     split = label_of(verdicts[1], Said("bob", rating=3, drawn=True), at=1.0)
     assert sum(numbers[3] for numbers in state_after(one, split)["labels"].values()) == 0
-
-
-def test_a_checkpoint_keeps_what_corrects():
-    """A state that was read goes on to the same bytes and reports."""
-    whole, _ = fold(exchanges(300, error=0.2, audit=0.3, label=0.3), say=3)
-    verdicts = list(exchanges(300, error=0.2, audit=0.3, label=0.3))
-    first, _ = fold(verdicts[:301], say=3)
-    second, _ = fold(verdicts[301:], say=3, state=MonitorState.from_bytes(first.to_bytes(), SETTINGS))
-    assert second.to_bytes() == whole.to_bytes()
-    assert second.reports() == whole.reports()

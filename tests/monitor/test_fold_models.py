@@ -64,11 +64,6 @@ def test_a_model_that_few_requests_reach_stays(log):
     assert mixed(log, 1_200, 200) == {frozenset()}
 
 
-def test_a_model_with_a_request_every_five_minutes_stays(log):
-    """One in twenty where requests come 15 seconds apart."""
-    assert mixed(log, 300, 20, step_s=15.0) == {frozenset()}
-
-
 def test_a_rare_model_that_nobody_replaced_leaves_after_seven_of_its_gaps(log):
     """200 exchanges and seconds are usual: after 1,400 of both it is gone, and there again with its next."""
     mixed(log, 1_000, 200)
@@ -135,19 +130,6 @@ def test_in_the_first_minute_nobody_is_gone(log):
     for number in range(10):
         log.ask(("m1", "m2")[number % 2])
     assert log.retired() == {"once"}
-
-
-def test_a_restart_retires_nobody_and_brings_nobody_back(log):
-    """The checkpoint has what is usual."""
-    mixed(log, 900, 200)
-    assert log.retired() == set()
-    log.state = MonitorState.from_bytes(log.state.to_bytes(), SETTINGS)
-    for _ in range(500):
-        log.ask("often")
-    assert log.retired() == set()
-    for _ in range(1_000):
-        log.ask("often")
-    assert log.retired() == {"rare"}
 
 
 def test_the_alert_of_a_rare_model_is_not_ended_between_its_requests(log):

@@ -306,16 +306,6 @@ def test_a_route_has_tests_for_so_many_requested_models():
     assert checkpoint.whole, "the store has a part of what is gone"
 
 
-@pytest.mark.usefixtures("scripted")
-def test_a_sighting_that_was_counted_changes_nothing():
-    """Reading the log again from an earlier place is harmless."""
-    fold = Fold()
-    fold.suspect()
-    before = fold.state.to_bytes()
-    assert fold.state.apply(LoggedSighting(1, seen(NOON, marker=9.0))).events == []
-    assert fold.state.to_bytes() == before
-
-
 def folded(log, state=None):
     state = state or MonitorState(SETTINGS)
     return state, [event for logged in log for event in state.apply(logged).events]
@@ -333,19 +323,6 @@ def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equall
         again, rest = folded(log[place:], MonitorState.from_bytes(before.to_bytes(), SETTINGS))
         assert again.to_bytes() == whole.to_bytes()
         assert first + rest == events
-
-
-def test_checkpoints_of_parts_hold_all_of_it():
-    """What changed since the last one is written, and together they are the state."""
-    log = logged(sightings(600, 2))
-    whole, _ = folded(log)
-    state = MonitorState(SETTINGS)
-    stored = {}
-    for place in range(0, 600, 50):
-        folded(log[place : place + 50], state)
-        checkpoint = state.checkpoint()
-        stored = {**({} if checkpoint.whole else stored), **checkpoint.parts}
-    assert MonitorState.restored(checkpoint.head, stored, SETTINGS).to_bytes() == whole.to_bytes()
 
 
 def test_nothing_is_found_where_nothing_changes():

@@ -211,17 +211,6 @@ def state_lower(trials: int) -> float:
     return estimate.lower
 
 
-def test_offsets_that_are_counted_already_change_nothing():
-    """Reading the log again from an earlier place leaves the state as it is."""
-    verdicts = traffic(200, seed=1)
-    state = MonitorState(SETTINGS)
-    for logged in verdicts:
-        state.apply(logged)
-    before = state.to_bytes()
-    assert all(state.apply(logged) == ([], []) for logged in verdicts)
-    assert state.to_bytes() == before
-
-
 def test_models_beyond_the_limit_are_counted_together():
     """A client that invents model names fills one shared cell, not the memory and the labels."""
     names = ["a", "b", *(f"invented-{i}" for i in range(100)), "a"]
@@ -286,17 +275,6 @@ def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(see
     assert store.rows == clean.rows
     assert broken.reports() == monitor.reports()
     assert len({event.id for event in store.all_events}) == len(store.all_events)
-
-
-def test_the_mixed_logs_raise_the_alert_of_the_fragile_cells():
-    """The logs of the restart test have alerts in them, so that test is not about nothing."""
-    raised = set()
-    for seed in range(11):
-        store = MemoryStore()
-        drain(monitor_of(traffic(600, seed), store))
-        assert store.all_events
-        raised |= {(event.kind, event.perturbation, event.model) for event in store.all_events}
-    assert {("raised", "general.spelling", "m"), ("raised", "general.spelling", OTHER_MODEL)} <= raised
 
 
 def test_reports_never_run_ahead_of_the_store():

@@ -91,14 +91,6 @@ def test_what_is_not_sampled_or_not_rated_is_judged_once():
         JudgeNoise(Script([]), fresh=Script([]), share=2)
 
 
-def test_the_sampled_share_is_about_the_share_asked_for():
-    """Of 2,000 pairs about 200 are judged again; five standard deviations are 67."""
-    first, fresh = Script([3] * 2000), Script([3] * 4000)
-    noise = JudgeNoise(first, fresh=fresh, share=0.1)
-    asyncio.run(noise.rate_all([Pair(Answer(f"a{number}"), Answer("b"), "") for number in range(2000)]))
-    assert 133 < len(fresh.seen) / 2 < 267
-
-
 def verdict_of(rating: int | None, **details: float) -> Verdict:
     failure = DOWN if rating is None else None
     return altered(VERDICT, rating=rating, failure=failure, details=details)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
-from evenkeel.monitor.changes.goldens import GoldenWatch, gate_of, history_of
+from evenkeel.monitor.changes.goldens import GoldenWatch, gate_of
 from evenkeel.monitor.detect.gate import Verdict
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -97,17 +96,3 @@ def test_without_a_reference_the_noise_floor_is_tolerated():
     asked = run(1, random.Random(5), 0.35, goldens=60, trigger="change")
     assert gate_of(asked, None, noise=0.1).verdict is Verdict.REGRESSION
     assert gate_of(asked, None, noise=0.4).verdict is Verdict.UNDECIDED
-
-
-def test_the_history_is_a_fold_of_the_runs():
-    """The same runs, through JSON, give the same alarms and gates."""
-    rng = random.Random(6)
-    runs = [run(number, rng, 0.05) for number in range(5)]
-    runs += [run(5, rng, 0.6, trigger="change", change="c1", model="n", asked="n")]
-    runs += [run(number, rng, 0.05) for number in range(6, 12)] + [run(12, rng, 0.5), run(13, rng, 0.5)]
-    found = history_of(runs)
-    again = history_of([GoldenRun.from_json(json.loads(json.dumps(one.to_json()))) for one in runs])
-    assert again == found
-    assert found.gates["c1"].verdict is Verdict.REGRESSION
-    assert [alarm.run for alarm in found.alarms] in (["r12"], ["r13"])
-    assert found.latest["chat"].id == "r13"

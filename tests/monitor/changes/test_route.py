@@ -112,12 +112,6 @@ def test_templates_that_are_still_being_learned_are_no_edits():
     assert [(mark.before, mark.after) for _, mark in found] == [("b" * 16, "c" * 16)]
 
 
-def test_a_fingerprint_that_appears_later_is_no_change():
-    """Verdicts of before the field was known have none; the first one is given."""
-    watch = RouteWatch("chat")
-    assert fed(watch, exchanges(0, 100) + exchanges(100, 200, system_fingerprint="fp")) == []
-
-
 def test_another_judge_or_wording_is_a_change_of_the_judge():
     """Told from the trials that a judge was asked about."""
     judged = {"scorer": "judge", "rated_by": "similarity@1", "judge_model": "j1"}
@@ -163,35 +157,6 @@ def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
     # The eighth exchange decided; its trial and what follows are after.
     assert (after.trials, after.shifted) == (93, 93)
     assert (record.before.exchanges, record.after.exchanges, record.since) == (150, 92, 92)
-
-
-def test_a_watch_read_again_at_any_place_goes_on_equally():
-    """Marks, records and state through JSON are those of a watch that was never cut."""
-    rng = random.Random(1)
-    verdicts = [
-        verdict(
-            number,
-            kind,
-            model="m1" if number < 150 else rng.choice(["m1", "m2"]),
-            prompt_language=rng.choices(["en", "de"], [0.8, 0.2] if number < 400 else [0.2, 0.8])[0],
-            details={"rouge_l": rng.random()},
-            rating=rng.choice([3, 3, 2]),
-            scorer="judge",
-            rated_by=rng.choice(["", "similarity@1"]),
-        )
-        for number in range(600)
-        for kind in (BASELINE, "general.casing", "general.spelling")
-    ]
-    whole = RouteWatch("chat")
-    found = fed(whole, verdicts)
-    assert {mark.kind for _, mark in found} >= {kinds.MODEL, kinds.TRAFFIC}
-    for cut in (1, 440, 470, 1250, 1700):
-        first = RouteWatch("chat")
-        head = fed(first, verdicts[:cut])
-        again = RouteWatch.from_json("chat", json.loads(json.dumps(first.to_json())))
-        assert head + fed(again, verdicts[cut:], cut) == found
-        assert again.to_json() == whole.to_json()
-        assert [record.id for record in again.records()] == [record.id for record in whole.records()]
 
 
 @pytest.mark.parametrize("wanted", [{"wanted_language": "de"}, {"wanted_format": "yaml"}])
@@ -303,35 +268,6 @@ def test_a_change_that_gives_way_to_a_known_value_was_replaced():
     )
     counts = second.after.counts("general.casing")
     assert (counts.trials, counts.shifted) == (101, 93), "a few of m0 pass for traffic beside m2"
-
-
-def test_a_model_beside_the_one_that_changed_is_on_both_sides():
-    """Every fifth exchange is of x, before and after: it is neither a reversal nor left out."""
-    watch = RouteWatch("chat")
-    fed(
-        watch,
-        [
-            one
-            for number in range(500)
-            for one in swapped(number, number + 1, "x" if number % 5 == 4 else "m1" if number < 250 else "m2")
-        ],
-    )
-    (record,) = watch.records()
-    assert record.end is None
-    counts = record.after.counts("general.casing")
-    assert counts.shifted / counts.trials == pytest.approx(0.8, abs=0.01)
-
-
-def test_a_change_that_is_tried_once_more_goes_on():
-    """Twenty exchanges more of m2 than without, and it counts as there again."""
-    watch = RouteWatch("chat")
-    fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2") + swapped(300, 400, "m1"))
-    fed(watch, swapped(400, 420, "m2"))
-    (record,) = watch.records()
-    assert record.end is None
-    fed(watch, swapped(420, 430, "m2"))
-    (record,) = watch.records()
-    assert record.after.counts("general.casing").trials == 93 + 11
 
 
 def test_a_parameter_that_is_set_back_reverses_its_change():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from evenkeel.monitor.changes import RouteWatch, kinds
@@ -26,12 +24,6 @@ def watched(count=400, **changes):
     watch = RouteWatch("chat")
     fed(watch, minutes(0, count, **changes))
     return watch
-
-
-def test_evidence_comes_back_from_json():
-    """Every figure of it is what it was."""
-    whole = Silent(traits(900.0), references(1000.0), "settled", 5.0, "abc", ("billing",))
-    assert Silent.from_json(json.loads(json.dumps(whole.to_json()))) == whole
 
 
 def test_a_suspicion_is_listed_and_changes_nothing_else():
@@ -129,15 +121,3 @@ def test_an_old_suspicion_makes_room_first():
         watch.update_silent(change, altered(watch.silent(change), closed="not_confirmed", closed_at=at))
     assert stated in {record.id for record in watch.records()}
     assert len(watch.records()) == 4
-
-
-def test_a_watch_goes_on_equally_after_it_was_written_down():
-    """What was found comes back with the rest."""
-    watch = watched()
-    watch.mark_silent(suspected(400 * MINUTE_S), 900)
-    again = RouteWatch.from_json("chat", json.loads(json.dumps(watch.to_json())))
-    for one in (watch, again):
-        fed(one, minutes(400, 470), offset=1000)
-        one.mark_silent(found(470 * MINUTE_S, since=402 * MINUTE_S), 1300)
-    assert again.to_json() == watch.to_json()
-    assert again.records()[0].silent == watch.records()[0].silent

@@ -44,13 +44,6 @@ def test_a_rolling_deployment_is_one_change():
     assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
 
 
-def test_a_deployment_that_takes_weeks_is_one_change_too():
-    """From nothing to all of the traffic in 6,000 exchanges: no stretch of 120 shows it."""
-    rng = random.Random(6)
-    values = ["a"] * 100 + ["b" if rng.random() < place / 6000 else "a" for place in range(6000)]
-    assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
-
-
 def test_one_template_of_four_that_is_edited_is_a_change():
     """A quarter of the traffic gets another version; the others stay."""
     rng = random.Random(7)
@@ -73,16 +66,6 @@ def test_a_value_that_comes_back_is_no_change():
         assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
 
 
-def test_a_nightly_batch_on_another_model_is_one_change_in_its_first_night():
-    """Thirty days of 400 exchanges, each with a night of 60."""
-    assert watched((["day"] * 400 + ["night"] * 60) * 30) == [(400 + NEEDED, Switch("day", "night"))]
-
-
-def test_two_versions_in_turn_from_the_start_are_no_change():
-    """Stretches of 100 exchanges; both versions were among the first twenty."""
-    assert watched(["a", "b"] * 10 + (["a"] * 100 + ["b"] * 100) * 20) == []
-
-
 def test_a_stray_among_the_first_exchanges_is_a_change_when_it_takes_over():
     """One b among the first twenty is not there from the start: 24 of the latest 40 are a change."""
     assert watched(["a"] * 10 + ["b"] + ["a"] * 200 + ["b"] * 60) == [(211 + MOST, Switch("a", "b"))]
@@ -97,11 +80,6 @@ def test_the_values_seen_last_are_remembered():
     assert [switch.after for _, switch in watched(values)] == [*others, "a"]
 
 
-def test_a_value_that_was_gone_among_nothing_but_strays_comes_back_unnoticed():
-    """120 exchanges with a value of their own each, then the former one again."""
-    assert watched(["a"] * 50 + [f"s{number}" for number in range(120)] + ["a"] * 30) == []
-
-
 def test_a_template_that_is_learned_late_is_no_edit():
     """Four templates take turns at random; the second half of them is only known after 60 exchanges."""
     rng = random.Random(4)
@@ -109,12 +87,6 @@ def test_a_template_that_is_learned_late_is_no_edit():
         seen = [rng.choice("abcd") for _ in range(400)]
         known = [UNKNOWN if value in "cd" and place < 60 else value for place, value in enumerate(seen)]
         assert watched(known) == []
-
-
-def test_an_edited_template_is_a_change_once_it_is_learned():
-    """The old version, then fifteen exchanges of which nothing is known, then the new one."""
-    values = ["v1"] * 80 + [UNKNOWN] * 15 + ["v2"] * 60
-    assert watched(values) == [(80 + 15 + NEEDED, Switch("v1", "v2"))]
 
 
 def test_a_value_that_is_rare_by_nature_is_no_change_when_it_is_frequent_for_once():

@@ -183,16 +183,6 @@ def test_a_swap_does_not_explain_what_the_old_model_did_minutes_before(log):
     assert newest.stated[0].at - first.opened_at < 600
 
 
-def test_eight_routes_are_eight_incidents(log):
-    """An incident is of a route."""
-    for number in range(8):
-        log.answers(60, "m1", route=f"r{number}")
-    for number in range(8):
-        log.answers(60, "m2", broken=KINDS, route=f"r{number}")
-    found = log.incidents()
-    assert sorted(incident.routes for incident in found) == [[f"r{number}"] for number in range(8)]
-
-
 def test_two_changes_within_a_minute_are_one_incident(log):
     """A model and a prompt that change together are one change."""
     log.answers(60, "m1", prompt_version="p1")
@@ -365,26 +355,6 @@ def test_a_clock_that_steps_back_keeps_no_incident_open(log):
     (incident,) = log.incidents()
     assert (incident.state, incident.ending) == ("resolved", "reversed")
     assert over_line(incident) == "chat: over after 0 s, the change was reversed (m1 → m2)."
-
-
-def test_a_decision_about_what_is_not_known_says_nothing(log):
-    """As one about an incident of before the log begins."""
-    swapped(log)
-    before = len(log.events)
-    log.decide("accepted", "unknown")
-    assert len(log.events) == before
-
-
-def test_a_checkpoint_knows_its_incidents(log):
-    """Restored in the middle, the fold says the same."""
-    swapped(log)
-    log.answers(20, "m1")
-    twin = Log(MonitorState.from_bytes(log.state.to_bytes(), SETTINGS))
-    twin.place = log.place
-    for one in (log, twin):
-        one.answers(20, "m1")
-    assert twin.events == log.events[-len(twin.events) :] != []
-    assert twin.state.to_bytes() == log.state.to_bytes()
 
 
 def test_the_oldest_incidents_that_are_over_are_forgotten(log):
