@@ -6,7 +6,6 @@ import json
 import random
 
 import pytest
-from hypothesis import strategies as st
 
 from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, blind_measures
 
@@ -14,18 +13,6 @@ CONTENT, SIMILARITY, QUALITY, INVALID = Measure
 TENTH = Limit(0.1, "settings")
 RULES = AlertRules({CONTENT: TENTH}, 1000)
 ALL = {CONTENT: TENTH, SIMILARITY: Limit(0.05), QUALITY: Limit(0.1), INVALID: Limit(0.1)}
-some_trials = st.lists(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            CONTENT: st.sampled_from([-1, 0, 1]),
-            SIMILARITY: st.floats(-1, 1),
-            QUALITY: st.sampled_from([-1, 0, 1]),
-            INVALID: st.sampled_from([0, 1]),
-        },
-    ),
-    max_size=60,
-)
 
 
 def content(alert: Alert, *differences: float):
