@@ -9,56 +9,41 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import threading
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.process import (
     attend,
     new_event_loop,
-    probes,
     publish_counters,
     served,
     step_aside,
-    stop_on_signal,
     take_short_turns,
     threads,
 )
 from evenkeel.runtime.stores import RedisStores, SqliteStores
+from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.runtime.timesheet import Timesheet
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
+
+    from litestar.types import ASGIApp
 
     from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 log = logging.getLogger("evenkeel")
 
 _SWEEP_EVERY_S: Final = 600.0
-
-
-class Host(NamedTuple):
-    """The process that a role runs in."""
-
-    source: str
-    """Names it among those of its supervisor."""
-    sockets: list[socket.socket]
-    """Of the admin port; without any nothing is served there."""
-    stop: asyncio.Event
-    ready: Callable[[], object] = lambda: None
-    """Called once everything is served."""
-    reloaded: Callable[[], Snapshot] | None = None
-    """Says how reloads of the settings went; None = a supervisor does."""
-    sheet: int = -1
-    """Descriptor of the `Timesheet` that its supervisor watches."""
 
 
 def run(briefing: Briefing) -> None:
@@ -68,29 +53,28 @@ def run(briefing: Briefing) -> None:
     else:
         take_short_turns()
 
-    async def supervised() -> None:
-        stop = stop_on_signal(supervised=True)
-        host = Host(briefing.source, briefing.open_sockets(), stop, sheet=briefing.sheet)
-        await serve(briefing.role, briefing.settings, host)
+    async def serve_until_stopped() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+        await serve(briefing, stop)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(supervised())
+        runner.run(serve_until_stopped())
 
 
-async def serve(role: str, settings: Settings, host: Host) -> None:
-    """Run a role until `host.stop` is set, then finish what is held.
-
-    Args:
-        role: "worker" or "monitor".
-        settings: Of the process.
-        host: The process.
+async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
+    """Run a worker or a monitor until `stop` is set, then finish what is held.
 
     Raises: StoreError if the store cannot be used.
     """
+    role, settings = briefing.role, briefing.settings
     with contextlib.closing(await _opened(role, settings)) as stores:
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
-        counters = stores.counters_of(os.getppid() if host.reloaded is None else os.getpid())
+        counters = stores.counters_of(os.getppid())
         stopping = threading.Event()
         monitor = worker = None
         bodies: list[Callable[[], object]] = []
@@ -98,39 +82,32 @@ async def serve(role: str, settings: Settings, host: Host) -> None:
         if role == "monitor":
             from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: PLC0415
 
-            counted = partial(_exported, instruments, counters, host)
-            monitor = await MonitorRole.set_up(settings, stores, instruments, counted)
+            monitor = await MonitorRole.set_up(settings, stores, instruments, counters.read)
             bodies += monitor.bodies(stopping)
         else:
             from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
 
-            worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(host.sheet))
+            worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(briefing.sheet))
             bodies.append(partial(worker.keep_templates, stopping))
             if isinstance(stores, RedisStores):
                 bodies.append(partial(_sweep, stores.queue, stopping))
 
         def published() -> Snapshot:
-            known = [health.snapshot()] if worker else []
-            return merge([instruments.counted(), *known, host.reloaded() if host.reloaded else {}])
+            return merge([instruments.counted(), *([health.snapshot()] if worker else [])])
 
-        if worker or host.reloaded is None:
-            publish = partial(
-                publish_counters, stopping, host.source, lambda: nullcontext(counters), published
-            )
-            bodies.append(publish)
-        main = [worker.run(host.stop)] if worker else []
-        main += [monitor.respond(host.stop), monitor.ask(host.stop)] if monitor else []
-        app = (
-            (lambda: monitor.app)
-            if monitor
-            else partial(
-                probes, lambda: [published()], health.problems, detail=settings.telemetry.metrics_detail
-            )
+        bodies.append(
+            partial(publish_counters, stopping, briefing.source, lambda: nullcontext(counters), published)
         )
+        main = [worker.run(stop)] if worker else []
+        main += [monitor.respond(stop), monitor.ask(stop)] if monitor else []
+
+        def app() -> ASGIApp:
+            assert monitor is not None  # a worker has no sockets: its supervisor serves the probes
+            return monitor.app
+
         with threads(stopping, bodies):
-            async with served(app, settings, host.sockets):
-                host.ready()
-                await attend(*main, health.run(host.stop, announced=worker is not None))
+            async with served(app, settings, briefing.open_sockets()):
+                await attend(*main, health.run(stop, announced=worker is not None))
             if worker:
                 await worker.close()
             await instruments.close()
@@ -165,17 +142,6 @@ def _start_again(role: str, problem: str) -> None:
     """
     log.error("%s; the %s starts again", problem, role)
     os._exit(1)
-
-
-def _exported(instruments: Instruments, counters: CounterStore, host: Host) -> list[Snapshot]:
-    """Counters that a monitor exports besides its own.
-
-    Alone, other roles export theirs; exported here too, they would count double. Under a supervisor all of
-    its processes' are exported here, this one's among them.
-    """
-    if host.reloaded is not None:
-        return [instruments.health.snapshot(), instruments.counted(), host.reloaded()]
-    return counters.read()
 
 
 def _sweep(queue: RedisExchangeQueue, stop: threading.Event) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import gc
 import logging
 import math
 import os
@@ -41,7 +40,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from evenkeel.settings import Redis, Settings
@@ -54,8 +53,6 @@ settings_log = logging.getLogger("evenkeel.settings")
 
 _SOURCE: Final = "supervisor"
 """Under this name a supervisor publishes what it counts."""
-_PAUSE_S: Final = 5.0
-"""Between two attempts to start a role again whose store is in trouble."""
 
 
 def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Callable[[str], None]) -> None:
@@ -86,15 +83,11 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
-    elif role == "proxy" and settings.listen.processes > 1:
-        with _counters(settings) as counters:
-            _supervise(start, _proxies(start), counters, probed=True)
-    elif role == "proxy":
-        _run(_proxy(start))
-    elif role == "worker":
-        _worker_alone(start)
+    elif role == "proxy" and settings.listen.processes == 1:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_proxy(start))
     else:
-        _run(_monitor(start))
+        _alone(role, start)
 
 
 class _Ports(NamedTuple):
@@ -144,21 +137,13 @@ class _Start(NamedTuple):
         return self.follower.reloader.running
 
 
-def _run(main: Awaitable[None]) -> None:
-    async def run() -> None:
-        await main
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(run())
-
-
 # In this process
 
 
 async def _proxy(start: _Start) -> None:
     """One data plane."""
     settings, follower = start.settings, start.follower
-    stop = stop_on_signal(supervised=False)
+    stop = stop_on_signal()
     loop = asyncio.get_running_loop()
     snapshots: list[Callable[[], Snapshot]] = [follower.reloader.snapshot]
     tasks: list[asyncio.Task[None]] = []
@@ -190,75 +175,13 @@ async def _proxy(start: _Start) -> None:
             task.cancel()
 
 
-async def _monitor(start: _Start) -> None:
-    """A monitor, started again with every change of the settings."""
-    # Loaded on demand: a proxy stays small.
-    from evenkeel.runtime import background  # noqa: PLC0415
-    from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
-
-    reloader = start.follower.reloader
-
-    async def serve(settings: Settings, stop: asyncio.Event) -> None:
-        for problem in missing_keys(settings, "monitor"):
-            logging.getLogger("evenkeel.monitor").error("%s", problem)
-        sockets = [sock.dup() for sock in start.ports.admin]
-        host = background.Host("monitor", sockets, stop, start.ready, reloader.snapshot)
-        await background.serve("monitor", settings, host)
-
-    await renewed(serve, start.follower, stop_on_signal(supervised=False))
-
-
-async def renewed(
-    serve: Callable[[Settings, asyncio.Event], Awaitable[None]], follower: Follower, ended: asyncio.Event
-) -> None:
-    """Serve until the end, with the settings in force.
-
-    Args:
-        serve: Serves with settings until an event is set, which happens also when others are in force.
-        follower: Has the settings.
-        ended: Set when the process is to end.
-
-    Raises:
-        StoreError: as `serve`, the first time. Later it is tried again.
-    """
-    stop = asyncio.Event()
-    served_before = False
-    following = asyncio.create_task(follower.run(lambda _: stop.set()))
-    ending = asyncio.create_task(ended.wait())
-    ending.add_done_callback(lambda _: stop.set())
-    await asyncio.sleep(0)  # From here on a hang-up is heard; before it would end the process.
-    try:
-        while not ended.is_set():
-            stop.clear()
-            try:
-                await serve(follower.reloader.running, stop)
-            except StoreError as error:
-                # At the start somebody is there to read it; later the store may come back.
-                if not served_before:
-                    raise
-                settings_log.error("%s; trying again", error)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), _PAUSE_S)
-            served_before = True
-            # What has served is garbage now, also where it was taken for permanent.
-            gc.unfreeze()
-            gc.collect()
-    finally:
-        await _cancelled(following, ending)
-
-
 # Under a supervisor
 
 
 def _up(start: _Start) -> None:
     """Data planes, worker and monitor, each in a process of its own."""
     settings = start.settings
-    admin = (start.ports.admin[0].fileno(),)
-    children = [
-        *_proxies(start),
-        _worker(settings),
-        Child("monitor", Briefing("monitor", "", settings, admin)),
-    ]
+    children = [*_proxies(start), _worker(settings), _monitor(start)]
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
         if settings.storage.redis is not None:
@@ -269,20 +192,30 @@ def _up(start: _Start) -> None:
         _supervise(start, children, counters, counted=counted, problems=_problems(settings))
 
 
-def _worker_alone(start: _Start) -> None:
-    """A worker under a supervisor of its own, which limits its computing and serves the admin port."""
+def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
+    """Run one role under a supervisor of its own, which starts it again with new settings."""
     # Loaded on demand: a proxy stays small.
     from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
 
     settings = start.settings
-    with _counters(settings, readable=True) as counters:
-        problems = missing_keys(settings, "worker")
-        _supervise(start, [_worker(settings)], counters, problems=problems, probed=True)
+    if role == "proxy":
+        children, problems = _proxies(start), []
+    else:
+        children = [_worker(settings) if role == "worker" else _monitor(start)]
+        problems = missing_keys(settings, role)
+    with _counters(settings, readable=role == "worker") as counters:
+        _supervise(start, children, counters, problems=problems, probed=role != "monitor")
 
 
 def _worker(settings: Settings) -> Child:
     """The worker's process."""
     return Child("worker", Briefing("worker", "", settings, ()), sheet=Timesheet.blank())
+
+
+def _monitor(start: _Start) -> Child:
+    """The monitor's process, which serves the admin port itself."""
+    sockets = tuple(sock.fileno() for sock in start.ports.admin)
+    return Child("monitor", Briefing("monitor", "", start.settings, sockets))
 
 
 def _proxies(start: _Start) -> list[Child]:

@@ -16,7 +16,6 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.trouble import Trouble
-from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.keys import ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, kept, redeemed
 
@@ -87,20 +86,18 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def stop_on_signal(*, supervised: bool) -> asyncio.Event:
-    """Set by SIGTERM or SIGINT, and by the end of the supervisor, which says so itself, if there is one."""
+def stop_on_signal() -> asyncio.Event:
+    """An event that SIGTERM or SIGINT sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def obey() -> None:
-        if not (supervised or stop.is_set()):
+        if not stop.is_set():
             log.info("stopping: what is under way is finished first")
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, obey)
-    if supervised:
-        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
     return stop
 
 
@@ -148,15 +145,12 @@ async def served(
 def probes(
     read: Callable[[], Iterable[Snapshot]],
     problems: Callable[[], dict[str, str]] = dict,
-    *,
-    detail: bool = False,
 ) -> ASGIApp:
     """Metrics and health of a process without a console.
 
     Args:
         read: Reads the counters.
         problems: What keeps it from working, by part.
-        detail: Whether the counters tell perturbations apart.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
@@ -165,7 +159,7 @@ def probes(
     from evenkeel.monitor.export.snapshots import SnapshotCollector  # noqa: PLC0415
 
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(read, detail=detail))
+    registry.register(SnapshotCollector(read))
     return create_probes(lambda: generate_latest(registry), problems)
 
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-
 import pytest
 
-from evenkeel.runtime.launcher import renewed
 from evenkeel.runtime.reload import (
-    Follower,
     Reloader,
     SettingsSource,
     WatchedFile,
     difference,
 )
 from evenkeel.settings import Settings, SettingsError
-from evenkeel.stores.errors import StoreError
 
 TRIAGE = {"name": "triage", "match": {"prefix": "/triage"}, "upstream": "http://127.0.0.1:9/v1"}
 
@@ -211,43 +204,3 @@ def test_a_link_that_is_moved_to_another_file_is_a_change(tmp_path):
     (tmp_path / "next").symlink_to("b")
     (tmp_path / "next").replace(link)
     assert [watched.look(), watched.look()] == [False, True]
-
-
-def test_a_role_serves_with_the_settings_in_force_until_it_is_to_end():
-    """New ones end a round and begin the next; a store that is away then is waited for."""
-    source = Source()
-    rounds = []
-
-    async def main():
-        follower = Follower(source.reloader())
-        ended = asyncio.Event()
-
-        async def serve(found, stop):
-            rounds.append(found.alerts.threshold)
-            if len(rounds) == 1:
-                source.found = settings(alerts={"threshold": 0.2})
-                os.kill(os.getpid(), signal.SIGHUP)
-                await asyncio.wait_for(stop.wait(), 240)
-            elif len(rounds) == 2:
-                asyncio.get_running_loop().call_later(0.01, ended.set)
-                raise StoreError("away")
-            else:
-                raise AssertionError("it was to end")
-
-        await asyncio.wait_for(renewed(serve, follower, ended), 240)
-
-    asyncio.run(main())
-    assert rounds == [0.1, 0.2]
-
-
-def test_a_store_that_is_away_at_the_start_is_an_error():
-    """Who starts a role sees at once that it cannot work."""
-
-    async def serve(*_):
-        raise StoreError("away")
-
-    async def main():
-        with pytest.raises(StoreError, match="away"):
-            await renewed(serve, Follower(Source().reloader()), asyncio.Event())
-
-    asyncio.run(main())
