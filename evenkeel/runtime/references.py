@@ -1,24 +1,18 @@
 """How reference prompts are asked in a process: what the settings allow, and what the monitor has noticed.
 
-`cost_lines` says in advance what that costs and how soon it finds a change.
+`cost_lines` says in advance what that costs.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from statistics import median
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.runtime import replays
-from evenkeel.runtime.stores import opened
-from evenkeel.settings import SettingsError
-from evenkeel.shadow.references import plan
 from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.pace import BURST_CALLS, DAY_S, Found, Pace, Suspicion
-from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,9 +30,9 @@ _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS)
 _SAME_S: Final = 3_600.0
 """So long before and after a change, what else is noticed on the route comes of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
-"""Whose prices are shown for a route of which no answers were seen."""
-_LOOKED_AT: Final = 200
-"""Archived exchanges by which the size of calls is judged."""
+_USUAL_TOKENS: Final = (1_000, 400)
+"""Tokens of a usual request and answer, by which the cost is said."""
+_BURSTS_A_DAY: Final = 2
 
 
 def pace_of(settings: Settings) -> Pace:
@@ -121,74 +115,18 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
     )
 
 
-class _Traffic(NamedTuple):
-    """What calls of a route are like."""
-
-    model: str
-    tokens: tuple[int, int]
-    said: str
-    """Where that is known from."""
-
-
-def _typical() -> _Traffic:
-    tokens = plan.TYPICAL_TOKENS
-    return _Traffic(_USUAL_MODEL, tokens, f"{tokens[0]:,} tokens in and {tokens[1]:,} out, at {_USUAL_MODEL}")
-
-
-def _traffic(settings: Settings) -> dict[str, _Traffic]:
-    """What the archived exchanges of each route are like; nothing where none are kept so far."""
-    found: dict[str, _Traffic] = {}
-    try:
-        with opened(settings) as stores:
-            for route in settings.routes:
-                archived = stores.archive.latest(_LOOKED_AT, route=route.name)
-                answers = [one.answer for one in archived if one.answer.prompt_tokens]
-                if not answers:
-                    continue
-                model = Counter(one.model for one in archived).most_common(1)[0][0]
-                asked = round(median(one.prompt_tokens or 0 for one in answers))
-                given = round(median(one.completion_tokens or 0 for one in answers))
-                size = f"{asked:,} tokens in and {given:,} out, as in {len(archived)} archived exchanges"
-                found[route.name] = _Traffic(model, (asked, given), f"{size}, at {model}")
-    except (SettingsError, StoreError):
-        # Nothing is kept yet, or it cannot be read from here: typical calls stand for it.
-        return found
-    return found
-
-
 def cost_lines(settings: Settings) -> Iterator[str]:
-    """What reference prompts cost each route, and how soon how many calls a day find a change."""
+    """Say what reference prompts cost each route a day."""
     pace = pace_of(settings)
     if pace.calls_per_day == 0:
         yield "reference prompts: none are asked; a change that nobody announces can only be suspected"
         return
-    price = replays.budgeted_prices(settings).usd
-    seen = _traffic(settings)
-    shared: dict[str, list[str]] = {}
-    for route in settings.routes:
-        traffic = seen.get(route.name) or _typical()
-        usual = plan.cost(pace.calls_per_day, traffic.model, traffic.tokens, price)
-        most = plan.cost(plan.most(pace), traffic.model, traffic.tokens, price)
-        limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"
-        said = (
-            f"{usual.calls:,} calls, {usual.tokens:,} tokens, {usual.usd:.2f} dollars a day "
-            f"({traffic.said}); {most.calls:,} calls and {most.usd:.2f} dollars on a day with two "
-            f"suspicions; {limit}"
-        )
-        shared.setdefault(said, []).append(route.name)
-    for said, routes in shared.items():
-        each = "each of " if len(routes) > 1 else ""
-        yield f"reference prompts of {each}{', '.join(routes)}: {said}"
-    alarms = settings.replays.references.false_alarms_per_year
-    yield f"a silent change is found on average after, at {alarms:g} false alarms a year at most:"
-    yield f"  {'calls a day':>14}" + "".join(f"{name:>22}" for name in plan.EVIDENCE)
-    for calls in sorted({*plan.OFFERED, pace.calls_per_day}):
-        level = alarm_level(calls, pace.burst_calls, alarms)
-        shown = [_until(plan.calls_until_found(level, one), calls) for one in plan.EVIDENCE.values()]
-        mark = " (set)" if calls == pace.calls_per_day else ""
-        yield f"  {f'{calls:,}{mark}':>14}" + "".join(f"{one:>22}" for one in shown)
-
-
-def _until(calls: int, calls_per_day: int) -> str:
-    days = calls / calls_per_day
-    return f"{calls} calls, {days * 24:.0f} h" if days < 1 else f"{calls} calls, {days:.1f} days"
+    tokens_in, tokens_out = _USUAL_TOKENS
+    usd = replays.budgeted_prices(settings).usd(_USUAL_MODEL, tokens_in, tokens_out)
+    most = pace.calls_per_day + _BURSTS_A_DAY * pace.burst_calls
+    limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"
+    yield (
+        f"reference prompts: {pace.calls_per_day:,} calls of each route a day, "
+        f"{pace.calls_per_day * usd:.2f} dollars for {tokens_in:,} tokens in and {tokens_out:,} out of "
+        f"{_USUAL_MODEL}; {most:,} calls and {most * usd:.2f} dollars on a day with two suspicions; {limit}"
+    )

@@ -8,7 +8,6 @@ from evenkeel.console import PipelineView, RouteSetup, SetupSources
 from evenkeel.console.first_hour import first_hour
 from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
-from evenkeel.runtime.first_hour import FirstHourLog
 from evenkeel.stores.counters import RouteFlow, Untried
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
@@ -140,25 +139,3 @@ def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
     assert page.count("OpenAI(base_url=") == 1
     assert 'href="/setup"' in page
     assert "The first numbers" not in console_client(make_scene("quiet"), setup=setup).get("/").text
-
-
-def test_the_log_says_what_is_new_and_then_ends():
-    """A line for another reason, one for each third of a goal, and one when it is over."""
-    said: list[str] = []
-    steps = [
-        read(),
-        read(),
-        *(read([control(done)], **SEEN, scored=9) for done in (6, 8, 12)),
-        None,
-    ]
-    log = FirstHourLog(iter(steps).__next__, said.append)
-    assert [log.step() for _ in steps] == [True, True, True, True, True, False]
-    assert said == [
-        (
-            "first numbers: shop has had no request that can be replayed. Point an application at "
-            f"{URL}, or send a test request from the set-up page."
-        ),
-        "first numbers: shop: noise floor has 6 of 30 (about 240 more requests)",
-        "first numbers: shop: noise floor has 12 of 30 (about 180 more requests)",
-        "points above noise are known: the console shows them",
-    ]

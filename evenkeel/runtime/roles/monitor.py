@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
-from evenkeel.console.first_hour import first_hour
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
@@ -24,7 +23,6 @@ from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_ro
 from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
-from evenkeel.runtime.first_hour import FirstHourLog
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
 from evenkeel.runtime.proposals import LimitProposals
@@ -84,7 +82,6 @@ class MonitorRole:
     _asker: ReferenceAsker
     _asking: Lease
     _needs: NeedsPublisher
-    _first_hour: FirstHourLog
 
     @classmethod
     async def set_up(
@@ -176,7 +173,6 @@ class MonitorRole:
                 settings.alerts.min_trials,
                 partial(urgent_routes, monitor, settings.replays, time.time),
             ),
-            _first_hour=FirstHourLog(partial(first_hour, sources)),
         )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
@@ -186,7 +182,6 @@ class MonitorRole:
             partial(self._notifier.run, stopping, _POLL_S),
             partial(self._proposals.run, stopping),
             partial(self._needs.run, stopping),
-            partial(self._first_hour.run, stopping),
             *self._exposition.readers(stopping),
         )
 
