@@ -72,10 +72,11 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
     """
     if before == after:
         return cut([Run("same", before)], max_chars)
-    head, tail = _shared_ends(before, after)
+    found = difference(before, after)
     room = context_words * _WORD_CHARS
-    start, end = max(0, head - room), max(0, tail - room)
-    a, b = (_words(text[start : len(text) - end], head - start) for text in (before, after))
+    start = max(0, found.start - room)
+    end = max(0, len(before) - found.end - room)
+    a, b = (_words(text[start : len(text) - end], found.start - start) for text in (before, after))
     runs: list[Run] = []
     blocks = list(_opcodes(a, b, spaces=True))
     for place, (tag, old, new) in enumerate(blocks):
@@ -207,22 +208,6 @@ def _words(text: str, before: int = 0) -> list[_Word]:
     most = before + MAX_CHARS
     words = [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:most])]
     return [*words, _Word(text[most:], "")] if len(text) > most else words
-
-
-def _shared_ends(a: str, b: str) -> tuple[int, int]:
-    """How many characters at the start and at the end are the same, in whole words with their space."""
-    shorter = min(len(a), len(b))
-    head = _shared(shorter, lambda low, high: a[low:high] == b[low:high])
-    # The last word that is shared may go on, or its space may differ.
-    head = len(a[:head].rstrip())
-    head = max(
-        (place + 1 for place in range(max(0, head - _WORD_CHARS), head) if a[place].isspace()), default=0
-    )
-    left = shorter - head
-    tail = _shared(left, lambda low, high: a[len(a) - high : len(a) - low] == b[len(b) - high : len(b) - low])
-    rest = a[len(a) - tail :]
-    begin = next((place for place, sign in enumerate(rest[:_WORD_CHARS]) if sign.isspace()), len(rest))
-    return head, len(rest[begin:].lstrip())
 
 
 def _shared(most: int, same: Callable[[int, int], bool]) -> int:

@@ -30,6 +30,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "rewriter": "write `replays.rewriter`",
         "scoring": "write `embeddings`, `judge.qualities`, `judge.tasks` and `alerts.calibration`",
         "shadow": "write `replays`",
+        "access.oidc": "let a login proxy sign people in and write `access.login` (docs/access.md)",
         "access.session_hours": _FIXED,
         "alerts.other_clients": _FIXED,
         "alerts.provisional_after": _FIXED,
