@@ -1,4 +1,4 @@
-"""Writes the generated parts of `docs/reference`: `python -m docs.generate`.
+"""Write the generated parts of `docs/reference`: `python -m docs.generate`.
 
 A page is written by hand but for its blocks, each between `<!-- generated: NAME -->` and `<!-- end -->`;
 these are filled from the code, the Prometheus rules and the Helm chart.
@@ -14,5 +14,5 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks and without more than one space in a row."""
+    """Return a text without line breaks and without more than one space in a row."""
     return " ".join(text.split())

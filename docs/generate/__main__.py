@@ -1,4 +1,4 @@
-"""Fills the blocks of all reference pages; run it as `python -m docs.generate` and commit what it writes."""
+"""Fill the blocks of all reference pages; run it as `python -m docs.generate` and commit what it writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BLOCK: Final = re.compile(r"(<!-- generated: (?P<name>.+?) -->\n).*?(<!-- end -
 
 
 def current(page: Path) -> str:
-    """A page with its blocks as they have to be now.
+    """Return a page with its blocks filled anew.
 
     Raises:
         KeyError: a block has a name that the page's function does not fill.

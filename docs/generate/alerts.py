@@ -24,7 +24,7 @@ _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 def blocks(_names: Sequence[str], rules: Path = RULES) -> dict[str, str]:
-    """`alerts`: every alert with its query.
+    """Return `alerts`: every alert with its query.
 
     Args:
         rules: The folder with the rule files; all `*.yaml` in it are read, by name.
@@ -52,13 +52,13 @@ def _group(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _runbook(rule: dict[str, Any]) -> str:
-    """Of the alert itself, unless it leads to that of another."""
+    """Return the file name of the runbook that an alert links to; its own by default."""
     named = re.findall(r"(\w+\.md)", rule["annotations"].get("runbook_url", ""))
     return named[0] if named else f"{rule['alert']}.md"
 
 
 def _plain(text: str) -> str:
-    """A templated sentence with its labels named; of one that is all templates, what kind it is."""
+    """Return a templated sentence with its labels named, or a remark if it is all template."""
     while (shorter := _BLOCK.sub("", text)) != text:
         text = shorter
     if not re.search(r"\w", _TEMPLATE.sub("", text)) and not _LABEL.search(text):

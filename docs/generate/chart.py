@@ -26,7 +26,7 @@ class Value(NamedTuple):
 
 
 def values_of(chart: Path) -> list[Value]:
-    """Every value by its place in `values.yaml`, with what `values.schema.json` says of it."""
+    """Return every value by its place in `values.yaml`, with what `values.schema.json` says of it."""
     schema = json.loads((chart / "values.schema.json").read_text(encoding="utf-8"))
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
     return list(_below("", values, schema, schema["definitions"]))
@@ -46,7 +46,7 @@ def _below(
 
 
 def blocks(_names: Sequence[str], chart: Path = CHART) -> dict[str, str]:
-    """`values`: a table of every value.
+    """Return `values`: a table of every value.
 
     Args:
         chart: Its folder.

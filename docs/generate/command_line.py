@@ -16,7 +16,7 @@ _COLUMNS: Final = 100
 
 
 def blocks(_names: Sequence[str]) -> dict[str, str]:
-    """`commands`: a table of all commands, and the help of each."""
+    """Return `commands`: a table of all commands, and the help of each."""
     found = list(
         _commands(click.Context(main, info_name=_PROGRAM, terminal_width=_COLUMNS, show_default=True))
     )
@@ -30,7 +30,7 @@ def blocks(_names: Sequence[str]) -> dict[str, str]:
 
 
 def _commands(group: click.Context) -> Iterator[click.Context]:
-    """A context of every command that is not hidden, in the order of the help; groups come first."""
+    """Yield a context for every command that is not hidden, in the order of the help; groups come first."""
     assert isinstance(group.command, click.Group)
     for name in group.command.list_commands(group):
         command = group.command.get_command(group, name)

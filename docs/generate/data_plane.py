@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def blocks(_names: Sequence[str]) -> dict[str, str]:
-    """`answers`: errors that the proxy answers itself; `limits`: bounds of what it takes."""
+    """Return `answers`: errors that the proxy answers itself; `limits`: bounds of what it takes."""
     answers = ["| status | code | message |\n|---|---|---|\n"]
     limits = ["| bound | value | meaning |\n|---|---|---|\n"]
     for fault in Fault:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Series(NamedTuple):
-    """What the page says of one name."""
+    """One name on the page."""
 
     name: str
     """As it is exposed; of a histogram without `_bucket`, `_count`, `_sum`."""
@@ -37,8 +37,8 @@ class Series(NamedTuple):
     """Whether every monitor on a Redis exports the same: of several, one is to be taken."""
 
 
-class _Published(NamedTuple):
-    """What is to be known of a name of `HELP` beside what it counts."""
+class _Entry(NamedTuple):
+    """One name of `series.toml`, with what `HELP` does not say."""
 
     kind: str
     labels: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class _Published(NamedTuple):
 
 
 _PUBLISHED: Final = {
-    name: _Published(said["kind"], tuple(said.get("labels", ())), said.get("absent", ""))
+    name: _Entry(said["kind"], tuple(said.get("labels", ())), said.get("absent", ""))
     for name, said in tomllib.loads(Path(__file__).with_name("series.toml").read_text("utf-8")).items()
 }
 
@@ -87,7 +87,7 @@ _ABSENT: Final = (
 
 
 def documented() -> list[Series]:
-    """Every series that evenkeel can expose, those of the monitor first.
+    """Return every series that evenkeel can expose, those of the monitor first.
 
     Raises:
         LookupError: a name is exposed of which this module does not say when it is absent.
@@ -140,7 +140,7 @@ def _of_monitor(metric: Metric) -> Series:
 
 
 def _split(documentation: str, name: str = "") -> tuple[str, str]:
-    """Meaning and range of a help text that may hold both."""
+    """Split a help text into meaning and range."""
     meaning = re.sub(r", in (\[[^\]]*\])", "", documentation)
     return meaning, _range(name, documentation)
 
@@ -159,7 +159,7 @@ _RANGES: Final = (
 
 
 def _range(name: str, meaning: str) -> str:
-    """As the help text states it, else as the name tells."""
+    """Return the range that the help text states, else the one that the name implies."""
     stated = re.search(r", in (\[[^\]]*\])", meaning)
     if stated and not name.endswith("_observations"):
         return stated[1]
@@ -167,7 +167,7 @@ def _range(name: str, meaning: str) -> str:
 
 
 def blocks(names: Sequence[str]) -> dict[str, str]:
-    """A table for each name, a pattern: of the series that match it and no earlier pattern."""
+    """Return a table for each name, a pattern: the series that match it and no earlier pattern."""
     left = documented()
     tables: dict[str, str] = {}
     for pattern in names:
@@ -181,15 +181,15 @@ _BESIDE: Final = re.compile(r"_(lower_ratio|upper_ratio|observations)$")
 
 
 def is_beside(name: str, names: Container[str]) -> bool:
-    """Whether a name is an end of the interval, or the number, of an estimate that is among the names."""
+    """Tell whether a name is an end of the interval, or the number, of an estimate among the names."""
     return _BESIDE.search(name) is not None and _BESIDE.sub("_ratio", name) in names
 
 
 def _table(series: Sequence[Series]) -> Iterable[str]:
     yield "| name | type | labels | meaning | range | absent |\n|---|---|---|---|---|---|\n"
-    names = {one.name for one in series}
-    for one in series:
-        if is_beside(one.name, names):
+    names = {row.name for row in series}
+    for row in series:
+        if is_beside(row.name, names):
             continue
-        labels = ", ".join(f"`{label}`" for label in one.labels) or "none"
-        yield f"| `{one.name}` | {one.kind} | {labels} | {one.meaning} | {one.range} | {one.absent} |\n"
+        labels = ", ".join(f"`{label}`" for label in row.labels) or "none"
+        yield f"| `{row.name}` | {row.kind} | {labels} | {row.meaning} | {row.range} | {row.absent} |\n"

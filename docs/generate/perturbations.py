@@ -51,7 +51,7 @@ _FIELDS: Final = {
 
 
 def blocks(_names: Sequence[str]) -> dict[str, str]:
-    """`rules`: names of the rules that protect spans; `examples`: the prompts; `kinds`: all perturbations."""
+    """Return `rules` that protect spans, the prompts of the `examples`, and all perturbations (`kinds`)."""
     message = PromptView.parse(_body(_MESSAGE))
     system, user = _TEMPLATE
     application = PromptView.parse(
@@ -104,7 +104,7 @@ def _family(category: str, kinds: list[Perturbation], prompt: PromptView) -> str
 
 
 def _explanation(kind: Perturbation) -> str:
-    """Its description, or else its class's docstring, as paragraphs."""
+    """Return the description of a perturbation, or else its class's docstring, as paragraphs."""
     paragraphs = (kind.rewording.description or inspect.getdoc(type(kind)) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 

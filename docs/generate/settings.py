@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def blocks(_names: Sequence[str]) -> dict[str, str]:
-    """`settings`: a heading and a table for every section."""
+    """Return `settings`: a heading and a table for every section."""
     return {"settings": "".join(_section("", Settings))}
 
 
