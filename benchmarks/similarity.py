@@ -29,7 +29,8 @@ from evenkeel.metrics.heuristic import nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.metrics.similarity.sequence import rouge_l
-from tests.kit.recorded import DATA, FREE_TEXT, runs
+from tests.kit.public import DATA
+from tests.kit.recorded import FREE_TEXT, runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

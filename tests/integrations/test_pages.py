@@ -103,7 +103,7 @@ def test_parameters_that_only_vllm_knows_are_in_the_replay(rig, environment, set
     sent, again = rig.bodies
     assert sent == again
     assert (sent["top_k"], sent["chat_template_kwargs"]) == (20, {"enable_thinking": False})
-    assert found.prices["Qwen/Qwen3-8B"].output_usd == 0.2
+    assert found.budget.prices["Qwen/Qwen3-8B"].output_usd == 0.2
 
 
 def test_azures_paths_and_versions_are_in_the_replay(rig, environment, settings, printed):

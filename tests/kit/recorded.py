@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import defaultdict
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tests.kit.public import DATA
+from tests.kit.public import rows_of
 
 FREE_TEXT: Final = ("0", "chomsky", "str_chomsky")
 """Prompts of GPT-4o that leave the form of the answer alone; the others ask for a letter or for JSON."""
@@ -25,12 +23,6 @@ class Run(NamedTuple):
     question: str
     run: int
     text: str
-
-
-def rows_of(path: str) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines, by its place in the public data."""
-    with gzip.open(DATA / path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def runs() -> list[Run]:

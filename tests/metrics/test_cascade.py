@@ -29,7 +29,8 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from tests.kit.recorded import DATA, gpt4o_kinds
+from tests.kit.public import DATA
+from tests.kit.recorded import gpt4o_kinds
 from tests.kit.records import altered
 
 if TYPE_CHECKING:
