@@ -20,11 +20,12 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 import logging
 import secrets
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -149,7 +150,7 @@ class Recorder:
     ) -> None:
         """Record that `by`, who asked as `visitor`, has done something. Blocks on the store."""
         action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
-        _log.info("%s", action.to_json())
+        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name breaks or steers the line
         if self._actions is not None:
             self._actions.record(action)
 

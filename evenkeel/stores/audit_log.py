@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.records import to_json
 from evenkeel.core.text import LONGEST_NAME
-from evenkeel.stores.documents import Collection
+from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
@@ -32,8 +33,7 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
     "typed": "as typed",
     "command": "by command, as typed",
 }
-"""How the name is known, in words. As typed means that nobody has checked it. Look them up with `get`: a
-later version of the program may know more."""
+"""How the name is known, in words. As typed means that nobody has checked it."""
 
 KEPT: Final = 100_000
 """Actions that a store keeps, the newest."""
@@ -54,32 +54,13 @@ class Action:
     """What it was done to: the id of a golden, of a verdict, or the name of a route."""
     detail: str = ""
 
-    def to_json(self) -> str:
-        """The action as one line of JSON. Texts that are very long are cut."""
-        said = asdict(self)
-        for name in ("by", "subject", "detail"):
-            said[name] = said[name][:_LONGEST_TEXT]
-        return json.dumps(said, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Action:
-        """Read what `to_json` wrote; fields of a later version of the program are left aside."""
-        raw: dict[str, Any] = json.loads(text)
-        return cls(**{one.name: raw[one.name] for one in fields(cls) if one.name in raw})
+    @property
+    def id(self) -> str:
+        """A digest: an action that is recorded again is the same one."""
+        return hashlib.sha256(to_json(self).encode()).hexdigest()[:32]
 
 
-_ACTIONS: Final = Collection(
-    schema=(
-        "CREATE TABLE IF NOT EXISTS actions (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL)",
-    ),
-    table="actions",
-    tag="actions",
-    layout="list",
-    name="log",
-    kept=KEPT,
-    pack=lambda action, _seal: action.to_json(),
-    unpack=lambda body, _seal, _name: Action.from_json(body),
-)
+_ACTIONS: Final = Collection(name="actions", key=("id",), kept=KEPT, body=plain(Action))
 
 
 class ActionLog:
@@ -94,8 +75,9 @@ class ActionLog:
         documents.open(self._actions)
 
     def record(self, action: Action) -> None:
-        """Append an action, durably."""
-        self._documents.put(self._actions, action)
+        """Append an action, durably; texts that are very long are cut."""
+        by, subject, detail = (text[:_LONGEST_TEXT] for text in (action.by, action.subject, action.detail))
+        self._documents.add(self._actions, replace(action, by=by, subject=subject, detail=detail))
 
     def latest(self, limit: int) -> list[Action]:
         """The newest, newest first, at most `limit`."""

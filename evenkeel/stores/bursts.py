@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.documents import Collection
+from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
@@ -22,21 +21,7 @@ class Override(NamedTuple):
     """Id of the change that it is about."""
 
 
-_BURSTS: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS sampling_overrides (
-             route TEXT PRIMARY KEY, rate REAL NOT NULL, until REAL NOT NULL, change TEXT NOT NULL)""",
-    ),
-    table="sampling_overrides",
-    key=("route",),
-    columns=("rate", "until", "change"),
-    tag="changes",
-    layout="hash",
-    name="bursts",
-    pack=lambda override, _seal: json.dumps(override[1:]),
-    unpack=lambda body, _seal, name: Override(name[0], *json.loads(body)),
-    key_of=lambda override: (override.route,),
-)
+_BURSTS: Final = Collection(name="bursts", key=("route",), body=plain(Override))
 
 
 class Bursts:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evenkeel.stores.documents import Collection
+from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,16 +58,6 @@ class GoldenRun:
     results: tuple[GoldenResult, ...]
     left_out: dict[str, int] = field(default_factory=dict)
     """Goldens that could not be asked, by reason."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> GoldenRun:
-        """Read what `to_json` wrote."""
-        results = tuple(GoldenResult(**one) for one in raw.pop("results"))
-        return cls(results=results, deciding=tuple(raw.pop("deciding")), **raw)
 
 
 Move = Literal["better", "worse", "changed", "same"]
@@ -128,16 +117,6 @@ class AnswerScores:
             found.append(QualityTally(metric, *counts, len(moves)))
         return tuple(sorted(found, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
 
-    def to_json(self) -> dict[str, Any]:
-        """The scores as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> AnswerScores:
-        """Read what `to_json` wrote."""
-        results = tuple(ScoredReference(**one) for one in raw.pop("results"))
-        return cls(results=results, **raw)
-
 
 @dataclass(frozen=True, slots=True)
 class GateRun:
@@ -161,10 +140,6 @@ class GateRun:
     calls: int
     usd: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
-        return asdict(self)
-
 
 class _Claim(NamedTuple):
     """Somebody responds to a change."""
@@ -181,93 +156,36 @@ class _SettingsVersion(NamedTuple):
 
 
 _RUNS: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS golden_runs (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
-             body TEXT NOT NULL)""",
-    ),
-    table="golden_runs",
+    name="golden_runs",
     key=("id",),
     fields=("route",),
-    tag="changes",
-    layout="ordered",
-    name="runs",
-    revision="turns",
     kept=_RUNS_KEPT,
     kept_of="route",
-    pack=lambda run, _seal: json.dumps(run.to_json()),
-    unpack=lambda body, _seal, _name: GoldenRun.from_json(json.loads(body)),
-    key_of=lambda run: (run.id,),
-    fields_of=lambda run: (run.route,),
+    body=plain(GoldenRun),
 )
 _GATES: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS gate_runs (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
-             body TEXT NOT NULL)""",
-    ),
-    table="gate_runs",
+    name="gate_runs",
     key=("id",),
     fields=("route",),
-    tag="changes",
-    layout="ordered",
-    name="gates",
-    revision="gated",
     kept=_RUNS_KEPT,
     kept_of="route",
-    pack=lambda run, _seal: json.dumps(run.to_json()),
-    unpack=lambda body, _seal, _name: GateRun(**json.loads(body)),
-    key_of=lambda run: (run.id,),
-    fields_of=lambda run: (run.route,),
+    body=plain(GateRun),
 )
 _SCORES_KEPT: Final = 100
 """Of each route."""
 _SCORES: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS reference_scores (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, change TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
-             body TEXT NOT NULL)""",
-    ),
-    table="reference_scores",
+    name="reference_scores",
     key=("change",),
     fields=("route",),
-    tag="changes",
-    layout="ordered",
-    name="reference-scores",
-    revision="scored",
     kept=_SCORES_KEPT,
     kept_of="route",
-    pack=lambda scores, _seal: json.dumps(scores.to_json()),
-    unpack=lambda body, _seal, _name: AnswerScores.from_json(json.loads(body)),
-    key_of=lambda scores: (scores.change,),
-    fields_of=lambda scores: (scores.route,),
+    body=plain(AnswerScores),
 )
+_RESPONSES_KEPT: Final = 1_000
 _RESPONSES: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS change_responses (change TEXT PRIMARY KEY, at REAL NOT NULL)",),
-    table="change_responses",
-    key=("change",),
-    columns=("at",),
-    tag="changes",
-    layout="keys",
-    name="response:{}",
-    expires_s=30 * 86_400,
-    pack=lambda claim, _seal: repr(claim.at),
-    unpack=lambda body, _seal, name: _Claim(name[0], float(body)),
-    key_of=lambda claim: (claim.change,),
+    name="change_responses", key=("change",), kept=_RESPONSES_KEPT, body=plain(_Claim)
 )
-_SETTINGS: Final = Collection(
-    schema=(
-        "CREATE TABLE IF NOT EXISTS settings_versions (fingerprint TEXT PRIMARY KEY, body TEXT NOT NULL)",
-    ),
-    table="settings_versions",
-    key=("fingerprint",),
-    tag="changes",
-    layout="hash",
-    name="settings",
-    pack=lambda version, _seal: json.dumps(version.values),
-    unpack=lambda body, _seal, name: _SettingsVersion(name[0], json.loads(body)),
-    key_of=lambda version: (version.fingerprint,),
-)
+_SETTINGS: Final = Collection(name="settings_versions", key=("fingerprint",), body=plain(_SettingsVersion))
 
 
 class ChangeStore:
@@ -306,7 +224,7 @@ class ChangeStore:
         return {one.change: one for one in self._documents.history(_SCORES)}
 
     def respond(self, change: str, at: float) -> bool:
-        """Claim the response to a change; False if somebody has it already. On Redis for a month."""
+        """Claim the response to a change; False if somebody has it already."""
         return self._documents.add(_RESPONSES, _Claim(change, at))
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:

@@ -1,15 +1,18 @@
 """Small documents: named collections of them in one store, implemented on SQLite and on Redis.
 
-A `Collection` says how its documents are named, packed, filtered and bounded, and where each implementation
-keeps them: tables and keys are those that the first release wrote, so its stores are read as they are.
-Thin typed layers add serialisation and rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
-`changes`, `bursts`, `templates` and `references`.
+A `Collection` declares what its documents are called and how they are filtered, packed and bounded; a new one
+is one declaration. Thin typed layers add rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
+`changes`, `bursts`, `templates`, `references` and `salt`.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from evenkeel.core.records import from_json, to_json
+from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,84 +21,101 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Body: TypeAlias = str | bytes
+Packed: TypeAlias = str | bytes
 Field: TypeAlias = str | int | None
 
-Layout = Literal["hash", "keys", "list", "newest", "indexed", "ordered"]
-"""How Redis keeps a collection:
-
-- `hash`: one hash, name → body.
-- `keys`: a key for each document; it may expire.
-- `list`: a list for each name, or one for all of them.
-- `newest`: a hash of the newest versions, and for each name a list of all versions.
-- `indexed`: a hash of all versions, and one with the fields of each.
-- `ordered`: a hash, and the order in which documents were put, of all and within a field.
-"""
+_LEVEL: Final = 6
 
 
-def _nothing(_item: Any) -> tuple[()]:
-    return ()
+@dataclass(frozen=True, slots=True)
+class Body(Generic[Item]):
+    """How documents are written and read."""
+
+    pack: Callable[[Item, Seal], Packed]
+    """Returns what is stored, sealed as far as it quotes prompts or answers."""
+    unpack: Callable[[Packed, Seal, tuple[str, ...]], Item]
+    """Returns the document, given what is stored and its key."""
 
 
-def _first(_item: Any) -> int:
-    return 1
+def plain(kind: type[Item]) -> Body[Item]:
+    """Return the body of documents that quote nothing: JSON."""
+    return Body(lambda item, _seal: to_json(item), lambda packed, _seal, _key: from_json(packed, kind))
+
+
+def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> Body[Item]:
+    """Return the body of documents that quote prompts or answers: compressed, encrypted if there is a key.
+
+    Args:
+        kind: of the documents.
+        place: what they are encrypted for.
+        name_of: the first part of a document's key, so that none is taken for another.
+    """
+
+    def pack(item: Item, seal: Seal) -> Packed:
+        return seal.close(zlib.compress(to_json(item).encode(), _LEVEL), place)
+
+    def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> Item:
+        assert isinstance(packed, bytes)
+        item = from_json(zlib.decompress(seal.open(packed, place)), kind)
+        check_name(name_of(item), key[0], place)
+        return item
+
+    return Body(pack, unpack)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection(Generic[Item]):
-    """Documents of one kind."""
+    """Documents of one kind, in the order in which they were put."""
 
-    schema: tuple[str, ...]
-    """Statements that make its tables; the first makes `table`."""
-    table: str
-    key: tuple[str, ...] = ()
-    """Columns that name a document."""
-    versioned: bool = False
-    """Whether a document is kept in every version, in the column `version`."""
+    name: str
+    """Of the table on SQLite, of the keys on Redis."""
+    key: tuple[str, ...]
+    """Attributes, all texts, that name a document."""
+    version: bool = False
+    """Whether a document is kept in every version, by its attribute `version`."""
     fields: tuple[str, ...] = ()
-    """Columns to filter by. Those of an `indexed` collection end with a flag."""
-    columns: tuple[str, ...] = ("body",)
-    """Column with the body. Of several, each holds one of the values of a list in JSON."""
+    """What documents are filtered by: attributes, unless `fields_of` says otherwise."""
+    fields_of: Callable[[Item], tuple[Field, ...]] | None = None
+    body: Body[Item]
 
-    tag: str
-    """Of the keys on Redis."""
-    layout: Layout
-    name: str = ""
-    """Names the keys of a `hash`, `keys`, `list` or `ordered` collection; {} is the document's name."""
-    revision: str = ""
-    """Names the key that grows with every change; "" where nobody asks for it."""
-    expires_s: int | None = None
-    """Lifetime of `keys`."""
-
+    group: str = ""
+    """Collections of one group can be changed together; default: alone."""
     kept: int | None = None
     """Documents kept, the newest; None = all."""
     kept_of: str = ""
     """A field, if so many are kept of each of its values."""
 
-    pack: Callable[[Item, Seal], Body]
-    """What is stored of a document, sealed as far as it quotes prompts or answers."""
-    unpack: Callable[[Body, Seal, tuple[str, ...]], Item]
-    """The document, given its body and its name; the name is given by `find`, and for `hash` collections."""
-    key_of: Callable[[Item], tuple[str, ...]] = _nothing
-    version_of: Callable[[Item], int] = _first
-    fields_of: Callable[[Item], tuple[Field, ...]] = _nothing
-    recency: Callable[[Item], Any] | None = None
-    """Sorts the documents of a `newest` collection, which Redis keeps in no order: the newest first."""
+    def key_of(self, item: Item) -> tuple[str, ...]:
+        """Return the name of a document."""
+        return tuple(getattr(item, name) for name in self.key)
+
+    def version_of(self, item: Item) -> int:
+        """Return the version of a document; 1 where there is no other."""
+        return int(getattr(item, "version")) if self.version else 1  # noqa: B009 - items of any type
+
+    def values_of(self, item: Item) -> dict[str, Field]:
+        """Return what a document is filtered by."""
+        if self.fields_of is not None:
+            return dict(zip(self.fields, self.fields_of(item), strict=True))
+        return {name: getattr(item, name) for name in self.fields}
 
 
 class Change(Protocol):
-    """What one transaction writes."""
+    """Writes of one transaction."""
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document; one of the same name, and version, is replaced."""
+        """Store a document; one of the same name, and version, is replaced.
+
+        It becomes the newest; only a version that is replaced stays at its place in the order.
+        """
         ...
 
-    def add(self, collection: Collection[Item], item: Item) -> object:
-        """Store a document unless one of its name is there."""
+    def add(self, collection: Collection[Item], item: Item) -> bool:
+        """Store a document; False, changing nothing, if one of its name is there."""
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document if it is there. For `indexed` collections."""
+        """Remove a document in all versions, if it is there."""
         ...
 
 
@@ -115,41 +135,41 @@ class Documents(Protocol):
         """Read and write in one transaction: all of it, or nothing.
 
         Args:
-            collection: has a revision. What is written belongs to it, or to others of its tag.
+            collection: what is written belongs to it, or to others of its group.
             work: reads from the store, writes to what it is given. It is called again if somebody else
-                changed the collection in between.
+                changed the group in between.
 
         Returns: what `work` returned.
         """
         ...
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document; one of the same name is replaced."""
+        """Store a document, as `Change.put`."""
         ...
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document; False, changing nothing, if one of its name is there. For `hash` and `keys`."""
+        """Store a document, as `Change.add`."""
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document if it is there, in all versions. For `hash`, `keys` and `indexed`."""
+        """Remove a document in all versions, if it is there."""
         ...
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
-        """One document, in its newest version if none is given."""
+        """Return one document, in its newest version if none is given."""
         ...
 
     def history(self, collection: Collection[Item], *key: str) -> list[Item]:
-        """All documents and versions whose name begins so, in the order in which they were stored."""
+        """Return all documents and versions whose name begins so, in their order."""
         ...
 
     def select(
         self, collection: Collection[Item], where: Mapping[str, Field] = ..., limit: int | None = None
     ) -> list[Item]:
-        """Documents in their newest version, the last stored first.
+        """Return documents in their newest version, the last stored first.
 
         Args:
-            collection: which. Not a `hash` or `keys`.
+            collection: which.
             where: values of fields; those that are None match everything.
             limit: at most so many.
         """
@@ -158,13 +178,13 @@ class Documents(Protocol):
     def known(
         self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = ...
     ) -> frozenset[str]:
-        """Which of these are the first part of the name of a document that `select` would give."""
+        """Return which of these are the first part of the name of a document that `select` would give."""
         ...
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
-        """Combinations of fields that there are, in any version. For `indexed` collections."""
+        """Return the combinations of fields that there are, in any version."""
         ...
 
     def revision(self, collection: Collection[Any]) -> int:
-        """A number that grows with every change: what was read stays true as long as it is the same."""
+        """Return a number that grows with every document put; while it is the same, nothing is new."""
         ...

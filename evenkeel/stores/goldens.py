@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import zlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer  # noqa: TC001 - read by msgspec
 from evenkeel.core.text import UNWRITABLE
-from evenkeel.stores.documents import Collection
-from evenkeel.stores.sealing import check_name
+from evenkeel.stores.documents import Collection, plain, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evenkeel.stores.documents import Body, Change, Documents
-    from evenkeel.stores.sealing import Seal
+    from evenkeel.stores.documents import Change, Documents
 
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
@@ -61,6 +56,11 @@ class Golden:
     retired_at: float | None = None
     """Unix time in seconds since when it is no longer used; None while it is."""
 
+    @property
+    def retired(self) -> bool:
+        """Whether it is no longer used."""
+        return self.retired_at is not None
+
 
 LONGEST_ID = 200
 _DOTS = frozenset({".", ".."})
@@ -90,6 +90,11 @@ class Entry:
     model: str | None = None
     """Which model had given the answer in question."""
     prompt_version: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Tell it from the other entries of its golden."""
+        return f"{self.version} {self.deed} {self.at!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,69 +316,15 @@ def _put(change: Change, golden: Golden, deed: Deed, by: str, at: float) -> Gold
     return golden
 
 
-def _pack(golden: Golden, seal: Seal) -> bytes:
-    """The whole golden, encrypted if there is a key."""
-    return seal.close(zlib.compress(json.dumps(asdict(golden)).encode(), 6), _PLACE)
-
-
-def _unpack(packed: Body, seal: Seal, name: tuple[str, ...]) -> Golden:
-    assert isinstance(packed, bytes)
-    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
-    if name:
-        check_name(raw["id"], name[0], _PLACE)
-    answer = _answer(raw.pop("answer"))
-    samples = tuple(_answer(one) for one in raw.pop("samples", ()))
-    # A later version of the program may have added fields; one that goes back leaves them aside.
-    known = {field.name for field in dataclasses.fields(Golden)}
-    found = {field: raw[field] for field in raw if field in known}
-    return Golden(answer=answer, samples=samples, **found)
-
-
-def _answer(raw: dict[str, Any]) -> Answer:
-    return Answer(**{**raw, "tool_calls": tuple(ToolCall(**call) for call in raw["tool_calls"])})
-
-
-def _entry(body: Body, _seal: Seal, _name: tuple[str, ...]) -> Entry:
-    raw = json.loads(body)
-    return Entry(**{**raw, "deed": Deed(raw["deed"])})
-
-
 _GOLDENS: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS goldens (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, version INTEGER NOT NULL,
-             route TEXT NOT NULL, task TEXT, retired INTEGER NOT NULL, body BLOB NOT NULL,
-             UNIQUE (id, version))""",
-        "CREATE INDEX IF NOT EXISTS goldens_route ON goldens (route, seq)",
-    ),
-    table="goldens",
+    name="goldens",
     key=("id",),
-    versioned=True,
+    version=True,
     fields=("route", "task", "retired"),
-    tag="goldens",
-    layout="indexed",
-    revision="revision",
-    pack=_pack,
-    unpack=_unpack,
-    key_of=lambda golden: (golden.id,),
-    version_of=lambda golden: golden.version,
-    fields_of=lambda golden: (golden.route, golden.task, golden.retired_at is not None),
+    body=sealed(Golden, _PLACE, lambda golden: golden.id),
+    group="goldens",
 )
-_TRAIL: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS golden_trail (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, golden_id TEXT NOT NULL, body TEXT NOT NULL)""",
-        "CREATE INDEX IF NOT EXISTS golden_trail_golden ON golden_trail (golden_id, seq)",
-    ),
-    table="golden_trail",
-    key=("golden_id",),
-    tag="goldens",
-    layout="list",
-    name="trail:{}",
-    pack=lambda entry, _seal: json.dumps(asdict(entry)),
-    unpack=_entry,
-    key_of=lambda entry: (entry.golden_id,),
-)
+_TRAIL: Final = Collection(name="golden_trail", key=("golden_id", "name"), body=plain(Entry), group="goldens")
 
 
 def key_of(golden_id: str, version: int) -> str:

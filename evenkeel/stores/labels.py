@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
 from evenkeel.core.verdict import Direction, QualityScore, stage_of
-from evenkeel.stores.documents import Collection
+from evenkeel.stores.documents import Body, Collection
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.stores.documents import Body, Change, Documents
+    from evenkeel.stores.documents import Change, Documents, Packed
     from evenkeel.stores.sealing import Seal
 
 
@@ -106,6 +106,11 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The verdict's."""
     details: dict[str, float] = msgspec.field(default_factory=dict)
     """The verdict's."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it was not withdrawn."""
+        return self.withdrawn_at is None
 
     @property
     def agrees(self) -> bool | None:
@@ -215,7 +220,7 @@ def _pack(label: Label, seal: Seal) -> str:
     )
 
 
-def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Label:
+def _unpack(packed: Packed, seal: Seal, _key: tuple[str, ...]) -> Label:
     label = from_json(packed, Label)
     place = f"{_PLACE}/{label.verdict_id}"
     return replace(
@@ -223,43 +228,25 @@ def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Label:
     )
 
 
-def _unpack_texts(packed: Body, seal: Seal, name: tuple[str, ...]) -> LabelTexts:
+def _pack_texts(texts: LabelTexts, seal: Seal) -> Packed:
+    return pack_evidence(texts.evidence, f"{_PLACE}/{texts.verdict_id}", seal)
+
+
+def _unpack_texts(packed: Packed, seal: Seal, key: tuple[str, ...]) -> LabelTexts:
     assert isinstance(packed, bytes)
-    return LabelTexts(name[0], unpack_evidence(packed, f"{_PLACE}/{name[0]}", seal))
+    return LabelTexts(key[0], unpack_evidence(packed, f"{_PLACE}/{key[0]}", seal))
 
 
 _LABELS: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS labels (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, verdict_id TEXT NOT NULL, by TEXT NOT NULL,
-             version INTEGER NOT NULL, route TEXT NOT NULL, counts INTEGER NOT NULL, body TEXT NOT NULL,
-             UNIQUE (verdict_id, by, version))""",
-    ),
-    table="labels",
+    name="labels",
     key=("verdict_id", "by"),
-    versioned=True,
+    version=True,
     fields=("route", "counts"),
-    tag="labels",
-    layout="newest",
-    revision="revision",
-    pack=_pack,
-    unpack=_unpack,
-    key_of=lambda label: (label.verdict_id, label.by),
-    version_of=lambda label: label.version,
-    fields_of=lambda label: (label.route, label.withdrawn_at is None),
-    # What several people say at one instant has no order of its own; their names give it one.
-    recency=lambda label: (-label.at, label.verdict_id, label.by),
+    body=Body(_pack, _unpack),
+    group="labels",
 )
 _TEXTS: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS label_texts (verdict_id TEXT PRIMARY KEY, body BLOB NOT NULL)",),
-    table="label_texts",
-    key=("verdict_id",),
-    tag="labels",
-    layout="hash",
-    name="texts",
-    pack=lambda texts, seal: pack_evidence(texts.evidence, f"{_PLACE}/{texts.verdict_id}", seal),
-    unpack=_unpack_texts,
-    key_of=lambda texts: (texts.verdict_id,),
+    name="label_texts", key=("verdict_id",), body=Body(_pack_texts, _unpack_texts), group="labels"
 )
 
 

@@ -5,22 +5,17 @@ They quote prompts and answers as the archive does, and are sealed, bounded and 
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import zlib
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer  # noqa: TC001 - read by msgspec
 from evenkeel.stores.archive import KEPT_S
-from evenkeel.stores.documents import Collection
-from evenkeel.stores.sealing import check_name
+from evenkeel.stores.documents import Collection, plain, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evenkeel.stores.documents import Body, Change, Documents
-    from evenkeel.stores.sealing import Seal
+    from evenkeel.stores.documents import Change, Documents
 
 FULL: Final = 4
 """Answers from which on a reference is asked in its turn; until then it is filled."""
@@ -284,76 +279,23 @@ def _chars(answer: Answer) -> int:
     return len(answer.text) + sum(len(call.name) + len(call.arguments) for call in answer.tool_calls)
 
 
-def _pack(reference: Reference, seal: Seal) -> bytes:
-    """The whole reference, encrypted if there is a key."""
-    return seal.close(zlib.compress(json.dumps(asdict(reference)).encode(), 1), _PLACE)
-
-
-def _unpack(packed: Body, seal: Seal, name: tuple[str, ...]) -> Reference:
-    assert isinstance(packed, bytes)
-    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
-    if name:
-        check_name(raw["id"], name[0], _PLACE)
-    for part in ("answers", "former"):
-        raw[part] = tuple(_kept(one) for one in raw[part])
-    raw["sketch"] = tuple(raw["sketch"])
-    # A later version of the program may have added fields; one that goes back leaves them aside.
-    known = {field.name for field in dataclasses.fields(Reference)}
-    return Reference(**{field: value for field, value in raw.items() if field in known})
-
-
-def _kept(raw: dict[str, Any]) -> KeptAnswer:
-    answer = raw.pop("answer")
-    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
-    return KeptAnswer(Answer(**answer), **raw)
-
-
 _REFERENCES: Final = Collection(
-    schema=(
-        """CREATE TABLE IF NOT EXISTS reference_prompts (
-             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, version INTEGER NOT NULL,
-             route TEXT NOT NULL, requested_model TEXT NOT NULL, prompt_version TEXT NOT NULL,
-             cluster TEXT NOT NULL, answers INTEGER NOT NULL, failed INTEGER NOT NULL,
-             asked_at INTEGER NOT NULL, taken_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
-             chars INTEGER NOT NULL, ripe INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (id, version))""",
-        # Covers what is asked for without the texts.
-        """CREATE INDEX IF NOT EXISTS reference_prompts_states ON reference_prompts (
-             id, route, requested_model, prompt_version, cluster, answers, failed, asked_at, taken_at,
-             changed_at, chars)""",
-    ),
-    table="reference_prompts",
+    name="reference_prompts",
     key=("id",),
-    versioned=True,
-    fields=(*ReferenceState._fields, "ripe"),
-    tag="references",
-    layout="indexed",
-    revision="revision",
-    pack=_pack,
-    unpack=_unpack,
-    key_of=lambda one: (one.id,),
-    fields_of=lambda one: (
-        one.id,
-        one.route,
-        one.requested_model,
-        one.prompt_version,
-        one.cluster,
-        len(one.answers),
-        one.failed,
-        int(one.asked_at),
-        int(one.taken_at),
-        int(one.changed_at),
-        one.chars,
-        len(one.answers) >= RIPE,
+    fields=ReferenceState._fields,
+    fields_of=lambda reference: (
+        reference.id,
+        reference.route,
+        reference.requested_model,
+        reference.prompt_version,
+        reference.cluster,
+        len(reference.answers),
+        reference.failed,
+        int(reference.asked_at),
+        int(reference.taken_at),
+        int(reference.changed_at),
+        reference.chars,
     ),
+    body=sealed(Reference, _PLACE, lambda reference: reference.id),
 )
-_DAYS: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS reference_days (route TEXT PRIMARY KEY, body TEXT NOT NULL)",),
-    table="reference_days",
-    key=("route",),
-    tag="references",
-    layout="hash",
-    name="days",
-    pack=lambda asked, _seal: json.dumps(asdict(asked)),
-    unpack=lambda body, _seal, _name: AskedToday(**json.loads(body)),
-    key_of=lambda asked: (asked.route,),
-)
+_DAYS: Final = Collection(name="reference_days", key=("route",), body=plain(AskedToday))

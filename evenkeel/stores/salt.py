@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.documents import Body, Collection
+from evenkeel.stores.documents import Body, Collection, Packed
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
@@ -15,26 +15,21 @@ _PLACE: Final = "salt"
 _BYTES: Final = 32
 
 
-def _closed(salt: bytes, seal: Seal) -> Body:
-    return seal.close(salt, _PLACE)
+class _Salt(NamedTuple):
+    purpose: str
+    secret: bytes
 
 
-def _opened(body: Body, seal: Seal, _name: tuple[str, ...]) -> bytes:
-    assert isinstance(body, bytes)
-    return seal.open(body, _PLACE)
+def _closed(salt: _Salt, seal: Seal) -> Packed:
+    return seal.close(salt.secret, _PLACE)
 
 
-_SALT: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS salts (id TEXT PRIMARY KEY, body BLOB NOT NULL)",),
-    table="salts",
-    key=("id",),
-    tag="salt",
-    layout="keys",
-    name="{}",
-    pack=_closed,
-    unpack=_opened,
-    key_of=lambda _salt: ("clients",),
-)
+def _opened(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _Salt:
+    assert isinstance(packed, bytes)
+    return _Salt(key[0], seal.open(packed, _PLACE))
+
+
+_SALT: Final = Collection(name="salts", key=("purpose",), body=Body(_closed, _opened))
 
 
 def client_salt(documents: Documents) -> bytes:
@@ -42,7 +37,7 @@ def client_salt(documents: Documents) -> bytes:
     documents.open(_SALT)
     found = documents.find(_SALT, "clients")
     if found is None:
-        documents.add(_SALT, secrets.token_hex(_BYTES).encode())
+        documents.add(_SALT, _Salt("clients", secrets.token_hex(_BYTES).encode()))
         found = documents.find(_SALT, "clients")
     assert found is not None
-    return found
+    return found.secret

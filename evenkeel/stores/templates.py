@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.documents import Body, Collection
+from evenkeel.stores.documents import Body, Collection, Packed
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
     from evenkeel.stores.sealing import Seal
 
 _PLACE: Final = "templates"
+_LEARNER: Final = "all"
 _ZLIB: Final = b"\x78"
 """Begins what is compressed; no JSON does."""
 
 
-def _closed(state: str, seal: Seal) -> Body:
-    return seal.close_text(state, _PLACE)
+class _State(NamedTuple):
+    learner: str
+    text: str
 
 
-def _compressed(state: str, seal: Seal) -> Body:
-    return seal.close(zlib.compress(state.encode(), 1), _PLACE)
+def _closed(state: _State, seal: Seal) -> Packed:
+    return seal.close_text(state.text, _PLACE)
 
 
-def _opened(body: Body, seal: Seal, _name: tuple[str, ...]) -> str:
-    if isinstance(body, str):
-        return body
-    opened = seal.open(body, _PLACE)
-    return (zlib.decompress(opened) if opened.startswith(_ZLIB) else opened).decode("utf-8", "surrogatepass")
+def _compressed(state: _State, seal: Seal) -> Packed:
+    return seal.close(zlib.compress(state.text.encode(), 1), _PLACE)
 
 
-_STATE: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS templates (id INTEGER PRIMARY KEY, state TEXT NOT NULL)",),
-    table="templates",
-    key=("id",),
-    columns=("state",),
-    tag="templates",
-    layout="keys",
-    name="state",
-    pack=_closed,
-    unpack=_opened,
-    key_of=lambda _state: ("1",),
-)
+def _opened(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _State:
+    if isinstance(packed, str):
+        return _State(key[0], packed)
+    opened = seal.open(packed, _PLACE)
+    text = zlib.decompress(opened) if opened.startswith(_ZLIB) else opened
+    return _State(key[0], text.decode("utf-8", "surrogatepass"))
+
+
+_STATE: Final = Collection(name="templates", key=("learner",), body=Body(_closed, _opened))
 
 
 class TemplateStore:
@@ -51,13 +47,14 @@ class TemplateStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._state = replace(_STATE, pack=_compressed) if documents.remote else _STATE
+        self._state = replace(_STATE, body=Body(_compressed, _opened)) if documents.remote else _STATE
         documents.open(self._state)
 
     def load(self) -> str:
         """What was saved last; "" if nothing was."""
-        return self._documents.find(self._state, "1") or ""
+        found = self._documents.find(self._state, _LEARNER)
+        return found.text if found else ""
 
     def save(self, state: str) -> None:
         """Replace it."""
-        self._documents.put(self._state, state)
+        self._documents.put(self._state, _State(_LEARNER, state))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import RedisStore
@@ -22,8 +19,6 @@ from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.redis_server import a_store
-
-_RELEASE = Path(__file__).parent / "release"
 
 
 class Clock:
@@ -127,10 +122,6 @@ class SqliteBackend(Backend):
             f"queue = SqliteExchangeQueue(Database(Path({str(self.place.path)!r})), lambda: 1000.0)\n"
         )
 
-    def restore_release(self):
-        """What the first release left."""
-        self.place.connection().executescript((_RELEASE / "sqlite.sql").read_text())
-
     def contents(self):
         """All that is kept, as one text."""
         self.place.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -170,20 +161,6 @@ class RedisBackend(Backend):
             "from evenkeel.stores.redis.queue import RedisExchangeQueue\n"
             f"queue = RedisExchangeQueue(RedisStore({self.place.place!r}), lambda: 1000.0)\n"
         )
-
-    def restore_release(self):
-        """What the first release left."""
-        client = self.place.client
-        for name, held in json.loads((_RELEASE / "redis.json").read_text()).items():
-            key = f"{self.place.place.prefix}:{name}"
-            if isinstance(held, str):
-                client.set(key, held.encode("latin-1"))
-            elif isinstance(held, list):
-                client.rpush(key, *(one.encode("latin-1") for one in held))
-            elif any(isinstance(one, float) for one in held.values()):
-                client.zadd(key, held)
-            else:
-                client.hset(key, mapping={name: one.encode("latin-1") for name, one in held.items()})
 
     def contents(self):
         """All that is kept, as one text."""

@@ -20,7 +20,7 @@ from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 
 
 def kept(text, at=10.0, source="asked", model="m-1"):
-    return KeptAnswer(Answer(text, (ToolCall("f", '{"a": "\ud83d"}'),), model), at, model, source)
+    return KeptAnswer(Answer(text, (ToolCall("f", '{"a": "é"}'),), model), at, model, source)
 
 
 REFERENCE = Reference(
@@ -29,7 +29,7 @@ REFERENCE = Reference(
     requested_model="m",
     prompt_version="p1",
     path="/v1/chat/completions",
-    request='{"messages":[{"role":"user","content":"How long? \\ud83d"}]}',
+    request=r'{"messages":[{"role":"user","content":"How long? \é"}]}',
     task="chat",
     cluster="c1",
     sketch=(1, -2, 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from dataclasses import astuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.shadow.planner import Need, Needs, needs_of
-from evenkeel.stores.documents import Collection
+from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
     import threading
@@ -32,23 +31,7 @@ class _RouteNeeds(NamedTuple):
     urgent: bool = False
 
 
-def _unpacked(body: str | bytes) -> tuple[dict[str, dict[str, list[float]]], bool]:
-    found = json.loads(body)
-    # A release before wrote the models alone; what it says is replaced within seconds.
-    return (found[0], bool(found[1])) if isinstance(found, list) else ({}, False)
-
-
-_NEEDS: Final = Collection(
-    schema=("CREATE TABLE IF NOT EXISTS needs (route TEXT PRIMARY KEY, body TEXT NOT NULL)",),
-    table="needs",
-    key=("route",),
-    tag="needs",
-    layout="hash",
-    name="routes",
-    pack=lambda needs, _seal: json.dumps([needs.models, needs.urgent]),
-    unpack=lambda body, _seal, name: _RouteNeeds(name[0], *_unpacked(body)),
-    key_of=lambda needs: (needs.route,),
-)
+_NEEDS: Final = Collection(name="needs", key=("route",), body=plain(_RouteNeeds))
 
 
 class NeedsPublisher:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenkeel.stores.documents import Change, Collection, Field, Item, Result
+    from evenkeel.stores.sealing import Seal
     from evenkeel.stores.sqlite.database import Database
 
 _EVERYTHING: Final[Mapping[str, Field]] = MappingProxyType({})
@@ -28,41 +29,37 @@ class SqliteDocuments:
         self.seal = database.seal
 
     def open(self, *collections: Collection[Any]) -> None:
-        """As `Documents`: makes tables that are not there yet."""
-        self._database.create(*(statement for one in collections for statement in one.schema))
+        """Make the tables that are not there yet."""
+        self._database.create(*(statement for one in collections for statement in _schema(one)))
 
     def change(self, collection: Collection[Any], work: Callable[[Change], Result]) -> Result:  # noqa: ARG002 - one file, one transaction
-        """As `Documents`."""
+        """Read and write in one transaction."""
         with self._database.write() as connection:
-            return work(_Writing(self, connection))
+            return work(_Writing(self.seal, connection))
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """As `Documents`."""
-        with self._database.write() as connection:
-            _Writing(self, connection).put(collection, item)
+        """Store a document."""
+        self.change(collection, lambda change: change.put(collection, item))
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """As `Documents`."""
-        with self._database.write() as connection:
-            return _Writing(self, connection).add(collection, item)
+        """Store a document unless one of its name is there."""
+        return self.change(collection, lambda change: change.add(collection, item))
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """As `Documents`."""
-        with self._database.write() as connection:
-            _Writing(self, connection).drop(collection, *key)
+        """Remove a document in all versions."""
+        self.change(collection, lambda change: change.drop(collection, *key))
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
-        """As `Documents`."""
+        """Return one document."""
         named, values = _named(collection, key)
         if version is not None:
             named, values = f"{named} AND version = ?", [*values, version]
-        newest = "ORDER BY version DESC LIMIT 1" if collection.versioned else "LIMIT 1"
-        return next(self._read(collection, f"WHERE {named} {newest}", values, key), None)
+        return next(self._read(collection, f"WHERE {named} ORDER BY version DESC LIMIT 1", values), None)
 
     def history(self, collection: Collection[Item], *key: str) -> list[Item]:
-        """As `Documents`."""
+        """Return documents in their order."""
         named, values = _named(collection, key)
-        return list(self._read(collection, f"WHERE {named} ORDER BY rowid", values))
+        return list(self._read(collection, f"WHERE {named} ORDER BY turn", values))
 
     def select(
         self,
@@ -70,118 +67,127 @@ class SqliteDocuments:
         where: Mapping[str, Field] = _EVERYTHING,
         limit: int | None = None,
     ) -> list[Item]:
-        """As `Documents`."""
+        """Return documents, the last stored first."""
         chosen, values = _chosen(collection, where)
-        rest = f"WHERE {chosen} ORDER BY rowid DESC LIMIT ?"
+        rest = f"WHERE {chosen} ORDER BY turn DESC LIMIT ?"
         return list(self._read(collection, rest, [*values, -1 if limit is None else limit]))
 
     def known(
         self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = _EVERYTHING
     ) -> frozenset[str]:
-        """As `Documents`."""
+        """Return which names there are."""
         wanted = {storable(name): name for name in names}
         chosen, values = _chosen(collection, where)
-        name = collection.key[0]
+        name = f'"{collection.key[0]}"'
         rows = self._database.rows(
-            f"SELECT DISTINCT {name} FROM {collection.table}"  # noqa: S608 - ours
+            f"SELECT DISTINCT {name} FROM {collection.name}"  # noqa: S608 - ours
             f" WHERE {name} IN (SELECT value FROM json_each(?)) AND {chosen}",
             [json.dumps(list(wanted)), *values],
         )
         return frozenset(wanted[found] for (found,) in rows)
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
-        """As `Documents`."""
-        rows = self._database.rows(
-            f"SELECT DISTINCT {', '.join(fields)} FROM {collection.table}"  # noqa: S608 - ours
-        )
-        return set(rows)
+        """Return combinations of fields."""
+        return set(self._database.rows(f"SELECT DISTINCT {_columns(fields)} FROM {collection.name}"))  # noqa: S608 - ours
 
     def revision(self, collection: Collection[Any]) -> int:
-        """As `Documents`."""
-        newest = f"SELECT coalesce(max(rowid), 0) FROM {collection.table}"  # noqa: S608 - ours
-        (found,) = self._database.row(newest)
-        return int(found)
+        """Return the turn of the newest document."""
+        (newest,) = self._database.row(f"SELECT coalesce(max(turn), 0) FROM {collection.name}")  # noqa: S608 - ours
+        return int(newest)
 
-    def _read(
-        self, collection: Collection[Item], rest: str, values: list[Any], key: tuple[str, ...] | None = None
-    ) -> Iterator[Item]:
-        columns = ", ".join((*collection.key, *collection.columns))
+    def _read(self, collection: Collection[Item], rest: str, values: list[Any]) -> Iterator[Item]:
         rows = self._database.rows(
-            f"SELECT {columns} FROM {collection.table} {rest}",  # noqa: S608 - ours
+            f"SELECT body, {_columns(collection.key)} FROM {collection.name} {rest}",  # noqa: S608 - ours
             values,
         )
-        parts = len(collection.key)
-        for row in rows:
-            body = row[parts] if len(row) == parts + 1 else json.dumps(row[parts:])
-            yield collection.unpack(body, self.seal, row[:parts] if key is None else key)
+        for body, *key in rows:
+            yield collection.body.unpack(body, self.seal, tuple(key))
 
 
 class _Writing:
     """`Change` within a transaction."""
 
-    def __init__(self, documents: SqliteDocuments, connection: sqlite3.Connection) -> None:
-        self._seal = documents.seal
+    def __init__(self, seal: Seal, connection: sqlite3.Connection) -> None:
+        self._seal = seal
         self._connection = connection
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """As `Change`."""
-        place = self._insert("OR REPLACE", collection, item).lastrowid
-        if collection.kept is None or place is None:
+        """Store a document, and drop those beyond what is kept."""
+        if not collection.version:
+            self.drop(collection, *collection.key_of(item))
+        changed = [*map(_quoted, collection.fields), "body"]
+        update = ", ".join(f"{name} = excluded.{name}" for name in changed)
+        named = _columns((*collection.key, "version"))
+        self._insert(collection, item, f"ON CONFLICT ({named}) DO UPDATE SET {update}")
+        if collection.kept is None:
             return
-        if not collection.kept_of:
-            oldest = f"DELETE FROM {collection.table} WHERE rowid <= ?"  # noqa: S608 - ours
-            self._connection.execute(oldest, (place - collection.kept,))
-            return
-        of = dict(zip(collection.fields, collection.fields_of(item), strict=True))[collection.kept_of]
+        same, values = "1", []
+        if collection.kept_of:
+            same, values = (
+                f"{collection.kept_of} = ?1",
+                [_column(collection.values_of(item)[collection.kept_of])],
+            )
         self._connection.execute(
-            f"DELETE FROM {collection.table} WHERE {collection.kept_of} = ?1 AND rowid <="  # noqa: S608 - ours
-            f" (SELECT rowid FROM {collection.table} WHERE {collection.kept_of} = ?1"
-            " ORDER BY rowid DESC LIMIT 1 OFFSET ?2)",
-            (_column(of), collection.kept),
+            f"DELETE FROM {collection.name} WHERE {same} AND turn <="  # noqa: S608 - ours
+            f" (SELECT turn FROM {collection.name} WHERE {same} ORDER BY turn DESC LIMIT 1 OFFSET ?)",
+            [*values, collection.kept],
         )
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """As `Change`; whether it was new."""
-        return self._insert("OR IGNORE", collection, item).rowcount > 0
+        """Store a document unless one of its name is there."""
+        return self._insert(collection, item, "ON CONFLICT DO NOTHING").rowcount > 0
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """As `Change`."""
+        """Remove a document in all versions."""
         named, values = _named(collection, key)
-        self._connection.execute(f"DELETE FROM {collection.table} WHERE {named}", values)  # noqa: S608 - ours
+        self._connection.execute(f"DELETE FROM {collection.name} WHERE {named}", values)  # noqa: S608 - ours
 
-    def _insert(self, otherwise: str, collection: Collection[Item], item: Item) -> sqlite3.Cursor:
-        row: dict[str, Any] = dict(zip(collection.key, map(storable, collection.key_of(item)), strict=True))
-        changing = dict(zip(collection.fields, map(_column, collection.fields_of(item)), strict=True))
-        body: Any = collection.pack(item, self._seal)
-        values = [body] if len(collection.columns) == 1 else json.loads(body)
-        changing |= zip(collection.columns, values, strict=True)
-        update = ""
-        if collection.versioned:  # A version that is replaced stays at its place in the order.
-            row["version"] = collection.version_of(item)
-            named = ", ".join((*collection.key, "version"))
-            update = ", ".join(f"{name} = excluded.{name}" for name in changing)
-            otherwise, update = "", f" ON CONFLICT ({named}) DO UPDATE SET {update}"
-        row |= changing
+    def _insert(self, collection: Collection[Item], item: Item, otherwise: str) -> sqlite3.Cursor:
+        row: dict[str, Any] = {name: _column(value) for name, value in collection.values_of(item).items()}
+        row |= zip(collection.key, map(storable, collection.key_of(item)), strict=True)
+        row |= {"version": collection.version_of(item), "body": collection.body.pack(item, self._seal)}
         places = ", ".join("?" * len(row))
         return self._connection.execute(
-            f"INSERT {otherwise} INTO {collection.table} ({', '.join(row)}) VALUES ({places}){update}",  # noqa: S608 - ours
+            f"INSERT INTO {collection.name} ({_columns(row)}) VALUES ({places}) {otherwise}",  # noqa: S608 - ours
             list(row.values()),
         )
 
 
+def _schema(collection: Collection[Any]) -> Iterator[str]:
+    """The statements that make a table: turns grow in the order in which documents were put."""
+    columns = ", ".join(f"{_quoted(name)} TEXT NOT NULL" for name in collection.key)
+    fields = [name for name in collection.fields if name not in collection.key]
+    columns += "".join(f", {_quoted(name)}" for name in fields)
+    yield (
+        f"CREATE TABLE IF NOT EXISTS {collection.name} (turn INTEGER PRIMARY KEY AUTOINCREMENT, {columns}, "
+        f"version INTEGER NOT NULL, body NOT NULL, UNIQUE ({_columns((*collection.key, 'version'))}))"
+    )
+    if fields:  # It covers all that is asked without the bodies.
+        covered = _columns((*fields, *collection.key, "version"))
+        yield f"CREATE INDEX IF NOT EXISTS {collection.name}_fields ON {collection.name} ({covered})"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _columns(names: Iterable[str]) -> str:
+    return ", ".join(map(_quoted, names))
+
+
 def _named(collection: Collection[Any], key: tuple[str, ...]) -> tuple[str, list[Any]]:
     """The condition that names begin so, and the values bound in it."""
-    conditions = [f"{column} = ?" for column, _ in zip(collection.key, key, strict=False)]
+    conditions = [f'"{column}" = ?' for column, _ in zip(collection.key, key, strict=False)]
     return " AND ".join(conditions) or "1", [storable(part) for part in key]
 
 
 def _chosen(collection: Collection[Any], where: Mapping[str, Field]) -> tuple[str, list[Any]]:
     """The condition of `select`, and the values bound in it."""
     given = {column: _column(value) for column, value in where.items() if value is not None}
-    conditions = [f"{column} = ?" for column in given]
-    if collection.versioned:
-        same = " AND ".join(f"other.{column} = {collection.table}.{column}" for column in collection.key)
-        newest = f"SELECT max(version) FROM {collection.table} AS other WHERE {same}"  # noqa: S608 - ours
+    conditions = [f'"{column}" = ?' for column in given]
+    if collection.version:
+        same = " AND ".join(f'other."{column}" = {collection.name}."{column}"' for column in collection.key)
+        newest = f"SELECT max(version) FROM {collection.name} AS other WHERE {same}"  # noqa: S608 - ours
         conditions.append(f"version = ({newest})")
     return " AND ".join(conditions) or "1", list(given.values())
 
