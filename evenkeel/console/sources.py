@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.release.calibration.calibration import Calibration
+    from evenkeel.release.calibration.proposals import LimitProposal
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import GateRun, GoldenRun
@@ -78,18 +79,6 @@ class JudgeSetup:
     """Of the pairs decided by heuristics that the judge rates as well."""
     cascade: bool
     """Whether heuristics decide the clear cases."""
-
-
-class LimitProposal(NamedTuple):
-    """Limits that a route's quiet traffic would allow."""
-
-    route: str
-    limits: str
-    """Such as "content 0.05, drift 0.03"."""
-    source: str
-    """What they rest on."""
-    command: str
-    """Places them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from evenkeel.runtime.process import (
 )
 from evenkeel.runtime.stores import RedisStores, SqliteStores
 from evenkeel.runtime.supervisor import when_orphaned
-from evenkeel.runtime.timesheet import Timesheet
+from evenkeel.shadow.timesheet import Timesheet
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:

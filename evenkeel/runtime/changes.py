@@ -22,9 +22,9 @@ from evenkeel.monitor.changes.exporter import GoldenCollector
 from evenkeel.release.gate.scoring import Scoring
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.reference_scores import ReferenceScores
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.credentials import keys_by_route
-from evenkeel.runtime.reference_scores import ReferenceScores
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:

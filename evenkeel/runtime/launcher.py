@@ -28,8 +28,8 @@ from evenkeel.runtime.process import new_event_loop, probes, publish_counters, s
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
 from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
-from evenkeel.runtime.timesheet import Timesheet
 from evenkeel.settings import SettingsError
+from evenkeel.shadow.timesheet import Timesheet
 from evenkeel.stores.counters import merge
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.keys import ADMIN_TOKEN, LOGIN_CODE, METRICS_TOKEN, fresh, kept

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.cache import Cache
-    from evenkeel.runtime.templates import Templates
     from evenkeel.settings import Redis, Settings
+    from evenkeel.shadow.templates import Templates
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import ChangeStore
@@ -130,7 +130,7 @@ class DocumentStores(abc.ABC):
     @cached_property
     def templates(self) -> Templates:
         """What was learned of the routes' templates, by whichever worker learns."""
-        from evenkeel.runtime.templates import Templates
+        from evenkeel.shadow.templates import Templates
         from evenkeel.stores.templates import TemplateStore
 
         remote = self.documents.remote

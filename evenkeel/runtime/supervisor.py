@@ -33,7 +33,7 @@ from evenkeel.stores.counters import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.runtime.timesheet import Timesheet
+    from evenkeel.shadow.timesheet import Timesheet
     from evenkeel.stores.counters import Snapshot
 
 

@@ -11,13 +11,13 @@ from evenkeel.console import PipelineView, create_app
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
 from evenkeel.console.pipeline import untried_lines
-from evenkeel.console.sources import LimitProposal
 from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.release.calibration.proposals import LimitProposal
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.memory_stores import MemoryLog

@@ -8,14 +8,14 @@ import threading
 import pytest
 
 from evenkeel.core.cells import CellKey
+from evenkeel.monitor.export.exposition import Lately
 from evenkeel.runtime.changes import respond
-from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.monitor import NotifyingStore
-from evenkeel.runtime.roles.needs import NeedsPublisher, NeedsReader
-from evenkeel.runtime.templates import Templates
+from evenkeel.shadow.needs import NeedsPublisher, NeedsReader
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import Need, Needs
 from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.shadow.templates import Templates
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore

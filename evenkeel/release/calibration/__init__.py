@@ -2,5 +2,6 @@
 
 `calibration` is the file `calibration.yaml` that `evenkeel calibrate` writes, `forms` tells which answers it
 is about, `columns` and `judge` give the scores that it is held against. `limits` is the file `limits.json`;
-`quiet` places limits by a route's own traffic. Goldens are degraded and measured in `evenkeel.lab.calibrate`.
+`quiet` places limits by a route's own traffic, and `proposals` offers them while a monitor runs. Goldens are
+degraded and measured in `evenkeel.lab.calibrate`.
 """

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
+from evenkeel.monitor.export.exposition import Exposition
 from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
+from evenkeel.release.calibration.proposals import LimitProposals
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
 from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
-from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
-from evenkeel.runtime.proposals import LimitProposals
-from evenkeel.runtime.roles.needs import NeedsPublisher
+from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
 
 if TYPE_CHECKING:

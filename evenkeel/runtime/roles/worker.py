@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from evenkeel.runtime import replays
 from evenkeel.runtime.notes import replay_notes
 from evenkeel.runtime.process import attend
-from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.runtime.stamp import stamp_of
-from evenkeel.runtime.timesheet import Deadline
+from evenkeel.shadow.needs import NeedsReader
 from evenkeel.shadow.replays import Replays
+from evenkeel.shadow.timesheet import Deadline
 from evenkeel.shadow.trial_log import TrialLog
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
-    from evenkeel.runtime.timesheet import Timesheet
     from evenkeel.settings import Settings
     from evenkeel.shadow.rewriter import Rewriter
+    from evenkeel.shadow.timesheet import Timesheet
 
 log = logging.getLogger("evenkeel")
 

@@ -9,7 +9,7 @@ import pytest
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.monitor.changes.silent import Silent
-from evenkeel.runtime.reference_scores import MOST, ReferenceScores
+from evenkeel.release.reference_scores import MOST, ReferenceScores
 from evenkeel.stores.changes import ChangeStore, ScoredReference
 from evenkeel.stores.references import ReferenceStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker

@@ -9,8 +9,8 @@ import pytest
 
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.runtime import proposals
-from evenkeel.runtime.proposals import LimitProposals
+from evenkeel.release.calibration import proposals
+from evenkeel.release.calibration.proposals import LimitProposals
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.release.calibration.planted_traffic import quiet_log

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from evenkeel.core.exchange import ProcessorTimeError
-from evenkeel.runtime.timesheet import Deadline, Left, Timesheet
+from evenkeel.shadow.timesheet import Deadline, Left, Timesheet
 
 PAST_S, LATER_S = -1.0, 1e9
 
@@ -49,7 +49,7 @@ def test_another_process_reads_what_is_noted(sheet):
     """As the supervisor does, through the descriptor that both have."""
     sheet.begin(1, PAST_S, "late")
     script = (
-        "import sys; from evenkeel.runtime.timesheet import Timesheet;"
+        "import sys; from evenkeel.shadow.timesheet import Timesheet;"
         "sheet = Timesheet(int(sys.argv[1])); print(sheet.over(int(sys.argv[2])))"
     )
     seen = subprocess.run(

@@ -6,9 +6,8 @@ import logging
 from collections import Counter
 from datetime import UTC, datetime
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.console.sources import LimitProposal
 from evenkeel.core.trouble import Trouble
 from evenkeel.core.verdict import BASELINE
 
@@ -30,6 +29,18 @@ ENOUGH: Final = 2_000
 _EVERY_S: Final = 300.0
 _BATCH: Final = 2_000
 _EVENTS: Final = 1_000
+
+
+class LimitProposal(NamedTuple):
+    """Limits that a route's quiet traffic would allow."""
+
+    route: str
+    limits: str
+    """Such as "content 0.05, drift 0.03"."""
+    source: str
+    """What they rest on."""
+    command: str
+    """Places them."""
 
 
 class LimitProposals:
