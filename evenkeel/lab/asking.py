@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from evenkeel.llm.client import Endpoint
+from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
@@ -88,14 +88,14 @@ class ModelAddress:
 
     def endpoint(self, model: str | None = None) -> Endpoint:
         """The model there, or another one of the same server; nothing is sent yet."""
-        return Endpoint(
+        served = Model(
             base_url=self.url,
-            model=model or self.model,
+            name=model or self.model,
             api_key=self.api_key,
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
-            price=self.prices.usd,
         )
+        return Endpoint(served, price=self.prices.usd)
 
     def judge(self) -> Judge:
         """A judge there; nothing is sent yet."""

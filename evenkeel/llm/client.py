@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
@@ -48,6 +48,27 @@ _LONG_TOKENS: Final = 8_000
 _LEAST_LIMIT: Final = 4096
 _LIMIT_FACTOR: Final = 4
 """A reply may be four times as long as they usually are at most, and 4,096 tokens in any case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model behind a server, and how it is asked."""
+
+    base_url: str
+    """Up to and including the version, e.g. "https://api.openai.com/v1"."""
+    name: str
+    """As the server knows it."""
+    api_key: str = field(default="", repr=False)
+    """Sent as a bearer token. "" for servers that need none."""
+    timeout_s: float = 60.0
+    """Limit for each attempt as a whole."""
+    max_retries: int = 2
+    """Attempts after the first, with growing pauses."""
+    concurrency: int = 4
+    """Calls under way at the same time."""
+    reply_tokens: int = 300
+    """A usual reply's length at most, for estimates; longer ones raise it for a while. Models that reason
+    need some thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +114,8 @@ class Endpoint:
 
     def __init__(
         self,
+        model: Model,
         *,
-        base_url: str,
-        model: str,
-        api_key: str,
-        timeout_s: float = 60.0,
-        max_retries: int = 2,
-        concurrency: int = 4,
-        reply_tokens: int = 300,
         breaker: Breaker | None = None,
         limits: RateLimits | None = None,
         price: Price = free,
@@ -111,14 +126,7 @@ class Endpoint:
         """Build the client; nothing is sent.
 
         Args:
-            base_url: Up to and including the version, e.g. "https://api.openai.com/v1".
-            model: Model name as the server knows it.
-            api_key: Sent as a bearer token. "" for servers that need none.
-            timeout_s: Limit for each attempt as a whole, in seconds.
-            max_retries: Attempts after the first, with growing pauses.
-            concurrency: Calls under way at the same time.
-            reply_tokens: A usual reply's length at most, for estimates; longer ones raise it for
-                a while. Models that reason need some thousand.
+            model: Which model, where, and how it is asked.
             breaker: Default: opens for 30 s after five failures in a row.
             limits: Requests and tokens a minute. Default: none but what `Retry-After` asks for.
             price: Cost of the tokens; default free.
@@ -126,28 +134,28 @@ class Endpoint:
             observer: Sees each request.
             budget: Pays for calls whose caller brings none. Default: nobody counts them.
         """
-        self.model = model
-        self.base_url = base_url
-        self.concurrency = concurrency
-        self._api_key = api_key
-        url, _, query = base_url.partition("?")
+        self.model = model.name
+        self.base_url = model.base_url
+        self.concurrency = model.concurrency
+        self._api_key = model.api_key
+        url, _, query = model.base_url.partition("?")
         self._url = url.rstrip("/")
         self._query = f"?{query}" if query else ""
         # No compression is asked for: a few kilobytes can stand for gigabytes.
         headers = {
-            "authorization": f"Bearer {api_key or 'none'}",
+            "authorization": f"Bearer {model.api_key or 'none'}",
             "accept-encoding": "identity",
             "user-agent": "evenkeel",
         }
         self._wire = Wire(headers=headers, uses_proxies=True)
-        self._timeout_s = timeout_s
-        self._max_retries = max_retries
-        self._slots = asyncio.Semaphore(concurrency)
-        self._long_slots = asyncio.Semaphore(max(1, concurrency // 2))
+        self._timeout_s = model.timeout_s
+        self._max_retries = model.max_retries
+        self._slots = asyncio.Semaphore(model.concurrency)
+        self._long_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
         self._answered = 0
         """Calls that brought an answer."""
         self._asking_canary: asyncio.Future[Fault | None] | None = None
-        self._reply_tokens = self._longest_reply = reply_tokens
+        self._reply_tokens = self._longest_reply = model.reply_tokens
         self._breaker = breaker or Breaker()
         self._limits = limits or RateLimits()
         self._price = price

@@ -234,7 +234,6 @@ def make_judge(
         observer,
         breaker=breaker,
         limits=_pace(chosen.requests_per_minute),
-        reply_tokens=chosen.reply_tokens,
         budget=budget,
     )
     judge = Judge(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.runtime import replays
-from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import BURST_CALLS, DAY_S, Found, Pace, Suspicion
 
 if TYPE_CHECKING:
@@ -101,14 +102,18 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
     return ReferenceAsker(
         stores.references,
         stores.watched,
-        instruments.replayer,
-        instruments.ledger,
-        instruments.prices,
-        pace=pace_of(settings),
-        target=replays.reference_target(settings),
-        routes=settings.monitor.routes or known,
-        known=known,
-        level=reference_level(settings),
+        ReferenceCaller(
+            instruments.replayer,
+            instruments.ledger,
+            instruments.prices,
+            replays.reference_target(settings),
+        ),
+        AskerSettings(
+            pace_of(settings),
+            routes=tuple(settings.monitor.routes or known),
+            known=tuple(known),
+            level=reference_level(settings),
+        ),
         noticed=Noticing(monitor.changes, monitor.change_records, time.time),
         tally=instruments.tally,
         clock=time.time,

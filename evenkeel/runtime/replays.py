@@ -11,7 +11,7 @@ from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
-from evenkeel.llm.client import Endpoint
+from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
@@ -57,8 +57,7 @@ _CONCURRENCY = 4
 _PATIENCE_S = 10.0
 """How long a replay waits for an upstream that throttles: it has one of the worker's places meanwhile."""
 _SETTLED_RATE = 0.05
-"""Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn; twice as many
-where the endpoint is deterministic."""
+"""Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
 _VERSION_HEADER = "anthropic-version"
 """The one header of a client that a replay repeats: the messages API refuses requests without it."""
 
@@ -96,16 +95,21 @@ def endpoint(
         model: Another model than that of the section.
         **more: As `Endpoint` takes it.
     """
-    return Endpoint(
+    served = Model(
         base_url=section.base_url or "",
-        model=model or section.model or "",
+        name=model or section.model or "",
         api_key=os.environ.get(section.api_key_env) or "",
-        timeout_s=section.timeout_s if isinstance(section, Judge) else _TIMEOUT_S,
-        concurrency=section.concurrency if isinstance(section, Judge) else _CONCURRENCY,
-        price=costs.usd,
-        observer=observer,
-        **more,
+        timeout_s=_TIMEOUT_S,
+        concurrency=_CONCURRENCY,
     )
+    if isinstance(section, Judge):
+        served = replace(
+            served,
+            timeout_s=section.timeout_s,
+            concurrency=section.concurrency,
+            reply_tokens=section.reply_tokens,
+        )
+    return Endpoint(served, price=costs.usd, observer=observer, **more)
 
 
 def capabilities(settings: Settings) -> frozenset[Requirement]:

@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import json
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+
+from evenkeel.llm.client import Endpoint, Model
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -149,3 +151,13 @@ class MemoryCache(dict[str, bytes]):
 
     def put(self, key: str, body: bytes) -> None:
         self[key] = body
+
+
+_OF_MODEL = {field.name for field in fields(Model)}
+
+
+def endpoint_of(model: str = "scripted", **settings: Any) -> Endpoint:
+    """An endpoint by what its model and its client are told, in one list."""
+    told = {name: value for name, value in settings.items() if name in _OF_MODEL}
+    others = {name: value for name, value in settings.items() if name not in _OF_MODEL}
+    return Endpoint(Model(name=model, **told), **others)

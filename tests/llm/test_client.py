@@ -14,7 +14,7 @@ from evenkeel.llm.client import Embedded, Endpoint
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import Message
-from tests.llm.scripted import KEY, Canned, Clock, Scripted, error, said, serving
+from tests.llm.scripted import KEY, Canned, Clock, Scripted, endpoint_of, error, said, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **se
     async def staged() -> Any:
         async with serving(script) as server:
             options = {"timeout_s": 240.0, "max_retries": 0, "sleep": at_once} | settings
-            async with Endpoint(base_url=server.url, model="scripted", api_key=KEY, **options) as endpoint:
+            async with endpoint_of(base_url=server.url, model="scripted", api_key=KEY, **options) as endpoint:
                 return await scene(endpoint, server)
 
     return asyncio.run(staged())
@@ -115,7 +115,7 @@ def test_a_dead_server_is_no_connection_after_the_retries() -> None:
     async def scene() -> Any:
         async with serving([GOOD]) as server:
             url = server.url
-        async with Endpoint(base_url=url, model="m", api_key="", max_retries=2, sleep=clock.sleep) as dead:
+        async with endpoint_of(base_url=url, model="m", api_key="", max_retries=2, sleep=clock.sleep) as dead:
             return await dead.chat(PLAIN)
 
     got = asyncio.run(scene())
@@ -132,7 +132,7 @@ def test_a_server_may_say_that_repeating_is_of_no_use() -> None:
 
 def test_the_key_is_in_no_representation() -> None:
     """Logs and tracebacks print them."""
-    assert KEY not in repr(Endpoint(base_url="http://127.0.0.1:9/v1", model="m", api_key=KEY))
+    assert KEY not in repr(endpoint_of(base_url="http://127.0.0.1:9/v1", model="m", api_key=KEY))
 
 
 def rejecting(rejects: dict[str, str]) -> Callable[[dict[str, Any]], Canned]:

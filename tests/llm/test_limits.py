@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.llm.chat import ChatRequest, Completion
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Bucket, RateLimits
 from evenkeel.llm.observer import Message
-from tests.llm.scripted import Canned, Clock, Scripted, error, said, serving
+from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, error, said, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from evenkeel.llm.client import Endpoint
 
 REQUEST = ChatRequest("judge", (Message("user", "Do both say the same?"),), schema={})
 GOOD = said("Yes.")
@@ -164,7 +165,7 @@ def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **op
     async def staged() -> Any:
         async with (
             serving(script) as server,
-            Endpoint(
+            endpoint_of(
                 base_url=server.url, model="m", api_key="", **({"timeout_s": 5.0, "max_retries": 0} | options)
             ) as endpoint,
         ):

@@ -20,7 +20,6 @@ import pytest
 
 from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.llm.wire import Wire
@@ -30,7 +29,8 @@ from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Needs, RoutePlan
-from evenkeel.shadow.references.asker import Noticed, ReferenceAsker
+from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker
+from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import Pace
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
@@ -41,6 +41,7 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
+from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
 
 DAY_S = 86_400
@@ -248,7 +249,7 @@ class Process:
         return done
 
     def endpoint(self, model, transport):
-        made = Endpoint(
+        made = endpoint_of(
             base_url="http://up/v1",
             model=model,
             api_key="",
@@ -295,13 +296,13 @@ class Process:
             )
         )
         asker = ReferenceAsker(
-            *(store, Nowhere(), self.replayer, self.costs, PRICES),
-            pace=Pace(96, 60, 0.5),
-            target=lambda _: Target("http://up/v1/chat/completions"),
-            routes=["shop"],
-            known=["shop"],
+            store,
+            Nowhere(),
+            ReferenceCaller(
+                self.replayer, self.costs, PRICES, lambda _: Target("http://up/v1/chat/completions")
+            ),
+            AskerSettings(Pace(96, 60, 0.5), routes=("shop",), known=("shop",), level=10.0),
             noticed=Noticed,
-            level=10.0,
             tally=Tally(),
             clock=self.world.clock,
         )

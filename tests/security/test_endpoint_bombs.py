@@ -14,11 +14,11 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.chat import ChatRequest
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.encodings import MAX_DECODED_BYTES
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge import Judge
 from evenkeel.shadow.rewriter.client import reply_to
+from tests.llm.scripted import endpoint_of
 
 RULING = {"rating": 3, "explanation": "the same"}
 COMPLETION = {
@@ -79,17 +79,17 @@ def answered(ask, body, encoding="", *, status=200, endless=False):
 
 
 async def judged(url):
-    async with Judge(Endpoint(base_url=url, model="m", api_key="k")) as judge:
+    async with Judge(endpoint_of(base_url=url, model="m", api_key="k")) as judge:
         return await judge.check()
 
 
 async def embedded(url):
-    async with Endpoint(base_url=url, model="m", api_key="k") as client:
+    async with endpoint_of(base_url=url, model="m", api_key="k") as client:
         return (await client.embed(["text"])).vectors
 
 
 async def rewritten(url):
-    async with Endpoint(base_url=url, model="m", api_key="k") as endpoint:
+    async with endpoint_of(base_url=url, model="m", api_key="k") as endpoint:
         return await reply_to(endpoint, ChatRequest("rewriter", ()), CallBudget())
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.faults import about_request, asked_pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.metrics.judge import Judge, JudgeRater
@@ -21,7 +20,7 @@ from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.shadow.replay import Replayer, Target
-from tests.llm.scripted import Canned, Clock, Scripted, said, serving
+from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, said, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,7 +65,7 @@ class Stage:
         self.clock = Clock()
         self.breaker = Breaker(clock=self.clock)
         self.limits = RateLimits(clock=self.clock, sleep=self.clock.sleep)
-        endpoint = Endpoint(
+        endpoint = endpoint_of(
             base_url=url,
             model="scripted",
             api_key="",
@@ -246,7 +245,7 @@ def test_one_text_that_an_encoder_refuses_costs_the_others_nothing() -> None:
         clock = Clock()
         async with (
             serving(script) as server,
-            Endpoint(base_url=server.url, model="m", api_key="", sleep=clock.sleep) as endpoint,
+            endpoint_of(base_url=server.url, model="m", api_key="", sleep=clock.sleep) as endpoint,
         ):
             pairs = [
                 Pair(

@@ -13,7 +13,6 @@ import pytest
 from evenkeel.core.budget import Budget, Spend, booked
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import Breaker
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices, Quote
 from evenkeel.llm.wire import Wire
@@ -29,6 +28,7 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
 
 JSON = (("content-type", "application/json"),)
@@ -121,7 +121,7 @@ async def worked(folder, upstream, budget, prices=PRICES, *, judged=True, tally=
     database = Database(folder / "evenkeel.db")
     queue, log = SqliteExchangeQueue(database, lambda: 1000.0), SqliteVerdictLog(database)
     costs = SqliteCostTracker(database, budget, lambda: 1000.0)
-    endpoint = Endpoint(base_url=url, model="m", api_key="", timeout_s=0.05, price=prices.usd, sleep=sleep,
+    endpoint = endpoint_of(base_url=url, model="m", api_key="", timeout_s=0.05, price=prices.usd, sleep=sleep,
                         breaker=Breaker(failures=1000))  # fmt: skip
     replayer = Replayer(concurrency=8, timeout_s=0.05, clock=lambda: now[0], sleep=sleep)
     judge = Judge(endpoint)

@@ -17,7 +17,6 @@ from evenkeel.core.budget import NOTHING, Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER, Judgement
-from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.goldens.candidates import golden_of
@@ -41,6 +40,7 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedSighting
 from tests.cases import cases
 from tests.kit.records import altered
+from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
 from tests.shadow.wild_exchanges import WildExchanges
 
@@ -158,7 +158,7 @@ def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
             counts = Counter()
 
             async def judged(plane=plane, url=url, most=most, counts=counts):
-                endpoint = Endpoint(base_url=f"{url}/v1", model=JUDGE_MODEL, api_key="")
+                endpoint = endpoint_of(base_url=f"{url}/v1", model=JUDGE_MODEL, api_key="")
                 async with Judge(endpoint) as judge:
                     count = lambda *what: counts.update([what])  # noqa: E731
                     plane.scorer = judge_scorer(judge, group=most, count_group=count)

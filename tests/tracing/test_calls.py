@@ -23,7 +23,6 @@ from opentelemetry.semconv.schemas import Schemas
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
 from evenkeel.llm.chat import result_of
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.observer import CallResult, Message, ModelCall
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
@@ -39,7 +38,7 @@ from evenkeel.tracing.shadow import (
     server_of,
 )
 from tests.kit.records import altered
-from tests.llm.scripted import Canned, error, said
+from tests.llm.scripted import Canned, endpoint_of, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
 from tests.stores.examples import exchange
@@ -224,7 +223,7 @@ def test_embeddings_are_calls_too():
     """Operation, model and tokens, and none of the texts even where content is wanted."""
 
     async def embed(url, observer):
-        client = Endpoint(base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer)
+        client = endpoint_of(base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer)
         with observer.exchange(EXCHANGE, 1):
             async with client:
                 return await client.embed(["The harbour is frozen."])

@@ -14,7 +14,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from evenkeel.core.budget import Budget
-from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
@@ -39,6 +38,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
+from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
 from tests.stores.examples import exchange as example
 
@@ -110,7 +110,7 @@ def work(tmp_path, upstream):
         queue.put([exchange])
 
         def endpoint(model):
-            return Endpoint(base_url=f"{upstream}/v1", model=model, api_key=KEY, observer=spans.observer)
+            return endpoint_of(base_url=f"{upstream}/v1", model=model, api_key=KEY, observer=spans.observer)
 
         async def working():
             replayer = Replayer(concurrency=4, timeout_s=240)

@@ -9,13 +9,13 @@ import sqlite3
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
     ModelState,
     Simulation,
 )
+from tests.llm.scripted import endpoint_of
 
 pytestmark = pytest.mark.system
 
@@ -27,7 +27,7 @@ def test_the_metric_reads_it(upstream):
     """Three words of four in common on both sides: 3 / 4."""
 
     async def score():
-        async with Endpoint(base_url=f"{upstream}/v1", model=EMBEDDINGS_MODEL, api_key="") as client:
+        async with endpoint_of(base_url=f"{upstream}/v1", model=EMBEDDINGS_MODEL, api_key="") as client:
             return await EndpointEmbeddings(client).score(
                 Pair(Answer("the red lamp blinks"), Answer("the red lamp glows"), "")
             )

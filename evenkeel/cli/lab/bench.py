@@ -329,7 +329,7 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             rater = HeuristicRater(encoder.embeddings, language_of=language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
-            there = endpoint(chosen, options.prices, reply_tokens=chosen.reply_tokens)
+            there = endpoint(chosen, options.prices)
             judge = Judge(there, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(

@@ -10,12 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.core.budget import Allowance
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import Quote, estimate_tokens
-from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.references.caller import ReferenceCall
 from evenkeel.shadow.references.pace import (
     Round,
     concerning,
@@ -29,14 +27,12 @@ from evenkeel.shadow.references.ranking import Ranking, ranked
 from evenkeel.stores.references import KeptAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from evenkeel.core.budget import CostTracker
     from evenkeel.core.pair import Answer
     from evenkeel.core.sightings import Asked, PooledComparison
-    from evenkeel.llm.price import Prices
+    from evenkeel.shadow.references.caller import ReferenceCaller
     from evenkeel.shadow.references.pace import Found, Group, Pace, Suspicion
-    from evenkeel.shadow.replay import Replayer, Target
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.references import AskedToday, Reference, ReferenceState, ReferenceStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -80,14 +76,17 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """A reference as it is sent, with what it may cost, which has been set aside."""
+class AskerSettings:
+    """What one asker does."""
 
-    reference: Reference
-    view: PromptView
-    target: Target
-    quote: Quote
-    booked: Allowance
+    pace: Pace
+    """What may be asked of a route."""
+    routes: tuple[str, ...]
+    """Whose references are asked here."""
+    known: tuple[str, ...]
+    """All routes; references of others are forgotten."""
+    level: float
+    """Evidence at which a change is found, as of `ReferenceTest`."""
 
 
 @dataclass(slots=True)
@@ -116,16 +115,10 @@ class ReferenceAsker:
         self,
         store: ReferenceStore,
         verdicts: VerdictLog,
-        replayer: Replayer,
-        costs: CostTracker,
-        prices: Prices,
+        caller: ReferenceCaller,
+        settings: AskerSettings,
         *,
-        pace: Pace,
-        target: Callable[[Reference], Target],
-        routes: Sequence[str],
-        known: Sequence[str],
         noticed: Callable[[], Noticed],
-        level: float,
         tally: Tally,
         clock: Callable[[], float],
     ) -> None:
@@ -134,29 +127,20 @@ class ReferenceAsker:
         Args:
             store: the references.
             verdicts: where answers are noted, and where the prompts of today are found.
-            replayer: sends.
-            costs: tracks the daily budgets.
-            prices: of the models.
-            pace: what may be asked of a route.
-            target: where a reference goes.
-            routes: whose references are asked here.
-            known: all routes; references of others are forgotten.
+            caller: asks.
+            settings: of which routes, and how often.
             noticed: what the monitor says. May block.
-            level: evidence at which a change is found, as of `ReferenceTest`.
             tally: counters of this process.
             clock: Unix time in seconds.
         """
         self._store = store
         self._verdicts = verdicts
-        self._replayer = replayer
-        self._costs = costs
-        self._prices = prices
-        self._pace = pace
-        self._target = target
-        self._standing = {route: _Standing() for route in routes}
-        self._known = tuple(known)
+        self._caller = caller
+        self._pace = settings.pace
+        self._standing = {route: _Standing() for route in settings.routes}
+        self._known = settings.known
         self._noticed = noticed
-        self._level = level
+        self._level = settings.level
         self._tally = tally
         self._clock = clock
         self._pruned_at = 0.0
@@ -273,46 +257,30 @@ class ReferenceAsker:
         await asyncio.to_thread(self._store.put_asked, replace(asked, usd=asked.usd + sum(costs)))
         return len(calls)
 
-    def _prepared(self, route: str, due: Round) -> list[_Call]:
-        """The references of a round as they are sent, as far as the budgets allow. Blocks."""
-        calls: list[_Call] = []
+    def _prepared(self, route: str, due: Round) -> list[ReferenceCall]:
+        """The calls of a round, as far as the budgets allow. Blocks."""
+        calls: list[ReferenceCall] = []
         for one in due.references:
             reference = self._store.find(one)
             if reference is None:
                 continue
-            view = _view(reference)
-            if isinstance(view, str):
-                self._tally.add("references_failed", route=route, reason=view)
-                self._store.remove(reference.id)
+            call = self._caller.prepare(reference, urgent=due.asked == "suspicion")
+            if isinstance(call, ReferenceCall):
+                calls.append(call)
                 continue
-            models = (view.model, reference.requested_model, *(one.model for one in reference.answers[-1:]))
-            if self._prices.refuses(*models):
-                self._tally.add("references_failed", route=route, reason="unpriced")
+            self._tally.add("references_failed", route=route, reason=call.reason)
+            if not call.for_good:
                 self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
                 break
-            quote = self._quote(reference, view, models)
-            urgent = due.asked == "suspicion"
-            refused = self._costs.reserve(quote.estimate, route, urgent=urgent)
-            if refused is not None:
-                self._tally.add("references_failed", route=route, reason=refused)
-                self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
-                break
-            booked = Allowance(self._costs, route, quote.estimate, urgent=urgent)
-            calls.append(_Call(reference, view, self._target(reference), quote, booked))
+            self._store.remove(reference.id)
         return calls
 
-    async def _ask(self, call: _Call, why: Asked, standing: _Standing) -> float:
+    async def _ask(self, call: ReferenceCall, why: Asked, standing: _Standing) -> float:
         """Make one call and note what came of it; returns what it cost in US dollars."""
         reference, route = call.reference, call.reference.route
         booked = call.booked
         try:
-            replay = await self._replayer.send(
-                call.target,
-                call.view.for_replay(),
-                api=call.view.api,
-                budget=booked,
-                quote=call.quote,
-            )
+            replay = await self._caller.send(call)
             now = self._clock()
             if isinstance(replay, Failure):
                 self._tally.add("references_failed", route=route, reason=replay.reason)
@@ -327,7 +295,7 @@ class ReferenceAsker:
         finally:
             self._tally.add("spend_tokens", booked.spent.tokens, route=route)
             self._tally.add("spend_usd", booked.spent.usd, route=route)
-            await asyncio.to_thread(self._costs.settle, booked.close(), route, {"reference": booked.spent})
+            await self._caller.close(call)
         return booked.spent.usd
 
     def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
@@ -368,29 +336,9 @@ class ReferenceAsker:
         self._store.update(failed.reference, lambda one: replace(one, asked_at=now, failed=one.failed + 1))
         self._verdicts.note(failed)
 
-    def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
-        """What an answer may cost, by the longest of the earlier ones."""
-        known = [one.answer for one in (*reference.answers, *reference.former)]
-        prompt = max((one.prompt_tokens or 0 for one in known), default=0)
-        said = max((one.completion_tokens or estimate_tokens(one.text) for one in known), default=0)
-        return Quote(self._prices, models, view.for_replay(), prompt, said)
-
 
 def _after(reference: Reference, *, found: Found) -> Reference:
     return reference.renewed(lambda one: one.at > found.at, at=found.at, since=found.since)
-
-
-def _view(reference: Reference) -> PromptView | str:
-    """A reference's prompt, or why it cannot be asked, in snake case."""
-    api = api_of(reference.path)
-    if api is None:
-        return "api_unsupported"
-    try:
-        view = PromptView.parse(reference.request.encode("utf-8", "surrogatepass"), api=api)
-    except UnreadablePrompt as error:
-        return error.reason
-    refused = refusal(view)
-    return view if refused is None else refused.reason
 
 
 def _noted(

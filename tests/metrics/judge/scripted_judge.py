@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from tests.llm import scripted
-from tests.llm.scripted import KEY, Canned, Scripted, said, serving
+from tests.llm.scripted import KEY, Canned, Scripted, endpoint_of, said, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,7 +37,7 @@ GOOD = rated(3, "the same")
 
 def judge_at(url: str, *, cache: Any = None, repairs: int = 0, flex: bool = False, **settings: Any) -> Judge:
     """A judge behind an address."""
-    endpoint = Endpoint(base_url=url, **({"model": "scripted", "api_key": KEY} | settings))
+    endpoint = endpoint_of(base_url=url, **({"model": "scripted", "api_key": KEY} | settings))
     return Judge(endpoint, cache=cache, repairs=repairs, flex=flex)
 
 

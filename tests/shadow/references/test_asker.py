@@ -15,7 +15,8 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
 from evenkeel.shadow.prompt import CHAT
-from evenkeel.shadow.references.asker import Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.counters import Tally
@@ -91,15 +92,11 @@ class Asking:
         return ReferenceAsker(
             self.store,
             self.log,
-            self.endpoint,
-            self.costs,
-            PRICES,
-            pace=self.pace,
-            target=lambda _one: Target("http://model/v1/chat/completions"),
-            routes=["shop", "forms"],
-            known=["shop", "forms"],
+            ReferenceCaller(
+                self.endpoint, self.costs, PRICES, lambda _: Target("http://model/v1/chat/completions")
+            ),
+            AskerSettings(self.pace, routes=("shop", "forms"), known=("shop", "forms"), level=LEVEL),
             noticed=lambda: self.noticed,
-            level=LEVEL,
             tally=self.tally,
             clock=lambda: self.now,
         )

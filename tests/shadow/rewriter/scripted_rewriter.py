@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.limits import RateLimits
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rewriter
 from tests.llm import scripted
-from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, error, serving
+from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, endpoint_of, error, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -85,7 +84,7 @@ async def staged(
     }
     async with serving(script) as first, serving(stronger or [error(500)]) as second:
         endpoints = [
-            Endpoint(
+            endpoint_of(
                 base_url=server.url,
                 model=name,
                 api_key=KEY,

@@ -1,0 +1,120 @@
+"""Calls about reference prompts: prepared within the budgets, sent, and paid for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.core.budget import Allowance
+from evenkeel.llm.price import Quote, estimate_tokens
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.verdict import Failure
+    from evenkeel.llm.price import Prices
+    from evenkeel.shadow.replay import Replay, Replayer, Target
+    from evenkeel.stores.references import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCall:
+    """A reference as it is sent, with what it may cost, which has been set aside."""
+
+    reference: Reference
+    view: PromptView
+    quote: Quote
+    booked: Allowance
+
+
+class NotCalled(NamedTuple):
+    """Why a reference is not asked."""
+
+    reason: str
+    """Snake case, usable as a label."""
+    for_good: bool
+    """Whether it can never be, because its prompt cannot be read; else because of prices or budgets."""
+
+
+class ReferenceCaller:
+    """Puts references to the upstreams that answered them first."""
+
+    def __init__(
+        self,
+        replayer: Replayer,
+        costs: CostTracker,
+        prices: Prices,
+        target: Callable[[Reference], Target],
+    ) -> None:
+        """Wire it.
+
+        Args:
+            replayer: sends.
+            costs: tracks the daily budgets.
+            prices: of the models.
+            target: where a reference goes.
+        """
+        self._replayer = replayer
+        self._costs = costs
+        self._prices = prices
+        self._target = target
+
+    def prepare(self, reference: Reference, *, urgent: bool) -> ReferenceCall | NotCalled:
+        """A call, for which what it may cost has been set aside; `close` follows. Blocks on storage.
+
+        Args:
+            reference: what is asked.
+            urgent: whether it may use the reserve of the budget.
+        """
+        view = _view(reference)
+        if isinstance(view, str):
+            return NotCalled(view, for_good=True)
+        models = (view.model, reference.requested_model, *(one.model for one in reference.answers[-1:]))
+        if self._prices.refuses(*models):
+            return NotCalled("unpriced", for_good=False)
+        quote = self._quote(reference, view, models)
+        refused = self._costs.reserve(quote.estimate, reference.route, urgent=urgent)
+        if refused is not None:
+            return NotCalled(refused, for_good=False)
+        booked = Allowance(self._costs, reference.route, quote.estimate, urgent=urgent)
+        return ReferenceCall(reference, view, quote, booked)
+
+    async def send(self, call: ReferenceCall) -> Replay | Failure:
+        """The answer of now, or why there is none."""
+        return await self._replayer.send(
+            self._target(call.reference),
+            call.view.for_replay(),
+            api=call.view.api,
+            budget=call.booked,
+            quote=call.quote,
+        )
+
+    async def close(self, call: ReferenceCall) -> None:
+        """Book what a call has spent, and release the rest."""
+        held, route = call.booked.close(), call.reference.route
+        await asyncio.to_thread(self._costs.settle, held, route, {"reference": call.booked.spent})
+
+    def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
+        """What an answer may cost, by the longest of the earlier ones."""
+        known = [one.answer for one in (*reference.answers, *reference.former)]
+        prompt_tokens = max((answer.prompt_tokens or 0 for answer in known), default=0)
+        completion_tokens = max(
+            (answer.completion_tokens or estimate_tokens(answer.text) for answer in known), default=0
+        )
+        return Quote(self._prices, models, view.for_replay(), prompt_tokens, completion_tokens)
+
+
+def _view(reference: Reference) -> PromptView | str:
+    """A reference's prompt, or why it cannot be asked, in snake case."""
+    api = api_of(reference.path)
+    if api is None:
+        return "api_unsupported"
+    try:
+        view = PromptView.parse(reference.request.encode("utf-8", "surrogatepass"), api=api)
+    except UnreadablePrompt as error:
+        return error.reason
+    refused = refusal(view)
+    return view if refused is None else refused.reason
