@@ -155,7 +155,7 @@ def test_the_address_is_that_of_the_connection(admin):
         listening = socket.create_server(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         async with (
-            serving(guarded(Litestar([who]), admin(LOGIN), NOWHERE), [listening]),
+            serving(guarded(Litestar([who], logging_config=None), admin(LOGIN), NOWHERE), [listening]),
             httpx2.AsyncClient() as one,
         ):
             headers = {"x-forwarded-user": "ann", "x-forwarded-for": "192.0.2.7"}
