@@ -228,7 +228,6 @@ JUDGE_MODEL: Final = "simulated-judge"
 """The name under which it is served."""
 
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
-_BEST: Final = 3
 _PAIR: Final = 2
 _EXAMPLE: Final = "EXAMPLE "
 _NUMBERED: Final = re.compile(r"(?:CANDIDATE|REFERENCE) ANSWER \d+")
@@ -239,9 +238,7 @@ _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|wha
 """What evenkeel's prompts about completeness say, whatever the task."""
 
 
-def judge(
-    messages: Sequence[Message], rng: random.Random, noise: float = 0.0, strictness: float = 0.0
-) -> str:
+def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:
     """The reply to a judge's prompt: a JSON object with `explanation` and `rating`.
 
     A prompt with a REQUEST and an ANSWER asks for quality, any other with two texts for similarity. A
@@ -252,7 +249,6 @@ def judge(
         messages: The prompt.
         rng: Decides which ratings are flipped.
         noise: Share of ratings that are flipped: 3 becomes 1, and 2 and 1 become 3.
-        strictness: Share of ratings of 3 that are lowered to 2.
     """
     prompt = "\n\n".join(message.text for message in messages if message.role == "user")
     # Few-shot prompts show rated examples before the text to rate.
@@ -261,7 +257,7 @@ def judge(
     if many:
         one = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
         ratings: list[dict[str, str | int]] = [
-            {"pair": number, **_said(rate_similarity(one, text), rng, noise, strictness)}
+            {"pair": number, **_said(rate_similarity(one, text), rng, noise)}
             for number, text in enumerate(many, start=1)
         ]
         return json.dumps({"ratings": ratings})
@@ -271,19 +267,17 @@ def judge(
         ruling = Ruling(3, "there is nothing to compare the text with")
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
-    said = _said(ruling, rng, noise, strictness)
+    said = _said(ruling, rng, noise)
     if audited:
         low, high = int(audited[1]), int(audited[2])
         said["rating"] = low + (int(said["rating"]) - 1) * (high - low) // 2
     return json.dumps(said)
 
 
-def _said(ruling: Ruling, rng: random.Random, noise: float, strictness: float) -> dict[str, str | int]:
+def _said(ruling: Ruling, rng: random.Random, noise: float) -> dict[str, str | int]:
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
-    if strictness and rating == _BEST and rng.random() < strictness:
-        rating, reason = _BEST - 1, f"{reason}; a strict judge"
     return {"explanation": f"Simulated judge: {reason}.", "rating": rating}
 
 

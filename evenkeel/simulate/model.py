@@ -375,26 +375,6 @@ def say(reading: Reading, condition: Condition) -> str:
     return render(items, prose, reading.format)
 
 
-_CLOSINGS: Final = (
-    "Please let me know if anything else would help; I am glad to look into it again at any time.",
-    "I hope this is of use. Do not hesitate to come back to me with any question that is still open.",
-    "Should anything remain unclear, simply reply here and we will go through it together, step by step.",
-    "Thank you for your patience. Feel free to ask for more whenever you would like to know it.",
-    "That is all for the moment. If a point deserves more words, say which one and it gets them.",
-    "Happy to explain any part of this at greater length, in whatever way suits you best.",
-    "Do tell me whether this was what you were looking for, so that the next answer fits even better.",
-    "With kind regards, and always at your service for whatever may come up next.",
-)
-
-
-def with_closing(text: str, reading: Reading, rng: random.Random) -> str:
-    """An answer with a polite sentence at its end, in JSON as a remark; in other forms as it is."""
-    closing = rng.choice(_CLOSINGS)
-    if reading.schema is None and reading.format == "json":
-        return _json((*json.loads(text).items(), ("remark", closing)))
-    return f"{text} {closing}" if reading.schema is None and reading.format == "free" else text
-
-
 def choose(said: Answers, condition: Condition) -> str:
     """The answer in a state."""
     match condition:

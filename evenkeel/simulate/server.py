@@ -22,7 +22,7 @@ from evenkeel.simulate.apis import Completion, count_prompt_tokens
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
-from evenkeel.simulate.model import prompt_digest, read, say, with_closing
+from evenkeel.simulate.model import prompt_digest, read, say
 from evenkeel.simulate.requests import ModelRequest, WireError, check_key, on_demand, read_fault, read_object
 from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
 from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS, Simulation, read_patch
@@ -282,7 +282,7 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
     if state.name == REWRITER_MODEL:
         text = rewrite(request.messages)
     elif state.name == JUDGE_MODEL:
-        text = judge(request.messages, simulation.rng, state.judge_noise, state.judge_strictness)
+        text = judge(request.messages, simulation.rng, state.judge_noise)
     elif simulation.recorded is not None:
         return _complete_recorded(simulation, simulation.recorded, state, request, id_prefix)
     else:
@@ -291,8 +291,6 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
         reading = read(request.messages, request.form)
         function = requested_tool(request)
         text = "" if function else say(reading, condition)
-        if text and state.closing_share and simulation.rng.random() < state.closing_share:
-            text = with_closing(text, reading, simulation.rng)
     return Completion(
         id=simulation.completion_id(prompt_digest(request.messages), id_prefix),
         created=simulation.now(),

@@ -131,13 +131,8 @@ class ModelState:
     """Share of calls that end in status 500, by chance; in [0, 1]."""
     flex_refusals: float = 0.0
     """Share of calls of the flex tier for which there is no room, by chance; in [0, 1]."""
-    closing_share: float = 0.0
-    """Share of answers in prose or JSON that end with a polite sentence, one of eight by chance; in [0, 1].
-    It says nothing, so no judge minds it, but such answers are longer and not equal."""
     judge_noise: float = 0.0
     """Share of ratings that are flipped, by chance; in [0, 1]. Of effect on the simulated judge alone."""
-    judge_strictness: float = 0.0
-    """Share of ratings of 3 that are lowered to 2, by chance; likewise."""
 
     @property
     def truth(self) -> Planted:
@@ -158,9 +153,7 @@ class ModelPatch(BaseModel):
     system_fingerprint: _Name | None = None
     error_rate: _Share = 0.0
     flex_refusals: _Share = 0.0
-    closing_share: _Share = 0.0
     judge_noise: _Share = 0.0
-    judge_strictness: _Share = 0.0
 
 
 def read_patch(body: bytes) -> dict[str, Any]:

@@ -43,10 +43,10 @@ TRUTH = {
 }
 
 
-def ask(prompt, texts, noise=0.0, rng=None, strictness=0.0):
+def ask(prompt, texts, noise=0.0, rng=None):
     """The rating as evenkeel reads it from the reply to its own prompt."""
     messages = [Message(one.role, one.content) for one in prompt.fill(texts).messages]
-    ruling = read_ruling(judge(messages, rng or random.Random(0), noise, strictness))
+    ruling = read_ruling(judge(messages, rng or random.Random(0), noise))
     assert isinstance(ruling, Ruling)
     return ruling.rating
 
@@ -141,13 +141,6 @@ def test_noise_flips_a_share():
     rng = random.Random(5)
     flipped = sum(ask(SIMILARITY, texts, 0.2, rng) == 1 for _ in range(1000))
     assert abs(flipped / 1000 - 0.2) <= 4 * sqrt(0.2 * 0.8 / 1000)
-
-
-def test_a_strict_judge_lowers_a_share_of_the_best_ratings_alone():
-    """All of them at one: 3 becomes 2; what is rated lower stays."""
-    texts = {"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."}
-    assert ask(SIMILARITY, texts, strictness=1.0) == 2
-    assert ask(SIMILARITY, {**texts, "CANDIDATE ANSWER": "No."}, strictness=1.0) == 1
 
 
 def test_noise_is_set_by_the_admin_call():

@@ -179,7 +179,7 @@ def test_model_swap():
         changes = {"fragility": 1, "worse_share": 1.0, "returned_name": "m-2", "system_fingerprint": None}
         reply = http.put("/simulate/models/m", json=changes)
         kept = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0}
-        kept |= {"flex_refusals": 0.0, "closing_share": 0.0, "judge_noise": 0.0, "judge_strictness": 0.0}
+        kept |= {"flex_refusals": 0.0, "judge_noise": 0.0}
         expected = {**kept, **changes}
         assert reply.json() == expected == http.get("/simulate/models/m").json()
         answer = sdk.chat.completions.create(model="m", messages=CHAT)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.cells import cell_len
@@ -213,11 +214,13 @@ def json_text(found: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses and enumerations as what JSON has."""
+    """Records and enumerations as what JSON has."""
     if isinstance(value, Failure):
         return {"failure": value.reason, "detail": value.detail}
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, dict):
         return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
