@@ -313,9 +313,9 @@ class Outcome:
         if len(self.incidents) > 1:
             found.append(f"{len(self.incidents)} incidents for one swap")
         found += [
-            f"the incident is {one['state']} ({one['ending'] or 'not over'}) after the rollback"
-            for one in self.incidents
-            if one["ending"] != "reversed"
+            f"the incident is {incident['state']} ({incident['ending'] or 'not over'}) after the rollback"
+            for incident in self.incidents
+            if incident["ending"] != "reversed"
         ]
         phases = [message["phase"] for message in self.messages]
         if self.incidents and (phases[:1], phases[-1:]) != (["opened"], ["resolved"]):
@@ -398,7 +398,7 @@ class _Story:
         await self._set("helpdesk-1", _ROLLED_BACK_STATE)
         out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
         await self._resolved()
-        early = [one for one in await self._incidents() if _SWAPPED not in one["routes"]]
+        early = [incident for incident in await self._incidents() if _SWAPPED not in incident["routes"]]
         cells = await self._cells()
         outcome = Outcome(
             compare(cells, truths),
@@ -406,9 +406,9 @@ class _Story:
             failed_requests=sum(application.failed for application in self._applications),
             scored=_scored(cells),
             early_incidents=len(before) + len(early),
-            incidents=tuple(one for one in await self._incidents() if _SWAPPED in one["routes"])[
-                len(before) :
-            ],
+            incidents=tuple(
+                incident for incident in await self._incidents() if _SWAPPED in incident["routes"]
+            )[len(before) :],
             messages=tuple(self._messages),
             swapped_at=swapped_at,
         )
@@ -436,7 +436,7 @@ class _Story:
             await self._phase("3. the same traffic, first model again", count, swapped)
             await self._settled()
             incidents = await self._incidents()
-            if all(one["state"] == "resolved" for one in incidents):
+            if all(incident["state"] == "resolved" for incident in incidents):
                 await self._posted(shown + len(incidents))
                 break
         self._print_messages(shown)

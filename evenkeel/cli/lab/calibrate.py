@@ -242,10 +242,10 @@ def _place(given: Mapping[str, Any], *, json: bool) -> None:
         today=datetime.now(UTC).date(),
         seed=given["seed"],
     )
-    for one in placed:
-        for line in lines_of(one):
+    for route_limits in placed:
+        for line in lines_of(route_limits):
             click.echo(line, err=json)
-    if not any(one.limits for one in placed):
+    if not any(route_limits.limits for route_limits in placed):
         raise CommandFailedError("no limit was placed, nothing was written")
     text = limits_to_json(merged(before, placed))
     out.write_text(text, encoding="utf-8")

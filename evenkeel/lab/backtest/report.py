@@ -173,7 +173,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _alerting(found: Backtest) -> set[tuple[str, str, str]]:
-    return {(one.route, one.model, one.perturbation) for one in found.raised}
+    return {(alert.route, alert.model, alert.perturbation) for alert in found.raised}
 
 
 def _variants(found: Sequence[Backtest]) -> Table:
@@ -228,11 +228,11 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
         return
     rows: list[tuple[Value, ...]] = [
         (
-            date_and_time(one.at), one.offset,
-            " ".join(filter(None, (one.measure or one.what, one.direction, one.kind))),
-            f"{one.perturbation or one.model} on {one.route}", summary(one),
+            date_and_time(alert.at), alert.offset,
+            " ".join(filter(None, (alert.measure or alert.what, alert.direction, alert.kind))),
+            f"{alert.perturbation or alert.model} on {alert.route}", summary(alert),
         )
-        for one in found.alerts[:_SHOWN_ALERTS]
+        for alert in found.alerts[:_SHOWN_ALERTS]
     ]  # fmt: skip
     columns = (
         Column("time"),
@@ -304,8 +304,8 @@ def _notable(found: Backtest) -> list[CellReport]:
 
 def _name(key: CellKey, found: Backtest) -> str:
     """The cell without what all cells have in common."""
-    routes = {one.key.route for one in found.cells}
-    models = {one.key.model for one in found.cells}
+    routes = {cell.key.route for cell in found.cells}
+    models = {cell.key.model for cell in found.cells}
     parts = (
         key.perturbation,
         f"on {key.route}" if len(routes) > 1 else "",
@@ -315,7 +315,7 @@ def _name(key: CellKey, found: Backtest) -> str:
 
 
 def _pictures(found: Backtest) -> Iterator[Section]:
-    drawn = [picture for one in _notable(found)[:_DRAWN_CELLS] if (picture := _picture(one, found))]
+    drawn = [picture for cell in _notable(found)[:_DRAWN_CELLS] if (picture := _picture(cell, found))]
     if drawn:
         yield Section(
             "Rates over the log",
@@ -342,10 +342,16 @@ def _picture(cell: CellReport, found: Backtest) -> Picture | None:
 
 
 def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backtest) -> Plot:
-    deltas = [(trial, one.estimates.content_delta) for trial, one in places if one.estimates.content_delta]
-    lower = [(float(trial), one.lower) for trial, one in deltas]
-    upper = [(float(trial), one.upper) for trial, one in deltas]
-    floor = [(trial, one.noise_floor) for trial, one in places if one.noise_floor and one.estimates.excess]
+    deltas = [
+        (trial, report.estimates.content_delta) for trial, report in places if report.estimates.content_delta
+    ]
+    lower = [(float(trial), delta.lower) for trial, delta in deltas]
+    upper = [(float(trial), delta.upper) for trial, delta in deltas]
+    floor = [
+        (trial, report.noise_floor)
+        for trial, report in places
+        if report.noise_floor and report.estimates.excess
+    ]
     first, last = places[0][0], places[-1][0]
     marks = [
         *(("limit", alert.offset) for alert in found.raised if _of(alert, cell.key)),
@@ -358,7 +364,7 @@ def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backte
         Axis(first, last, [round(first + step * place) for place in range(_TICKS + 1)]),
         Axis(0.0, top, [top * place / _TICKS for place in range(_TICKS + 1)], percent=True),
         curves=[
-            Curve("s0", tuple(Mark(trial, one.value) for trial, one in deltas), dotted=False),
+            Curve("s0", tuple(Mark(trial, delta.value) for trial, delta in deltas), dotted=False),
             Curve("judge", tuple(Mark(trial, one.value) for trial, one in floor), dotted=False),
         ],
         areas=[Area("s0", (*lower, *reversed(upper)))],

@@ -49,12 +49,12 @@ class Variant:
         """Whether an entry is a part of this traffic."""
         if not self.since <= (entry.scored_at if isinstance(entry, Verdict) else entry.at) < self.until:
             return False
-        if self.routes and not any(fnmatchcase(entry.route, one) for one in self.routes):
+        if self.routes and not any(fnmatchcase(entry.route, pattern) for pattern in self.routes):
             return False
         if not isinstance(entry, Verdict):
             return True
         kind = entry.perturbation
-        if self.only and kind != BASELINE and not any(fnmatchcase(kind, one) for one in self.only):
+        if self.only and kind != BASELINE and not any(fnmatchcase(kind, pattern) for pattern in self.only):
             return False
         return self.share >= 1 or _place(entry.exchange_id) < self.share
 

@@ -55,12 +55,12 @@ class Planned:
     @property
     def usd(self) -> float:
         """Of all together; 0 if no price is known."""
-        return sum(one.usd for one in self.expenses.values())
+        return sum(spend.usd for spend in self.expenses.values())
 
     @property
     def tokens(self) -> int:
         """The same in tokens."""
-        return sum(one.tokens for one in self.expenses.values())
+        return sum(spend.tokens for spend in self.expenses.values())
 
     def __str__(self) -> str:
         """In a line."""
@@ -84,7 +84,7 @@ class Judging:
         asked += [(2 * _SHIFTED, quality, each) for quality in self.bundles[task].judged]
         tokens, dollars = 0.0, 0.0
         for share, question, material in asked:
-            bare = sum(len(one.content) for one in question.fill({}).messages) // _CHARS_PER_TOKEN
+            bare = sum(len(message.content) for message in question.fill({}).messages) // _CHARS_PER_TOKEN
             tokens += share * (bare + material + _RULING_TOKENS)
             dollars += share * prices.usd(self.model, bare + material, _RULING_TOKENS)
         return Spend(round(self.votes * tokens), self.votes * dollars)

@@ -191,7 +191,7 @@ class ModelsAsked:
         costs: Costs,
     ) -> None:
         """Begin; the arguments after the models are those of `Asker`."""
-        self._models = {one.name: one for one in models}
+        self._models = {model.name: model for model in models}
         self._asker = Asker(replayer, answers, prices, costs, patience=_PATIENCE, give_up=self._give_up)
         self.unusable: dict[str, str] = {}
         """Models that are not asked any more → what they answered last, and what to do about it."""
@@ -209,5 +209,5 @@ class ModelsAsked:
             f"{advised(failure.reason, failure.detail, **options)} ({call.target.url})"
         )
         if len(self.unusable) == len(self._models):
-            listed = "\n".join(f"  {one}: {why}" for one, why in self.unusable.items())
+            listed = "\n".join(f"  {name}: {why}" for name, why in self.unusable.items())
             raise UnusableError(f"no model answers any more:\n{listed}\nPut that right")

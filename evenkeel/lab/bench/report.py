@@ -101,7 +101,7 @@ def _overall(tables: Tables) -> Section:
 
 
 def _plot(points: list[Point]) -> DotPlot:
-    known = [one.lower for one in points if one.lower is not None]
+    known = [point.lower for point in points if point.lower is not None]
     low, ticks = (0.5, _ZOOMED) if known and min(known) >= _ZOOMED[0] else (0.0, _TICKS)
     return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
 
@@ -136,7 +136,7 @@ def _heats(tables: Tables) -> Iterator[Section]:
 
 def _single(row: ModelRow) -> Mapping[str, Scores]:
     shown = ("general.", "positional.", "compound.")
-    return {name: one for name, one in row.kinds.items() if name.startswith(shown)}
+    return {name: scores for name, scores in row.kinds.items() if name.startswith(shown)}
 
 
 def _heat(tables: Tables, of: Group, *, across: str, legend: bool) -> Table:
@@ -157,7 +157,7 @@ def _cell(model: str, name: str, found: Scores | None) -> Cell | None:
     if found is None or found.robustness is None:
         return None
     figure = found.robustness
-    deltas = (both(one, Form.POINTS, _DIGITS) for one in (found.content_delta, found.quality_delta))
+    deltas = (both(delta, Form.POINTS, _DIGITS) for delta in (found.content_delta, found.quality_delta))
     title = (
         "{}, {}: robustness {}, content delta {}, quality delta {}, invalid {}, {} trials".format(
             model, _plain(name), both(figure, Form.POINTS, _DIGITS), *deltas, percent(found.invalid),
@@ -200,14 +200,14 @@ def matrices(tables: Tables) -> Section:
         if pairs:
             rows: tuple[tuple[Value, ...], ...] = tuple(
                 (
-                    one,
+                    language,
                     *(
                         _cell(row.model, name, pairs.get(name))
-                        for name in (f"{_PAIR}{one}{_TO}{answer}" for answer in columns)
+                        for name in (f"{_PAIR}{language}{_TO}{answer}" for answer in columns)
                     ),
                 )
-                for one in ordered
-                if one in inputs
+                for language in ordered
+                if language in inputs
             )
             heads = (Column("Input"), *(Column(name, Form.POINTS, _DIGITS) for name in columns))
             found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
@@ -220,7 +220,7 @@ def matrices(tables: Tables) -> Section:
 
 
 def _pairs(row: ModelRow) -> Mapping[str, Scores]:
-    return {name: one for name, one in row.kinds.items() if name.startswith(_PAIR)}
+    return {name: scores for name, scores in row.kinds.items() if name.startswith(_PAIR)}
 
 
 def _deltas(tables: Tables) -> Section:

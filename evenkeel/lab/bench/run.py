@@ -202,7 +202,7 @@ async def _measured(
         course = await _course(options, rounds, services.rewrite, costs, err=err)
     return Outcome(
         options=options,
-        tables=make_tables([one.name for one in options.protocol.models], course.trials, course.entities),
+        tables=make_tables([model.name for model in options.protocol.models], course.trials, course.entities),
         trials=tuple(course.trials),
         costs=costs,
         estimate_usd=ahead.usd,

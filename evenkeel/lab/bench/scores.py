@@ -115,10 +115,10 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     filled = [group for group in groups if any(trial.shifted is not None for trial in group)]
     if not filled:
         return Scores(None, None, None)
-    known = [[one for one in group if one.shifted is not None] for group in filled]
+    known = [[trial for trial in group if trial.shifted is not None] for group in filled]
     rated = [_parts(group, lambda one: one.shifted is True) for group in known]
     scored = [
-        _parts([one for one in group if one.changed is not None], lambda one: one.changed is True)
+        _parts([trial for trial in group if trial.changed is not None], lambda one: one.changed is True)
         for group in filled
     ]
     least = [_parts(group, lambda one: one.changed is True) for group in known]
@@ -131,7 +131,7 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
         _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
         _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
-        fmean(sum(bool(one.invalid) for one in group) / len(group) for group in known),
+        fmean(sum(bool(trial.invalid) for trial in group) / len(group) for group in known),
     )
 
 
@@ -192,7 +192,7 @@ def _figure(
 
 def mean_std(figures: Iterable[Figure]) -> float | None:
     """The mean of the standard deviations over runs; None for single runs."""
-    known = [one.std for one in figures if one.std is not None]
+    known = [figure.std for figure in figures if figure.std is not None]
     return fmean(known) if known else None
 
 
@@ -281,7 +281,7 @@ def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> Mode
     tasks = _grouped(trials, lambda one: one.task)
 
     def asking(what: str) -> list[Trial]:
-        return [one for one in trials if rewordings.category(one.kind).asks_for == what]
+        return [trial for trial in trials if rewordings.category(trial.kind).asks_for == what]
 
     return ModelRow(
         model=model,
@@ -297,7 +297,7 @@ def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> Mode
         formats=_scored(_grouped(asking("format"), _detail)),
         kinds=_scored(_grouped(trials, lambda one: one.kind)),
         entities=fmean(entities) if entities else None,
-        failures=dict(sorted(Counter(one.failure for one in trials if one.failure).items())),
+        failures=dict(sorted(Counter(trial.failure for trial in trials if trial.failure).items())),
     )
 
 

@@ -182,12 +182,15 @@ class Rounds:
         """
         original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
-            failed = (Trial(*_at(model, case, one, run), failure=original.reason) for one in case.variants)
+            failed = (
+                Trial(*_at(model, case, variant, run), failure=original.reason) for variant in case.variants
+            )
             return Round(tuple(failed))
-        wants_free = any(one.to_free for one in case.variants)
+        wants_free = any(variant.to_free for variant in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
         calls = [
-            asyncio.create_task(self._trial(model, case, one, run, original, free)) for one in case.variants
+            asyncio.create_task(self._trial(model, case, variant, run, original, free))
+            for variant in case.variants
         ]
         try:
             trials = await asyncio.gather(*calls)

@@ -61,7 +61,7 @@ def judge_candidates(
     todo = list(_open(candidates, _sample(candidates, most_goldens), field))
     if not todo:
         return field
-    _confirm([about.expense(one.pair) for one in todo], address.model, costs, confirm)
+    _confirm([about.expense(candidate.pair) for candidate in todo], address.model, costs, confirm)
     account = costs.of(JUDGE)
 
     async def ask(candidate: Candidate) -> None:
@@ -100,10 +100,12 @@ def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> 
     """The candidates without a score by the judge."""
     rows = candidates.journal.rows
     for source in sources:
-        known = [one for one in conditions(candidates.damage) if Key(source.id, *one) in rows]
-        for one in made(source, candidates.damage, candidates.seed, known):
-            if isinstance(one, Candidate) and field.key not in rows[one.key].scores:
-                yield one
+        known = [
+            condition for condition in conditions(candidates.damage) if Key(source.id, *condition) in rows
+        ]
+        for candidate in made(source, candidates.damage, candidates.seed, known):
+            if isinstance(candidate, Candidate) and field.key not in rows[candidate.key].scores:
+                yield candidate
 
 
 def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confirm) -> None:

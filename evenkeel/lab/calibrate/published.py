@@ -130,7 +130,7 @@ def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> Sectio
     rows = []
     for name, paper in PAPER.items():
         way = ways[name]
-        measured = () if way is None else (Spread(one.mean.value, one.deviation) for one in way.points)
+        measured = () if way is None else (Spread(point.mean.value, point.deviation) for point in way.points)
         rows.append((paper.name, _listed(getattr(paper, mode.value)), _listed(measured)))
     return Section(
         TABLES[mode],

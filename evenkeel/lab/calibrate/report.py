@@ -333,10 +333,10 @@ def _metrics(calibration: Calibration, table: ScoreTable) -> Section:
     )  # fmt: skip
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
-            one.name, one.family, one.version, 1000 * one.cost_usd, one.time_ms,
-            *(one.residual.get(mode) for mode in modes),
+            metric.name, metric.family, metric.version, 1000 * metric.cost_usd, metric.time_ms,
+            *(metric.residual.get(mode) for mode in modes),
         )
-        for one in calibration.metrics
+        for metric in calibration.metrics
     )  # fmt: skip
     summed: dict[tuple[str, str], int] = {}
     for _, metric, reason, count in table.failures:

@@ -268,7 +268,9 @@ class Scoring:
             row = self.candidates.journal.rows.get(key)
             if row is not None and row.undegradable is not None:
                 continue
-            lacking = frozenset(one.key for one in columns if row is None or one.key not in row.scores)
+            lacking = frozenset(
+                column.key for column in columns if row is None or column.key not in row.scores
+            )
             if lacking:
                 missing[key.condition] = lacking
         if not missing:

@@ -178,7 +178,9 @@ def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, word
         for place, name in enumerate(names)
     )
     moves = {MOVES[move] for move in Move}
-    columns = tuple(Column(one.name, Form.NUMBER) if one.name in moves else one for one in columns)
+    columns = tuple(
+        Column(column.name, Form.NUMBER) if column.name in moves else column for column in columns
+    )
     return Section(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
 
 
@@ -231,7 +233,7 @@ def _pictures(metric: MetricReport) -> Section:
         plot = bar_plot(f"Moves of the ratings of {name}", moves)
         found.append(Picture(plot, "Where ratings went under attack", "", keys))
     if tones := list(_tones(metric)):
-        ends = [abs(end) for one in tones for end in (one.value, one.lower, one.upper) if end is not None]
+        ends = [abs(end) for tone in tones for end in (tone.value, tone.lower, tone.upper) if end is not None]
         reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
         ticks = (-reach, -reach / 2, 0, reach / 2, reach)
         plot_of = dot_plot(f"Tone of justifications about {name}", tones, low=-reach, high=reach, ticks=ticks)

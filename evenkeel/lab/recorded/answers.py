@@ -176,7 +176,7 @@ def altered(text: str, other: str, rng: random.Random) -> str:
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    theirs = [one for one in _SENTENCE_END.split(other) if one.strip()]
+    theirs = [sentence for sentence in _SENTENCE_END.split(other) if sentence.strip()]
     place = rng.randrange(len(sentences))
     kind = rng.choice(("left out", "exchanged", "taken")) if len(sentences) > 1 else "taken"
     if kind == "left out":
@@ -202,9 +202,11 @@ def _near(samples: tuple[Sample, ...], temperature: float | None) -> tuple[Sampl
     """The samples recorded at the temperature nearest to one; those without any count as near."""
     if temperature is None:
         return samples
-    gaps = [0.0 if one.temperature is None else abs(one.temperature - temperature) for one in samples]
+    gaps = [
+        0.0 if sample.temperature is None else abs(sample.temperature - temperature) for sample in samples
+    ]
     least = min(gaps, default=0.0)
-    return tuple(one for one, gap in zip(samples, gaps, strict=True) if gap == least)
+    return tuple(sample for sample, gap in zip(samples, gaps, strict=True) if gap == least)
 
 
 class Deployment(NamedTuple):
@@ -293,7 +295,7 @@ class RecordedEndpoint:
             name: Serving(Deployment(version))
             for name, version in {
                 **named,
-                **{one: one for one in recorded.versions if one not in named},
+                **{version: version for version in recorded.versions if version not in named},
             }.items()
         }
         self._fallback = fallback
@@ -411,5 +413,5 @@ class RecordedEndpoint:
             "planted_noise": self._noise,
             "fallback": self._fallback,
             "skipped": len(recorded.skipped),
-            "skipped_first": [str(one) for one in recorded.skipped[:_LAST]],
+            "skipped_first": [str(line) for line in recorded.skipped[:_LAST]],
         }

@@ -103,9 +103,11 @@ def _picture(report: Report) -> Section:
     for whole in found.models:
         if (whole.route, whole.model) in kept:
             lines = {line.name: line for line in found.categories[whole.route, whole.model]}
-            cells = (_heat(lines[one], one) if one in lines else None for one in categories)
+            cells = (
+                _heat(lines[category], category) if category in lines else None for category in categories
+            )
             rows.append((Cell(whole.route, whole.model), _heat(whole, "all"), *cells))
-    names = ("all", *("control" if one == BASELINE_CATEGORY else one for one in categories))
+    names = ("all", *("control" if category == BASELINE_CATEGORY else category for category in categories))
     columns = (Column("Route, model"), *map(_points, names))
     left_out = len(found.models) - len(rows)
     more = f" The {len(rows)} least robust models of {len(found.models)}." if left_out else ""
@@ -190,7 +192,7 @@ def _alerts(report: Report) -> Section:
 
 
 def _changes(report: Report) -> Section:
-    lines = tuple(f"{sentences.change_line(one)} ({one.id})" for one in report.changes)
+    lines = tuple(f"{sentences.change_line(change)} ({change.id})" for change in report.changes)
     none = Paragraph(sentences.SECTIONS["changes"]["none"])
     return _section("changes", Bullets(lines) if lines else none)
 
@@ -217,8 +219,13 @@ def _gaps(report: Report) -> Iterator[Section]:
     )  # fmt: skip
     yield _listed("flows", flows)
     untried = (
-        (one.route, sentences.line_name(one.perturbation), one.reason.replace("_", " "), one.count or 0)
-        for one in report.gaps.untried[:_MOST_UNTRIED]
+        (
+            untried.route,
+            sentences.line_name(untried.perturbation),
+            untried.reason.replace("_", " "),
+            untried.count or 0,
+        )
+        for untried in report.gaps.untried[:_MOST_UNTRIED]
     )
     yield _listed("untried", untried)
 

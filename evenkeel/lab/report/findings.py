@@ -255,7 +255,9 @@ def make_report(
         judges=_judges(folder, rules),
         alerts=alerts_of(_events(stores), period, route),
         changes=tuple(
-            one for one in book.reports() if period.covers(one.at) and (route is None or route in one.routes)
+            change
+            for change in book.reports()
+            if period.covers(change.at) and (route is None or route in change.routes)
         ),
         gaps=Gaps(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},

@@ -124,7 +124,7 @@ def read_period(
     stop = _place(log, period.until + _SLACK_S, end)
     while True:
         batch = log.read_after(at, BATCH)
-        yield from (one for one in batch if period.covers(one.verdict.scored_at))
+        yield from (logged for logged in batch if period.covers(logged.verdict.scored_at))
         if not batch:
             break
         at = batch[-1].offset
@@ -163,5 +163,5 @@ def _place(log: VerdictLog, at: float, end: int) -> int:
 
 
 def _median(batch: list[LoggedVerdict]) -> float:
-    times = sorted(one.verdict.scored_at for one in batch)
+    times = sorted(logged.verdict.scored_at for logged in batch)
     return times[len(times) // 2]

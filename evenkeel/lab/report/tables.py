@@ -143,10 +143,10 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
         return None
     n = len(estimates)
     return Estimate(
-        sum(one.value for one in estimates) / n,
-        sum(one.lower for one in estimates) / n,
-        sum(one.upper for one in estimates) / n,
-        sum(one.n for one in estimates),
+        sum(estimate.value for estimate in estimates) / n,
+        sum(estimate.lower for estimate in estimates) / n,
+        sum(estimate.upper for estimate in estimates) / n,
+        sum(estimate.n for estimate in estimates),
     )
 
 

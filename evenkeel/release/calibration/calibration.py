@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-"""What a calibration file must keep to: every field known, every number finite."""
+"""Rules of a calibration file: every field known, every number finite."""
 
 
 class CalibrationError(ValueError):
@@ -32,7 +32,7 @@ class CalibrationError(ValueError):
 
 
 class FailureMode(StrEnum):
-    """How a candidate was made worse than its golden."""
+    """The way in which a candidate was made worse than its golden."""
 
     NONE = "none"
     """Not at all: run again, severity 0."""
@@ -57,12 +57,12 @@ class Measured:
 
 
 LimitedBy = Literal["false_alerts", "level", "band"]
-"""What holds a threshold: the stated false alerts, the stated level, or the band of mean scores."""
+"""The bound that holds a threshold: the stated false alerts, the stated level, or the band of mean scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where in the band between mild and moderate a threshold is put."""
+    """The place of a threshold in the band between mild and moderate."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -103,7 +103,7 @@ class Threshold:
     mild_mean: float
     moderate_mean: float
     limited_by: LimitedBy
-    """What holds the threshold where it is. "band": the mean mild score, or under a level the
+    """The bound that holds the threshold. "band": the mean mild score, or under a level the
     mean moderate one."""
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Goldens:
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     source: str
-    """Where they come from, in a line for people."""
+    """Their source, in a line for people."""
     count: int
     sha256: str
     """Over the sorted ids, one a line."""
@@ -137,12 +137,12 @@ class BertModel:
     layer: int | None = None
     """Counted from 1; None = the authors' choice, or the last."""
     rescale: bool = False
-    """Whether unrelated sentences are at 0."""
+    """True if unrelated sentences are at 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """What was found about one metric."""
+    """Results about a metric."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -159,14 +159,14 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One metric's part in watching a mode."""
+    """A metric's part in watching a mode."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     metric: str
     family: str
     sensitivity: float
-    """Of the family."""
+    """Mean sensitivity of the family."""
     specificity: float
     """Share of this mode in the family's reactions, in [0, 1]."""
     stability: float
@@ -182,13 +182,13 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """Who watches one failure mode."""
+    """The metrics that watch a failure mode."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     mode: FailureMode
     harmless: bool
-    """Whether such candidates are as good as their goldens: their expected score is 1 at every severity.
+    """True if such candidates are as good as their goldens: their expected score is 1 at every severity.
     A breach then says that something moved, not that it got worse."""
     primary: Role | None = None
     secondary: Role | None = None
@@ -209,9 +209,9 @@ class Breach:
     score: float
     threshold: float
     harmless: bool
-    """As in `ModeResult`."""
+    """See `ModeResult`."""
     confirmed: bool | None
-    """Whether the secondary is below its own threshold as well; None if that is not known."""
+    """True if the secondary is below its own threshold as well; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,9 +225,9 @@ class Calibration:
     """Date, YYYY-MM-DD."""
     goldens: Goldens
     form: AnswerForm | None = None
-    """Of the goldens' answers; None if nobody said. Scores of answers of another form mean something else."""
+    """Form of the answers; None if nobody said. Scores of answers of another form mean something else."""
     encoder: str | None = None
-    """Of the embeddings that metrics use; scores under another one are other scores."""
+    """Encoder of the embeddings that metrics use; scores under another one are other scores."""
     bert_score: BertModel | None = None
     """Behind BERTScore; None if it is the encoder as it is."""
     placement: Placement
@@ -245,7 +245,7 @@ class Calibration:
                     raise ValueError(f"mode {result.mode}: metric {role.metric!r} is not among the metrics")
 
     def of(self, mode: FailureMode) -> ModeResult | None:
-        """What was found for a mode; None if it was not calibrated."""
+        """The result of a mode; None if it was not calibrated."""
         return next((result for result in self.modes if result.mode is mode), None)
 
     def check(self, versions: Mapping[str, int], encoder: str | None) -> None:
@@ -297,7 +297,7 @@ class Calibration:
 
 
 def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | None:
-    """Whether a role's metric is below its threshold; None if there is no telling."""
+    """Tell whether a role's metric is below its threshold; None if there is no telling."""
     score = None if role is None else scores.get(role.metric)
     if role is None or role.threshold is None or score is None or isinstance(score, Failure):
         return None

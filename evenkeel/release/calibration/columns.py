@@ -40,7 +40,7 @@ class Field:
     """A metric as a table needs it."""
 
     key: str
-    """Under which its scores are kept: metric, version, and the encoder or judge behind them."""
+    """Key of its scores in a journal: metric, version, and the encoder or judge behind them."""
     name: str
     version: int
     family: str
@@ -49,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Column(Field):
-    """One that is measured here."""
+    """A field whose metric is computed here."""
 
     metric: Metric
     encoder: str | None
@@ -63,7 +63,7 @@ def column(metric: Metric, family: str, encoder: str | None = None) -> Column:
 
 def heuristic_columns() -> tuple[Column, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
-    return tuple(column(one, metric(one.name).blind_as) for one in heuristics())
+    return tuple(column(heuristic, metric(heuristic.name).blind_as) for heuristic in heuristics())
 
 
 def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
@@ -79,7 +79,7 @@ def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage
     """
     aligned = Comparison(Embedded(encoder, coverage=coverage))
     chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings)]
-    chosen += [built(one, aligned) for one in metrics() if one.about.aligns]
+    chosen += [built(listed, aligned) for listed in metrics() if listed.about.aligns]
     return tuple(column(one, metric(one.name).blind_as, embeddings.encoder) for one in chosen)
 
 
@@ -102,7 +102,7 @@ class PairScorer:
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Of the metrics, by name: what `Calibration.check` asks for."""
+        """Versions of the metrics by name, for `Calibration.check`."""
         return {name: column.version for name, column in self._columns.items()}
 
     def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
@@ -132,7 +132,7 @@ class CachedEncoder:
         return [text for text in dict.fromkeys(texts) if self._vectors.get(self._model, text) is None]
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector per text."""
+        """Return a vector for each text."""
         kept = {text: self._vectors.get(self._model, text) for text in texts}
         known = {text: vector for text, vector in kept.items() if vector is not None}
         if lacking := [text for text in kept if text not in known]:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 Form = Literal["workflow", "prose", "list", "data"]
-"""What an answer is made of: steps, sentences, items, or the values of JSON, YAML or XML."""
+"""The parts of an answer: steps, sentences, items, or the values of JSON, YAML or XML."""
 
 NAME: Final = "form"
 VERSION: Final = 1
 _DATA_FORMATS: Final = frozenset(("json", "yaml", "xml"))
 _OPENING: Final = frozenset("{[<")
-"""What data begin with that are not text."""
+"""First characters of data that are not text."""
 _LEAST_CALLS = 2
 _LEAST_ITEMS = 2
 _MAIN_SHARE = 0.5
@@ -104,7 +104,7 @@ _LEAST_AT_MARGIN = 2
 
 
 def item_of_each_line(lines: Sequence[str]) -> list[int | None]:
-    """For each line the number of the list item that it belongs to; None outside of lists.
+    """Return for each line the number of the list item that it belongs to; None outside of lists.
 
     Items are those of the least indented level that has two or more; what is indented further goes with the
     item above. Text that is not indented ends a list unless it goes on with a sentence of the line above.
@@ -145,7 +145,7 @@ def closes(line: str, opened: str) -> bool:
 
 
 def _coded(lines: Sequence[str]) -> Iterator[bool]:
-    """For each line whether it belongs to a fenced block."""
+    """Tell for each line whether it belongs to a fenced block."""
     fence = ""
     for line in lines:
         if fence:

@@ -26,10 +26,10 @@ _NOT_ANSWERED = HOPELESS | PASSING | {"too_few_votes"}
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the judge said of a candidate, and what it cost."""
+    """A judge's score of a candidate, and its cost."""
 
     outcome: float | Failure
-    """In [0, 1], or why there is none."""
+    """Score in [0, 1], or why there is none."""
     cost_usd: float = 0.0
 
 
@@ -38,16 +38,16 @@ class Asked(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the metric."""
+        """Name of the metric."""
         ...
 
     @property
     def version(self) -> int:
-        """Of the wording."""
+        """Version of the wording."""
         ...
 
     def expense(self, pair: Pair) -> Spend:
-        """What it costs at most."""
+        """Return the highest cost of asking."""
         ...
 
     async def ask(self, pair: Pair) -> Opinion:
@@ -65,7 +65,7 @@ class AskedSimilarity:
         self._rater = rater
 
     def expense(self, pair: Pair) -> Spend:
-        """Of one rating."""
+        """Return the highest cost of one rating."""
         return self._rater.estimate(_characters(pair))
 
     async def ask(self, pair: Pair) -> Opinion:
@@ -88,7 +88,7 @@ class AskedWorkflow:
         self._metric = WorkflowJudge(judge)
 
     def expense(self, pair: Pair) -> Spend:
-        """Of all calls."""
+        """Return the highest cost of all calls."""
         labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
         characters = _characters(pair) + len(pair.context)
         return self._judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=CALLS)

@@ -30,7 +30,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteLimit:
-    """One calibrated limit."""
+    """A calibrated limit."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class RouteLimit:
     measure: Watched
     value: float = Field(ge=0, lt=1)
     source: str
-    """What it rests on, in a line for people."""
+    """Evidence behind it, in a line for people."""
     trials_between_false_alerts: float
     """The stated rate: trials of all cells between two false alerts, on average."""
 
@@ -77,7 +77,7 @@ def read_limits(text: str) -> tuple[RouteLimit, ...]:
         raise LimitsError(f"{field}: {first['msg'].lower()}: correct it, or calibrate again") from error
     if found.version != VERSION:
         raise LimitsError(f"version: must be {VERSION}, not {found.version}: calibrate again")
-    counted = Counter((one.route, one.measure) for one in found.limits)
+    counted = Counter((limit.route, limit.measure) for limit in found.limits)
     for (route, measure), count in counted.items():
         if count > 1:
             raise LimitsError(f"limits: {measure} of route {route} occurs {count} times: keep one")
@@ -91,7 +91,7 @@ class PlacedLimits:
     route: str
     limits: tuple[RouteLimit, ...]
     notes: tuple[str, ...]
-    """What could not be placed, and why, in sentences."""
+    """Limits that could not be placed, and why, in sentences."""
 
 
 def place_limits(
@@ -166,7 +166,7 @@ def place_all(
 
 
 def lines_of(placed: PlacedLimits) -> Iterator[str]:
-    """What was placed, for people."""
+    """Yield lines that tell people the limits."""
     values = ", ".join(f"{limit.measure} {limit.value:g}" for limit in placed.limits)
     yield f"route {placed.route}: {values or 'no limits'}"
     if placed.limits:

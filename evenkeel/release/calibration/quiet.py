@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     _Floats = NDArray[np.float64]
 
 Watched = Literal["content", "similarity", "quality", "invalid", "drift"]
-"""What has a limit: a measure of the alert, or the distance of a drift."""
+"""A quantity with a limit: a measure of the alert, or the distance of a drift."""
 
 GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 """Limits that are tried."""
@@ -52,12 +52,12 @@ _FEWEST: Final = 300
 """Effective trials of a route."""
 _FEWEST_OF_CELL: Final = 30
 _WORLDS: Final = 24
-"""Of each cell."""
+"""Worlds of each cell."""
 _LONG: Final = 20_000
 """Trials of a stream: as many as are between two alarms, else what is slow to build up would not be seen."""
 _BLOCK: Final = 100
 _BLOCKS: Final = 3
-"""That a cell needs for its wandering to be seen."""
+"""Blocks that a cell needs for its wandering to be seen."""
 _DRIFT_LONG: Final = 4_000
 _DRIFT_TRIALS: Final = 40_000
 """Trials that one tolerance is tried on."""
@@ -66,11 +66,11 @@ _MOST_KEPT: Final = 20_000
 
 
 class _Trial(NamedTuple):
-    """One that counts: the first of its cluster in a window."""
+    """A trial that counts: the first of its cluster in a window."""
 
     cluster: str
     observed: tuple[float, ...]
-    """By measure in the order of `Measure`; NaN where it was not measured."""
+    """Losses in the order of `Measure`; NaN where it was not measured."""
     shifted: bool
     stratum: str
 
@@ -115,7 +115,7 @@ class QuietTraffic:
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:
-        """From the verdicts of one route, in the order of the log."""
+        """Collect the verdicts of one route, in the order of the log."""
         found = cls()
         for verdict in verdicts:
             found.add(verdict)
@@ -142,12 +142,12 @@ class QuietTraffic:
 
 @dataclass(frozen=True, slots=True)
 class RouteQuiet:
-    """What of a route's traffic is quiet."""
+    """The quiet part of a route's traffic."""
 
     traffic: QuietTraffic
-    """Since the last change, and since the last alert was over."""
+    """Trials since the last change, and since the last alert was over."""
     alert: bool
-    """Whether an alert is up, so that nothing is quiet."""
+    """True if an alert is up, so that nothing is quiet."""
 
 
 _LOOKED_AFTER: Final = 100
@@ -194,7 +194,7 @@ def quiet_routes(
 
 
 class QuietLimits(NamedTuple):
-    """What was placed, and what was not."""
+    """The limits that were placed, and notes on the others."""
 
     limits: dict[Watched, float]
     notes: list[str]
@@ -229,8 +229,8 @@ def quiet_limits(
             limits[measure] = found
     watched = [measure for measure in Measure if measure in limits]
     joint = _Streams.of(sources, [list(Measure).index(measure) for measure in watched], rng)
-    while joint and joint.alarms(watched, [limits[one] for one in watched], level) > 1 / level:
-        raised = {one: _next(limits[one]) for one in watched}
+    while joint and joint.alarms(watched, [limits[measure] for measure in watched], level) > 1 / level:
+        raised = {measure: _next(limits[measure]) for measure in watched}
         if raised == limits:
             break
         limits = raised
@@ -256,7 +256,7 @@ class _Source:
     everyone: _Floats
     weight: float
     trusted: Sequence[float]
-    """By measure: how much the cell's own mean counts, in [0, 1]."""
+    """Weight of the cell's own mean by measure, in [0, 1]."""
 
     def streams(self, places: Sequence[int], rng: np.random.Generator) -> NDArray[np.float32] | None:
         """Resampled trials, of shape (trials, worlds, measures); None if no measure was taken of the cell."""
@@ -284,7 +284,7 @@ class _Streams(NamedTuple):
     observed: NDArray[np.float32]
     """Shape (trials, worlds of all cells, measures)."""
     weights: _Floats
-    """Of each world among all: the share of its cell's trials."""
+    """Weight of each world: its cell's share of the trials."""
 
     @classmethod
     def of(
@@ -292,7 +292,9 @@ class _Streams(NamedTuple):
     ) -> _Streams | None:
         """Streams of some measures; None if none of the cells has any."""
         found = [
-            (one.weight, streams) for one in sources if (streams := one.streams(places, rng)) is not None
+            (source.weight, streams)
+            for source in sources
+            if (streams := source.streams(places, rng)) is not None
         ]
         if not places or not found:
             return None
@@ -305,7 +307,7 @@ class _Streams(NamedTuple):
             bets_against(limit, "above", measure.low, 1.0)
             for measure, limit in zip(measures, limits, strict=True)
         ]
-        stakes = np.array([one.stakes for one in bets], dtype=np.float32)
+        stakes = np.array([bet.stakes for bet in bets], dtype=np.float32)
         lines = np.array(limits, dtype=np.float32)
         shares = np.array([measure.weight for measure in measures], dtype=np.float32)
         shares /= shares.sum()
@@ -329,10 +331,10 @@ def _sources(quiet: QuietTraffic) -> list[_Source]:
     total = sum(map(len, cells.values()))
     arrays = [np.array([trial.observed for trial in trials]) for trials in cells.values()]
     everyone = np.concatenate(arrays)
-    names = [{name: place for place, name in enumerate(dict.fromkeys(one.cluster for one in trials))}
+    names = [{name: place for place, name in enumerate(dict.fromkeys(trial.cluster for trial in trials))}
              for trials in cells.values()]  # fmt: skip
     numbers = [
-        np.array([known[one.cluster] for one in trials])
+        np.array([known[trial.cluster] for trial in trials])
         for known, trials in zip(names, cells.values(), strict=True)
     ]
     trusted = _trusted(arrays)
@@ -343,10 +345,10 @@ def _sources(quiet: QuietTraffic) -> list[_Source]:
 
 
 def _trusted(arrays: Sequence[_Floats]) -> list[list[float]]:
-    """For every cell and measure: how much its own mean counts against that of all cells."""
+    """Return the weight of each cell's own mean against that of all cells, by measure."""
     found = np.ones((len(arrays), len(Measure)))
     for place in range(len(Measure)):
-        known = [one[:, place][~np.isnan(one[:, place])] for one in arrays]
+        known = [trials[:, place][~np.isnan(trials[:, place])] for trials in arrays]
         sizes = np.array([len(one) for one in known])
         usable = np.flatnonzero(sizes > 1)
         if len(usable) < 2:  # noqa: PLR2004 - one cell has nobody to borrow from
@@ -384,7 +386,7 @@ def _tolerance(quiet: QuietTraffic, level: float, rng: np.random.Generator) -> f
         count = round(_DRIFT_TRIALS * len(trials) / total / _DRIFT_LONG) or 1
         for _ in range(count):
             starts = rng.integers(len(trials) - _BLOCK + 1, size=_DRIFT_LONG // _BLOCK)
-            streams.append([one for start in starts for one in trials[start : start + _BLOCK]])
+            streams.append([trial for start in starts for trial in trials[start : start + _BLOCK]])
     low, high = 0, len(_TOLERANCES) - 1
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""What a candidate changes in a prompt: its system message, or the template around its inputs."""
+"""Changes of a candidate to a prompt: its system message, or the template around its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gate would find before anything is asked: how many goldens settle which regression, or a pass.
+"""A gate's prospects before anything is asked: how many goldens settle which regression, or a pass.
 
 Answers are drawn: noise breaches a measure by chance, on both sides alike, and a regression breaches it on
 some of the goldens always. One measure is drawn, at the level that it has among those that decide, so that
@@ -48,7 +48,7 @@ _NEVER: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is known in advance."""
+    """Facts known in advance."""
 
     noise: float
     """Share of the reference's answers that breach the measure by chance, in [0, 1)."""
@@ -61,7 +61,7 @@ class Scenario:
 
 
 class Outlook(NamedTuple):
-    """What a gate over so many goldens comes to, as shares of the runs."""
+    """Outcomes of a gate over a number of goldens, as shares of the runs."""
 
     goldens: int
     regression: float
@@ -159,9 +159,9 @@ def enough(scenario: Scenario, excess: float) -> int | None:
     """
     return next(
         (
-            one.goldens
-            for one in outlooks(scenario, excess, LADDER)
-            if (one.regression if excess else one.passed) >= LIKELY
+            outlook.goldens
+            for outlook in outlooks(scenario, excess, LADDER)
+            if (outlook.regression if excess else outlook.passed) >= LIKELY
         ),
         None,
     )
@@ -210,7 +210,7 @@ def noise_of(reports: Iterable[CellReport], route: str | None = None) -> float |
 
 
 def sentence(scenario: Scenario, goldens: int, excess: float = 0.15) -> str:
-    """What so many goldens can do, in one sentence."""
+    """Say in one sentence what a number of goldens can do."""
     (chance,) = outlooks(scenario, excess, (goldens,))
     least = enough(scenario, 0.0)
     passes = f"a pass takes {number(least)}" if least else f"a pass takes more than {number(LADDER[-1])}"
@@ -221,7 +221,7 @@ def sentence(scenario: Scenario, goldens: int, excess: float = 0.15) -> str:
 
 
 def cell_sentence(noise: float, *, limit: float, level: float) -> str:
-    """How many trials a cell of live traffic takes to see regressions of several sizes."""
+    """Say how many trials a cell of live traffic takes to see regressions of several sizes."""
     said = []
     for excess in (each for each in EXCESSES if each + noise < 1):
         found = trials_to_alert(noise, excess, limit=limit, level=level)
@@ -236,7 +236,7 @@ def cell_sentence(noise: float, *, limit: float, level: float) -> str:
 
 
 class Prospect(NamedTuple):
-    """How a gate would rule on a regression of some size."""
+    """Simulate a gate's rulings on a regression of some size."""
 
     regression: float
     """Share of the answers that got worse; 0 = an equal candidate."""
@@ -247,7 +247,7 @@ class Prospect(NamedTuple):
 
 
 def prospects(scenario: Scenario, goldens: int) -> list[Prospect]:
-    """What is planned for: an equal candidate, and regressions of several sizes.
+    """Candidates that are planned for: an equal candidate, and regressions of several sizes.
 
     Args:
         scenario: What is known.
@@ -279,13 +279,13 @@ def document(
     """
     columns = (
         Column("Regression"), Column(f"Goldens for {percent(LIKELY)}"),
-        *(Column(number(one), Form.PERCENT) for one in _numbers(goldens)),
+        *(Column(number(count), Form.PERCENT) for count in _numbers(goldens)),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for one in prospects(scenario, goldens):
-        name = f"+{round(100 * one.regression)} points: found" if one.regression else "none: passes"
-        least = number(one.enough) if one.enough else f"over {number(LADDER[-1])}"
-        rows.append((name, least, *one.chances.values()))
+    for prospect in prospects(scenario, goldens):
+        name = f"+{round(100 * prospect.regression)} points: found" if prospect.regression else "none: passes"
+        least = number(prospect.enough) if prospect.enough else f"over {number(LADDER[-1])}"
+        rows.append((name, least, *prospect.chances.values()))
     blocks: list[Block] = [Table(columns, tuple(rows))]
     if goldens:
         blocks.append(Paragraph(sentence(scenario, goldens)))

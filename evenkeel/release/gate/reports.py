@@ -34,9 +34,9 @@ SCHEMA: Final = 1
 MOST_FALLEN: Final = 5
 """Goldens that are named, or shown with a diff."""
 MOST_LINES: Final = 12
-"""Of a diff."""
+"""Longest diff."""
 MOST_CHARS: Final = 200
-"""Of a diff's line."""
+"""Longest line of a diff."""
 _SMALLEST_P: Final = 0.0001
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
 _MARKS: Final = {
@@ -100,13 +100,13 @@ def _beside(report: GateReport) -> str:
 
 
 def excess(finding: Finding) -> str:
-    """As in "+14 % [3 %, 27 %]"."""
+    """Write the excess as in "+14 % [3 %, 27 %]"."""
     sign = "+" if finding.excess > 0 else ""
     return f"{sign}{percent(finding.excess)} [{percent(finding.lower)}, {percent(finding.upper)}]"
 
 
 def settled(finding: Finding) -> str:
-    """When it was settled, or how many goldens are lacking."""
+    """Say when it was settled, or how many goldens are lacking."""
     if finding.n == 0:
         return "not measured"
     if finding.p_value is not None:
@@ -161,7 +161,7 @@ def effort(outcome: Outcome) -> str:
 
 
 def rule(report: GateReport) -> str:
-    """What the verdict means, in two sentences."""
+    """Explain the verdict in two sentences."""
     rules = report.rules
     return (
         f"If no measure is really more than {percent(rules.tolerance)} above the reference, the evidence "
@@ -172,7 +172,7 @@ def rule(report: GateReport) -> str:
 
 
 def goldens_asked(report: GateReport) -> str:
-    """How far it got."""
+    """Say how far the run got."""
     return f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured"
 
 
@@ -193,7 +193,10 @@ def document(outcome: Outcome) -> Document:
     ]
     if report.measured:
         blocks.append(_measures(report))
-    named = [f"worse: {one.golden.id} ({', '.join(one.differences)})" for one in outcome.fallen[:MOST_FALLEN]]
+    named = [
+        f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})"
+        for fallen in outcome.fallen[:MOST_FALLEN]
+    ]
     lines = (
         *lost(report, outcome.failures),
         *outcome.notes,
@@ -204,7 +207,7 @@ def document(outcome: Outcome) -> Document:
         Bullets(tuple(named), quiet=True, on=_TERMINAL),
         Bullets(lines, quiet=True),
         Bullets((rule(report),), on=_MARKDOWN),
-        *(_details(one) for one in outcome.fallen[:MOST_FALLEN]),
+        *(_details(fallen) for fallen in outcome.fallen[:MOST_FALLEN]),
     ]
     left = len(outcome.fallen) - MOST_FALLEN
     if left > 0:
@@ -221,8 +224,16 @@ def _measures(report: GateReport) -> Table:
         Column("Settled", wide=True),
     )  # fmt: skip
     rows = tuple(
-        (one.measure.name, role(one), one.candidate, one.reference, excess(one), one.n, settled(one))
-        for one in report.findings
+        (
+            finding.measure.name,
+            role(finding),
+            finding.candidate,
+            finding.reference,
+            excess(finding),
+            finding.n,
+            settled(finding),
+        )
+        for finding in report.findings
     )
     return Table(columns, rows)
 
@@ -239,7 +250,7 @@ def _details(fallen: Fallen) -> Folded:
 
 
 def diff(approved: Answer, answer: Answer) -> Iterator[str]:
-    """What differs, a sentence a line, both cut in length and in number."""
+    """Yield the differences, a sentence a line, cut in length and in number."""
     lines = list(unified_diff(_sentences(approved), _sentences(answer), n=0, lineterm=""))[2:]
     lines = [line for line in lines if not line.startswith("@@")]
     for line in lines[:MOST_LINES]:

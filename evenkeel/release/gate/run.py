@@ -1,4 +1,4 @@
-"""One run of the gate: goldens in a drawn order, a few at a time, until the evidence settles it."""
+"""A run of the gate: goldens in a drawn order, a few at a time, until the evidence settles it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PATIENCE: Final = 10
 
 
 class Raters(NamedTuple):
-    """Who scores answers, as the settings name them."""
+    """Raters of answers, as the settings name them."""
 
     judge: Judge | None
     rating: TwoStageScorer | None
@@ -66,13 +66,13 @@ class GateOptions:
 
     goldens: Sequence[Golden]
     source: str
-    """Where they come from."""
+    """Source of the goldens."""
     sides: Sequence[Side]
     """Candidate and, if it is asked, reference; else the tolerance is all that is taken off."""
     recorded: bool = False
-    """Whether the goldens' recorded answers are the reference."""
+    """True if the goldens' recorded answers are the reference."""
     task: str | None = None
-    """Of goldens that name none and whose route has none."""
+    """Task of goldens that name none and whose route has none."""
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
     raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
     """Opens them; the database remembers what a judge said."""
@@ -81,7 +81,7 @@ class GateOptions:
     prices: Prices = field(default_factory=Prices)
     calibration: Calibration | None = None
     measures: int = 2
-    """How many can fail the gate, for a plan."""
+    """Return how many measures can fail the gate, for a plan."""
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all but harmless ones."""
     rules: GateRules = field(default_factory=GateRules)
@@ -95,7 +95,7 @@ class GateOptions:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was asked, and what it cost."""
+    """Calls of a run, and their cost."""
 
     calls: int = 0
     remembered: int = 0
@@ -108,14 +108,14 @@ class Spent:
 
     @classmethod
     def of(cls, costs: Costs) -> Spent:
-        """What a run has spent."""
+        """Costs of a run."""
         accounts = costs.accounts.values()
         return cls(
             costs.calls,
             costs.remembered,
             costs.failed,
-            sum(one.prompt_tokens for one in accounts),
-            sum(one.completion_tokens for one in accounts),
+            sum(account.prompt_tokens for account in accounts),
+            sum(account.completion_tokens for account in accounts),
             costs.usd,
             costs.of(JUDGE).tokens,
         )
@@ -127,7 +127,7 @@ class Fallen:
 
     golden: Golden
     differences: Mapping[str, float]
-    """By measure, where above 0."""
+    """Differences by measure, where above 0."""
     answer: Answer
     """The candidate's, the first that breaches one of them."""
     rating: int | None
@@ -136,7 +136,7 @@ class Fallen:
 
     @property
     def weight(self) -> tuple[float, int]:
-        """For sorting: the worst is the highest."""
+        """Sort key: the worst is the highest."""
         return sum(self.differences.values()), -(self.rating or 0)
 
 
@@ -146,9 +146,9 @@ class Outcome:
 
     report: GateReport
     source: str
-    """Where the goldens come from."""
+    """Source of the goldens."""
     candidate: str
-    """What it is, in a line."""
+    """The candidate, in a line."""
     reference: str
     """The same; "" if none was asked."""
     scored_by: str
@@ -158,7 +158,7 @@ class Outcome:
     fallen: tuple[Fallen, ...]
     """Worst first."""
     failures: Mapping[str, str]
-    """What was said about each reason why goldens could not be measured, once."""
+    """A sentence about each reason why goldens could not be measured, once."""
     notes: tuple[str, ...] = ()
     seed: int = 0
     repeats: int = 1
@@ -172,7 +172,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found about one golden."""
+    """Findings about a golden."""
 
     measured: Measured | Failure
     fallen: Fallen | None = None
@@ -180,7 +180,7 @@ class Looked:
 
 @dataclass(slots=True)
 class Course:
-    """What a run leaves behind besides the gate's counts."""
+    """Records of a run besides the gate's counts."""
 
     fallen: list[Fallen] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -206,11 +206,11 @@ class Run:
     scoring: Scoring
     """Scores each answer beside the approved one."""
     costs: Costs
-    """Where the judge's are added."""
+    """Ledger to which the judge's costs are added."""
     repeats: int = 1
     """Calls to each side for each golden."""
     recorded: bool = False
-    """Whether the goldens' recorded answers stand for the reference."""
+    """True if the goldens' recorded answers stand for the reference."""
     concurrency: int = 8
     """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
     task: Callable[[Golden], str | None] = lambda golden: golden.task
@@ -227,10 +227,10 @@ class Run:
         count before a slow one, and a run can be repeated.
         """
         course = Course()
-        for one in tasks:
-            if isinstance(one, Unasked):
-                self.gate.leave_out(one.failure)
-                course.failures.setdefault(one.failure.reason, one.failure.detail)
+        for unasked in tasks:
+            if isinstance(unasked, Unasked):
+                self.gate.leave_out(unasked.failure)
+                course.failures.setdefault(unasked.failure.reason, unasked.failure.detail)
         asked = [task for task in tasks if isinstance(task, Task)]
         waiting = iter(asked)
         begun: deque[asyncio.Task[Looked]] = deque()
@@ -332,7 +332,7 @@ class Run:
 
 
 def draws(task: Task, repeats: int, *, recorded: bool) -> list[tuple[SideName, int]]:
-    """What is asked for a golden: the side and the number of the call.
+    """A call for a golden: the side and the number of the call.
 
     Beside a single recorded answer the candidate is asked once more, to see how far it repeats itself.
     """
@@ -375,7 +375,7 @@ def _share(scored: Sequence[Scored], name: str) -> float | Failure:
 
 
 def give_up(sides: Sequence[Side]) -> Callable[[Call, Failure], None]:
-    """What to do about a side that does not answer: asking on would only collect failures."""
+    """Raise an error about a side that does not answer: asking on would only collect failures."""
     by_name = {side.name: side for side in sides}
 
     def end(call: Call, failure: Failure) -> None:
@@ -401,7 +401,7 @@ def estimate(
     *,
     judged: bool,
 ) -> Estimate | None:
-    """What asking and judging all goldens costs at most, if answers are as long as the approved ones.
+    """Estimate the highest cost of all calls, if answers are as long as the approved ones.
 
     Args:
         asked: The goldens that can be asked.
@@ -527,7 +527,7 @@ async def _decided(
 
 
 def _recorded(options: GateOptions) -> str:
-    """What stands for the reference where it is not asked; "" if nothing does."""
+    """Name the reference where it is not asked; "" if nothing does."""
     if not options.recorded:
         return ""
     alone = sum(not golden.samples for golden in options.goldens)
@@ -557,7 +557,7 @@ def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
 
 
 def effort(options: GateOptions, scenario: Scenario) -> list[str]:
-    """How many calls a run is likely to take, and what its answers cost at most.
+    """Say how many calls a run is likely to take, and what its answers cost at most.
 
     Args:
         options: Of the run that is planned.

@@ -27,16 +27,16 @@ CONTENT_SHIFT: Final = "content_shift"
 QUALITY_CHANGE: Final = "quality_change"
 """The content has shifted and a quality changed with it, other than for the better alone."""
 RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
-"""What the two-stage rating says."""
+"""Measures of the two-stage rating."""
 
 VERSION: Final = 1
 
 Breached = bool | Failure
-"""Whether an answer breaches a measure, or why that is not known."""
+"""True if an answer breaches a measure, or why that is not known."""
 
 
 def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
-    """What a rating says about the measures in `RATED`.
+    """Return what a rating says about the measures in `RATED`.
 
     A quality that failed leaves `quality_change` open, unless another one got worse already.
     """
@@ -59,7 +59,7 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
 def calibrated_breaches(
     calibration: Calibration, scores: Mapping[str, float | Failure]
 ) -> dict[str, Breached]:
-    """What scores say about each failure mode that the calibration has a threshold for."""
+    """Return what scores say about each failure mode that the calibration has a threshold for."""
     breached = {breach.mode for breach in calibration.breaches(scores)}
     unwatched = set(calibration.unwatched(scores))
     return {
@@ -89,14 +89,14 @@ def _why(calibration: Calibration, mode: FailureMode, scores: Mapping[str, float
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One answer beside the approved one."""
+    """An answer compared with the approved one."""
 
     breaches: Mapping[str, Breached]
     judgement: Judgement | None = None
     opinions_usd: float = 0.0
-    """What the judge's scores cost, besides its judgement."""
+    """Cost of the judge's scores, besides its judgement."""
     scores: Mapping[str, float | Failure] = field(default_factory=dict)
-    """By metric; empty without a calibration."""
+    """Scores by metric; empty without a calibration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class Calibrated:
     """Metrics that a judge gives."""
 
     async def opinions(self, pair: Pair) -> dict[str, Opinion]:
-        """What the judge says; nothing if no mode is watched by it, or for another form of answer."""
+        """Ask the judge; nothing if no mode is watched by it, or for another form of answer."""
         if self._other_form(pair):
             return {}
-        return {one.name: await one.ask(pair) for one in self.asked}
+        return {asked.name: await asked.ask(pair) for asked in self.asked}
 
     def score(self, pair: Pair) -> dict[str, float | Failure]:
         """The scores of every metric with a role but the judge's. Work for the processor.
@@ -137,7 +137,7 @@ def roles(calibration: Calibration) -> set[str]:
 
 
 class Scoring:
-    """What an answer is held against. At least one of the two is there."""
+    """Rating and thresholds that score an answer. At least one of the two is there."""
 
     def __init__(self, rating: TwoStageScorer | None, calibrated: Calibrated | None) -> None:
         self.rating = rating
@@ -145,7 +145,7 @@ class Scoring:
 
     @property
     def said(self) -> str:
-        """Who scores, for the head of a report."""
+        """Name the scorers, for the head of a report."""
         parts = []
         if self.rating is not None:
             judged = self.rating.scorer == "judge"
@@ -172,7 +172,7 @@ class Scoring:
         return Scored(breaches, judgement, opinions_usd, scores)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
-        """What is looked at.
+        """Return the measures of a run.
 
         Args:
             deciding: Names of the measures that can fail the gate; none = all but harmless modes.

@@ -44,13 +44,13 @@ class Side:
 
     name: SideName
     upstreams: Mapping[str, Upstream] = field(default_factory=dict)
-    """By route."""
+    """Upstreams by route."""
     upstream: Upstream | None = None
-    """For the routes that are not listed."""
+    """Upstream of the routes that are not listed."""
     headers: Headers = ()
     """The credential for `upstream`."""
     route_headers: Mapping[str, Headers] = field(default_factory=dict)
-    """By route, the credential for its listed upstream: a key belongs to an origin."""
+    """Credentials by route, for its listed upstream: a key belongs to an origin."""
     key_variable: str = ""
     """Environment variable that holds it, for messages."""
     model: str | None = None
@@ -59,7 +59,7 @@ class Side:
     """None = the golden's own prompt."""
 
     def request(self, golden: Golden) -> Call | Failure:
-        """What this side is asked for a golden, or why it cannot be asked: as replays, without effects."""
+        """Return the request for a golden, or why it cannot be asked: as replays, without effects."""
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
             return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
@@ -99,7 +99,7 @@ def view_of(golden: Golden) -> PromptView | Failure:
 
 
 def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str | None = None) -> str | None:
-    """Its task: as the golden says, else its route, else as stated, else as the prompt plainly shows."""
+    """The task of a golden: as it says, else its route, else as stated, else as the prompt plainly shows."""
     said = golden.task or by_route.get(golden.route) or otherwise
     if said is not None:
         return said
@@ -128,7 +128,7 @@ class Unasked:
 
 
 def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | Unasked, ...]:
-    """What has to be asked for each golden."""
+    """Return the requests of each golden."""
     return tuple(_task(golden, sides) for golden in goldens)
 
 
@@ -169,7 +169,7 @@ def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
 
 
 def described(side: Side) -> str:
-    """What a side is, in a line without credentials."""
+    """Describe a side in a line without credentials."""
     where = str(side.upstream) if side.upstream else f"upstreams of {len(side.upstreams)} route(s)"
     what = side.model or "the goldens' model"
     edit = f", {side.edit.said}" if side.edit else ""

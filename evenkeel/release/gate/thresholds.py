@@ -28,7 +28,7 @@ _JUDGED = frozenset({AskedSimilarity.name, AskedWorkflow.name})
 
 
 def needs_judge(calibration: Calibration | None) -> bool:
-    """Whether a mode is watched by what a judge says."""
+    """Tell whether a judge watches a mode."""
     return calibration is not None and bool(roles(calibration) & _JUDGED)
 
 
@@ -62,7 +62,7 @@ def _encoded(calibration: Calibration) -> tuple[Column, ...]:
     if calibration.encoder is not None:
         columns = load_encoder_columns(model, language_of)
     # BERTScore loads a model of its own, so only if a mode is watched by it.
-    matched = {one.name for one in metrics() if one.about.needs == "token_matcher"}
+    matched = {listed.name for listed in metrics() if listed.about.needs == "token_matcher"}
     if calibration.form is None or not roles(calibration) & matched:
         return columns
     bert = calibration.bert_score or BertModel()

@@ -77,12 +77,12 @@ def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
         return []
     sets = [_pairs(text) for text in texts]
     holders: dict[str, list[int]] = {}
-    for place, one in enumerate(sets):
-        for pair in one:
+    for place, pairs in enumerate(sets):
+        for pair in pairs:
             holders.setdefault(pair, []).append(place)
     # Whole numbers, so that the order of a set, which differs from run to run, is nothing to a sum.
     weights = {pair: round(_UNIT * math.log(len(sets) / len(held))) for pair, held in holders.items()}
-    sizes = [sum(weights[pair] for pair in one) for one in sets]
+    sizes = [sum(weights[pair] for pair in pairs) for pairs in sets]
 
     def distances(place: int) -> list[float]:
         shared = [0] * len(sets)
@@ -117,7 +117,7 @@ class Candidate(NamedTuple):
 
     @property
     def prompt(self) -> str:
-        """What was asked."""
+        """The prompt as text."""
         return prompt_text(self.golden.request)
 
 

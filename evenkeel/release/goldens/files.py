@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _PASSING = frozenset({"mean_logprob", "cached_tokens", "reasoning_tokens"})
-"""What is true of one call and says nothing about the answer."""
+"""Members that are true of one call and say nothing about the answer."""
 _FIELDS = tuple(field.name for field in fields_of(Answer) if field.name not in _PASSING)
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _SHAPES = (
@@ -204,7 +204,7 @@ def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:
 
 
 def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
-    """One line of JSON a golden, without the line's end, that `read_goldens` reads as the same golden.
+    """Write one line of JSON a golden, without the line's end, that `read_goldens` reads as the same golden.
 
     Fields that say nothing are left out. Text stays readable: it is only escaped where UTF-8 has no bytes
     for it or where some readers would see the end of a line.
@@ -271,7 +271,7 @@ def default_id(request: str | None, answer: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line, its JSON read."""
+    """A line whose JSON has been read."""
 
     place: str
     cells: dict[str, Any] = field(repr=False)
@@ -281,7 +281,7 @@ class _Line:
         return GoldenError(f'{self.place}, field "{name}": {problem}')
 
     def golden(self) -> Golden:
-        """What it says."""
+        """Read the golden of the line."""
         for name in self.cells:
             if name not in _KNOWN:
                 near = difflib.get_close_matches(name, _KNOWN, n=1)

@@ -43,7 +43,7 @@ _WORST_RATING: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What a route's traffic asks now."""
+    """The current requests of a route's traffic."""
 
     model: str | None
     """Requested name; None if no traffic was seen yet."""
@@ -67,12 +67,12 @@ class GoldenReplayer:
     """Asks goldens and scores them. Needs an event loop."""
 
     routes: Mapping[str, GoldenRoute]
-    """Whose goldens are asked, by name."""
+    """Routes whose goldens are asked, by name."""
     store: GoldenStore
     archive: ExchangeArchive
-    """Where the prompt of today is found."""
+    """Archive in which the prompt of today is found."""
     log: VerdictLog
-    """Where the model of today is found."""
+    """Store in which the model of today is found."""
     replayer: Replayer
     """Sends."""
     scoring: Scoring
@@ -87,11 +87,11 @@ class GoldenReplayer:
     """Unix time in seconds."""
 
     def has_goldens(self, route: str) -> bool:
-        """Whether there is anything to ask. Blocks on storage."""
+        """Tell whether there is anything to ask. Blocks on storage."""
         return route in self.routes and bool(self._goldens(route))
 
     async def run(self, route: str, trigger: Trigger, change: str = "") -> GoldenRun | None:
-        """One run over the route's goldens; None if there are none.
+        """Run over the route's goldens; None if there are none.
 
         Args:
             route: Whose.
@@ -130,7 +130,7 @@ class GoldenReplayer:
         )
 
     def _goldens(self, route: str) -> tuple[Golden, ...]:
-        """Those of a route that can be asked; the same ones each time, spread by the hash of their ids."""
+        """Return the goldens of a route that can be asked, always the same, spread by a hash of their ids."""
         found = [golden for golden in self.store.select(route=route) if golden.request is not None]
         found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
         return tuple(found[: self.most])
@@ -217,7 +217,7 @@ class GoldenReplayer:
         return result_of(key, scored), answer.model or request.model or None
 
     def _estimates(self, task: Task) -> tuple[Quote, Spend]:
-        """What asking a golden and scoring its answer may cost."""
+        """Estimate the cost of asking a golden and scoring its answer."""
         answer, request = task.golden.answer, task.requests["candidate"]
         said = answer.completion_tokens or estimate_tokens(answer.text)
         names = (request.model, answer.model)
@@ -233,7 +233,7 @@ class GoldenReplayer:
 
 
 def result_of(key: str, scored: Scored) -> GoldenResult:
-    """What the scores of an answer say about its golden."""
+    """Return what the scores of an answer say about its golden."""
     breaches = {name: one for name, one in scored.breaches.items() if isinstance(one, bool)}
     scores = {name: one for name, one in scored.scores.items() if not isinstance(one, Failure)}
     judgement = scored.judgement

@@ -46,16 +46,16 @@ _PATIENCE: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleOptions:
-    """What a run needs."""
+    """Options of a run."""
 
     goldens: Sequence[Golden]
     """All versions that are to be written again, retired ones too; only the newest in use are asked."""
     side: Side
     """The endpoint in use."""
     samples: int
-    """That each golden has in the end, those that are there already included."""
+    """Samples that each golden has in the end, those that are there already included."""
     price: ModelPrice | None = None
-    """Of whatever model is asked; None = by the public list."""
+    """Price of whatever model is asked; None = by the public list."""
     concurrency: int = 8
     timeout_s: float = 60.0
     most_usd: float | None = None
@@ -63,14 +63,14 @@ class SampleOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a run recorded."""
+    """Results of a run."""
 
     goldens: tuple[Golden, ...]
-    """As they were given, with their new samples."""
+    """The goldens in their order, with their new samples."""
     wanted: int
     """Samples that were missing."""
     added: int
-    """Of them, those that were recorded."""
+    """Number of them that were recorded."""
     failed: Mapping[str, int]
     """Calls without a usable answer, by reason."""
     left_out: Mapping[str, int]
@@ -90,7 +90,7 @@ class Recorded:
 
 
 class _Place(NamedTuple):
-    """One sample that is missing."""
+    """A sample that is missing."""
 
     golden: Golden
     call: Call
@@ -98,10 +98,10 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Recording:
-    """What came so far."""
+    """Answers received so far."""
 
     samples: dict[tuple[str, int], list[Answer]] = field(default_factory=lambda: defaultdict(list))
-    """By id and version."""
+    """Samples by id and version."""
     failed: Counter[str] = field(default_factory=Counter)
     stopped: str = ""
 
@@ -175,7 +175,7 @@ def _prices(options: SampleOptions, places: Sequence[_Place]) -> Prices:
 
 
 def _estimate(places: Sequence[_Place], prices: Prices) -> Estimate:
-    """What the samples cost if they are as long as the approved answers."""
+    """Estimate the cost of the samples if they are as long as the approved answers."""
     spend = NOTHING
     for golden, call in places:
         said = golden.answer.completion_tokens or estimate_tokens(golden.answer.text)

@@ -27,21 +27,21 @@ _SHORT = 60
 
 
 def show_list(goldens: Sequence[Golden], console: Console) -> None:
-    """One line a golden."""
+    """Print one line a golden."""
     rows = (
         (
-            one.id, f"v{one.version}", one.route, one.task,
-            "retired" if one.retired_at is not None else _day(one.approved_at), one.approved_by, one.model,
-            _last(prompt_text(one.request)), answer_text(one.answer),
+            golden.id, f"v{golden.version}", golden.route, golden.task,
+            "retired" if golden.retired_at is not None else _day(golden.approved_at), golden.approved_by,
+            golden.model, _last(prompt_text(golden.request)), answer_text(golden.answer),
         )
-        for one in goldens
+        for golden in goldens
     )  # fmt: skip
     columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
     _show_table(console, columns, rows)
 
 
 def show_candidates(found: Sequence[Candidate], console: Console) -> None:
-    """One line an exchange."""
+    """Print one line an exchange."""
     rows = (
         (
             one.exchange.id, one.exchange.route, one.exchange.task, _day(one.exchange.received_at),
@@ -91,10 +91,10 @@ def as_json(goldens: Sequence[Golden]) -> str:
 
 
 def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> str:
-    """One golden with its versions and its trail."""
+    """Write a golden with its versions and its trail."""
     versions = [json.loads(line) for line in golden_lines(history)]
     shown = next(json.loads(line) for line in golden_lines([golden]))
-    entries = [asdict(one) for one in trail]
+    entries = [asdict(entry) for entry in trail]
     for entry in entries:
         del entry["golden_id"]
     return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)

@@ -1,4 +1,4 @@
-"""What gate and lab share: asking models and judges many questions within a budget, resumably.
+"""Tools that gate and lab share: asking models and judges many questions within a budget, resumably.
 
 An experiment reads what it needs, adds up an `Estimate`, has it confirmed, asks a few questions at a time,
 keeps every answer in a journal as soon as it is there, shows progress, and renders the outcome.

@@ -1,4 +1,4 @@
-"""What command lines and files say: lists, prices, and files to read and to write."""
+"""Arguments of command lines and files: lists, prices, and files to read and to write."""
 
 from __future__ import annotations
 

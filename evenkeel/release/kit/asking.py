@@ -54,7 +54,7 @@ class UnusableError(Exception):
 
 
 def advised(reason: str, detail: str, **options: str) -> str:
-    """What an endpoint did, and what to do about it.
+    """Say what an endpoint did, and what to do about it.
 
     Args:
         reason: The failure's.
@@ -100,16 +100,16 @@ def call_key(where: list[object], body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to a model that is measured."""
+    """A request to a model that is measured."""
 
     payee: str
-    """Whose account it is booked to, and whose failures are counted together."""
+    """Account that it is booked to, and whose failures are counted together."""
     target: Target
     body: bytes = field(repr=False)
     key: bytes
-    """Of its answer in the journal; see `call_key`."""
+    """Key of its answer in the journal; see `call_key`."""
     model: str
-    """For its price."""
+    """Model that it is priced as."""
     prompt_tokens: int
     """Estimated, for endpoints that report no usage."""
     api: Api = CHAT
@@ -125,7 +125,7 @@ class Asker:
     """The journal: answers are in it before anybody sees them."""
     prices: Prices
     costs: Costs
-    """Where calls are added up, and where the limit is."""
+    """Accounts of all calls, and their limit."""
     _: KW_ONLY
     patience: int
     """Failures in a row after which a model that has answered before is not asked again."""

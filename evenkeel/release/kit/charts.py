@@ -19,7 +19,7 @@ WIDTH: Final = 760
 LEFT, RIGHT = 230, 590
 ROW: Final = 24
 TOP, BOTTOM = 8, 26
-"""Above the first row; below the last, for the axis."""
+"""Room above the first row, and below the last for the axis."""
 _LABEL_CHARS: Final = 34
 _ROOM: Final = 24
 """Width of a piece of a bar into which its count fits."""
@@ -31,7 +31,7 @@ _CURVE_LABEL_CHARS: Final = 19
 
 
 class Point(NamedTuple):
-    """One row of a dot plot, in values; in user units once it is laid out."""
+    """A row of a dot plot, in values; in user units once it is laid out."""
 
     label: str
     value: float | None
@@ -56,7 +56,7 @@ class DotPlot:
     rows: tuple[Point, ...]
     ticks: tuple[Tick, ...]
     zero_x: float | None
-    """Where a line for zero is drawn, None if zero is an end of the axis."""
+    """Place of a line for zero, None if zero is an end of the axis."""
 
 
 def dot_plot(
@@ -93,7 +93,7 @@ def dot_plot(
 
 
 class Bar(NamedTuple):
-    """One row of a bar plot."""
+    """A row of a bar plot."""
 
     label: str
     parts: tuple[tuple[str, int], ...]
@@ -110,7 +110,7 @@ class Part:
     width: float
     count: int
     room: bool
-    """Whether its count fits into it."""
+    """True if its count fits into it."""
 
 
 class DrawnBar(NamedTuple):
@@ -148,7 +148,7 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> BarPlot:
 
 
 class Mark(NamedTuple):
-    """One measured value of a curve."""
+    """A measured value of a curve."""
 
     x: float
     y: float
@@ -159,7 +159,7 @@ class Mark(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One line of a plot, in values."""
+    """A line of a plot, in values."""
 
     kind: str
     """CSS class."""
@@ -167,7 +167,7 @@ class Curve(NamedTuple):
     label: str = ""
     """Shown at the right end; "" = none."""
     dotted: bool = True
-    """Whether its marks are drawn."""
+    """True if its marks are drawn."""
 
 
 class Area(NamedTuple):
@@ -206,7 +206,7 @@ class Plot:
     shape: ClassVar[str] = "plot"
     title: str
     right: float
-    """Where the plot ends; labels of curves stand beyond it."""
+    """Right end of the plot; labels of curves stand beyond it."""
     curves: tuple[DrawnCurve, ...]
     areas: tuple[tuple[str, str], ...]
     """(CSS class, path data)."""
@@ -216,13 +216,13 @@ class Plot:
 
 
 class Axis(NamedTuple):
-    """What an axis of a plot shows."""
+    """Range and ticks of an axis."""
 
     low: float
     high: float
     ticks: Sequence[float] = ()
     percent: bool = False
-    """Whether its labels are percentages."""
+    """True if its labels are percentages."""
 
 
 def plot(
@@ -248,12 +248,14 @@ def plot(
     right = PLOT_RIGHT if labelled else PLOT_WIDTH - PLOT_LEFT
     across, up = Scale(x.low, x.high, PLOT_LEFT, right), Scale(y.low, y.high, PLOT_BOTTOM, PLOT_TOP)
     drawn = [_curve(curve, across, up) for curve in curves if curve.marks]
-    places = geometry.spread([one.end_y for one in drawn if one.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM)
+    places = geometry.spread(
+        [curve.end_y for curve in drawn if curve.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM
+    )
     free = iter(places)
     return Plot(
         title=title,
         right=right,
-        curves=tuple(replace(one, label_y=next(free)) if one.label else one for one in drawn),
+        curves=tuple(replace(curve, label_y=next(free)) if curve.label else curve for curve in drawn),
         areas=tuple(
             (
                 area.kind,
@@ -262,7 +264,8 @@ def plot(
             for area in areas
         ),
         rules=tuple(
-            Rule(one.kind, across.at(one.at), across.at(one.lower), across.at(one.upper)) for one in rules
+            Rule(rule.kind, across.at(rule.at), across.at(rule.lower), across.at(rule.upper))
+            for rule in rules
         ),
         x_ticks=across.ticks(x.ticks, _percent if x.percent else None),
         y_ticks=up.ticks(y.ticks, _percent if y.percent else None),

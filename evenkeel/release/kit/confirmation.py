@@ -43,7 +43,7 @@ def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
 
 
 def on_a_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """Tell whether there is somebody to ask."""
     return sys.stdin.isatty()
 
 

@@ -1,4 +1,4 @@
-"""What a run costs: estimated in advance, then added up by payee and stopped at a limit."""
+"""The cost of a run: estimated in advance, then added up by payee and stopped at a limit."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ REWRITER: Final = "the rewriter"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is to be asked, and what that may cost. As text it is the question before anything is spent."""
+    """Calls ahead, and what they may cost. As text it is the question before anything is spent."""
 
     asked: str
-    """As in "120 calls to gpt-4.1"."""
+    """Description such as "120 calls to gpt-4.1"."""
     spend: Spend
     """0 dollars if no price is known."""
     remembered: int = 0
     """Answers that need not be asked for."""
     ceiling: bool = True
-    """Whether it cannot cost more; else it is a rule of thumb."""
+    """True if it cannot cost more; else it is a rule of thumb."""
 
     def __str__(self) -> str:
         how = "at most" if self.ceiling else "about"
@@ -38,7 +38,7 @@ class BudgetUsedUpError(Exception):
 
 @dataclass(slots=True)
 class Account:
-    """One model, the judge or the rewriter."""
+    """Account of a model, the judge or the rewriter."""
 
     calls: int = 0
     """Made in this run. Of the judge they are not counted."""
@@ -48,13 +48,13 @@ class Account:
     tokens: int = 0
     """All together."""
     prompt_tokens: int = 0
-    """Of them, where the two are known."""
+    """Prompt tokens among them, where the two are known."""
     completion_tokens: int = 0
     usd: float = 0.0
     """0 for a model without a price."""
     remembered_tokens: int = 0
     remembered_usd: float = 0.0
-    """What the remembered answers had cost."""
+    """Earlier cost of the remembered answers."""
 
     def book(self, spend: Spend) -> None:
         """Add what a call has cost."""
@@ -81,32 +81,32 @@ class Costs:
 
     def expenses(self) -> dict[str, Spend]:
         """Spent in this run, by payee."""
-        return {payee: Spend(one.tokens, one.usd) for payee, one in self.accounts.items()}
+        return {payee: Spend(account.tokens, account.usd) for payee, account in self.accounts.items()}
 
     @property
     def usd(self) -> float:
         """Spent in this run."""
-        return sum(one.usd for one in self.accounts.values())
+        return sum(account.usd for account in self.accounts.values())
 
     @property
     def tokens(self) -> int:
         """The same in tokens."""
-        return sum(one.tokens for one in self.accounts.values())
+        return sum(account.tokens for account in self.accounts.values())
 
     @property
     def calls(self) -> int:
         """Made in this run, the judge's and the rewriter's aside."""
-        return sum(one.calls for one in self.accounts.values())
+        return sum(account.calls for account in self.accounts.values())
 
     @property
     def remembered(self) -> int:
         """Answers taken from the journal."""
-        return sum(one.remembered for one in self.accounts.values())
+        return sum(account.remembered for account in self.accounts.values())
 
     @property
     def failed(self) -> int:
         """Calls without an answer."""
-        return sum(one.failed for one in self.accounts.values())
+        return sum(account.failed for account in self.accounts.values())
 
     def check(self) -> None:
         """Raise BudgetUsedUpError once the limit is reached."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.release.kit.charts import Chart
 
 MISSING: Final = "–"
-"""Where nothing was measured."""
+"""Text where nothing was measured."""
 _POINTS: Final = 100
 
 Tone: TypeAlias = Literal["", "better", "worse", "quiet"]
@@ -45,7 +45,7 @@ class Bounded(Protocol):
 
 
 class Form(StrEnum):
-    """How the values of a column are written."""
+    """Notation of a column's values."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -65,11 +65,11 @@ class Column:
     form: Form = Form.TEXT
     digits: int = 0
     wide: bool = False
-    """Whether its text is long and may be broken over lines."""
+    """True if its text is long and may be broken over lines."""
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds words, which stand at the left."""
+        """True if it holds words, which stand at the left."""
         return self.form is Form.TEXT
 
     def cell(self, value: Value) -> Cell:
@@ -92,7 +92,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a table where a value alone does not say it."""
+    """A cell of a table where a value alone does not say it."""
 
     text: str
     detail: str = ""
@@ -122,13 +122,13 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
     title: str = ""
     across: str = ""
-    """What the columns are, should a narrow terminal turn them into rows; "" = never turned."""
+    """Noun for the columns, should a narrow terminal turn them into rows; "" = never turned."""
     heat: bool = False
-    """Whether its figures are a picture: coloured cells without lines between them."""
+    """True if its figures are a picture: coloured cells without lines between them."""
     grouped: bool = False
-    """Whether neighbouring rows with the same first cell stand under it as a heading in HTML."""
+    """True if neighbouring rows with the same first cell stand under it as a heading in HTML."""
     legend: bool = False
-    """Whether the colours of robustness are explained below."""
+    """True if the colours of robustness are explained below."""
     on: frozenset[Rendering] = EVERYWHERE
 
     def cells(self) -> list[tuple[Cell, ...]]:
@@ -155,7 +155,7 @@ class Bullets:
 
     items: tuple[str, ...]
     quiet: bool = False
-    """Whether a terminal shows it dimmed."""
+    """True if a terminal shows it dimmed."""
     on: frozenset[Rendering] = EVERYWHERE
 
 
@@ -179,7 +179,7 @@ class Folded:
     text: str = ""
     code: str = ""
     language: str = ""
-    """Of the code: "diff"."""
+    """Language of the code: "diff"."""
     on: frozenset[Rendering] = frozenset(("markdown", "html"))
 
 
@@ -188,7 +188,7 @@ Block: TypeAlias = Table | Paragraph | Bullets | Picture | Folded
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands under one heading."""
+    """A heading with its blocks."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -202,7 +202,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Its id in a page."""
+        """Id of the section in a page."""
         return self.key or "-".join(self.title.lower().split())
 
     def for_rendering(self, rendering: Rendering) -> Section:
@@ -217,22 +217,22 @@ class Document:
     title: str
     sections: tuple[Section, ...]
     kind: str = ""
-    """What made it, as in "evenkeel bench"."""
+    """Command that made it, as in "evenkeel bench"."""
     subtitle: str = ""
     headline: str = ""
     """The most important thing in one sentence."""
     summary: tuple[str, ...] = field(default=())
-    """What a reader of one page has to know."""
+    """Facts for a reader of one page."""
     footer: str = ""
 
     def sections_for(self, rendering: Rendering) -> list[Section]:
         """The sections that a rendering shows, those without a block left out."""
-        shown = [one.for_rendering(rendering) for one in self.sections if rendering in one.on]
-        return [one for one in shown if one.blocks]
+        shown = [section.for_rendering(rendering) for section in self.sections if rendering in section.on]
+        return [section for section in shown if section.blocks]
 
 
 def written(value: float, form: Form, digits: int = 0) -> str:
-    """One figure as a column of this form writes it."""
+    """Write a figure as a column of this form does."""
     if form is Form.PERCENT:
         return figures.percent(value, digits)
     if form is Form.POINTS:

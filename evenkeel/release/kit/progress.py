@@ -24,7 +24,7 @@ class Progress:
         self.total = total
         self.done = 0
         self.remembered = 0
-        """Of them, what took no time because an earlier run had done it."""
+        """Number of them that took no time because an earlier run had done it."""
         self._show = show
 
     def add(self, *, remembered: bool = False) -> None:

@@ -42,7 +42,7 @@ _WORDS: Final = 12
 """Columns that text needs at least where it may be broken."""
 _TONES: Final = {"": "", "better": "green", "worse": "bold red", "quiet": "dim"}
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold."""
+"""Characters that XML 1.0 cannot hold."""
 
 
 def show(document: Document, console: Console) -> None:
@@ -186,7 +186,7 @@ def _fence(code: str) -> Markup:
 
 
 def _shape(block: Block) -> str:
-    """What a template has to draw."""
+    """Name the shape that a template draws."""
     if isinstance(block, Picture):
         return block.chart.shape
     return type(block).__name__.lower()
@@ -230,7 +230,7 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JUnitCase:
-    """One test case of a suite."""
+    """A test case of a suite."""
 
     name: str
     output: str = ""

@@ -1,4 +1,4 @@
-"""Where commands print."""
+"""Consoles that commands print to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Console
 
 
 class Consoles(NamedTuple):
-    """Where a command prints."""
+    """Consoles of a command."""
 
     out: Console
     """Tables and lines for people."""

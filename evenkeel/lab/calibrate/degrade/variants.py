@@ -52,13 +52,13 @@ class Damage(NamedTuple):
     def degradations(self) -> tuple[Degradation[Answer], ...]:
         """The degradation for each of the modes, in the order of `FailureMode`."""
         every = PUBLISHED if self.published else degradations(self.form)
-        return tuple(one for one in every if one.mode in self.modes)
+        return tuple(degradation for degradation in every if degradation.mode in self.modes)
 
     @property
     def versions(self) -> dict[str, int]:
         """Versions of all that could be done, by name: other modes do not change a mode's candidates."""
         every = self._replace(modes=frozenset(DEGRADED))
-        return {one.name: one.version for one in every.degradations}
+        return {degradation.name: degradation.version for degradation in every.degradations}
 
 
 def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:
