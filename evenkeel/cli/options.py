@@ -15,7 +15,9 @@ from evenkeel import logs
 from evenkeel.core.errors import UserError
 from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
-from evenkeel.settings import Settings, SettingsError, load, route_table
+from evenkeel.settings import Route, Settings, SettingsError, load, route_table
+from evenkeel.settings.replay import Budget
+from evenkeel.settings.server import Access, Listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
+    from evenkeel.settings.types import Section
 
 NOWHERE: Final = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where none is named; never asked."""
@@ -172,20 +175,33 @@ log_options = together(
 )  # fmt: skip
 """Options of a command that runs until it is stopped."""
 
+
+def _default(section: type[Section], name: str) -> str:
+    """The default of a setting as the help of its option states it."""
+    value = section.model_fields[name].default
+    return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
+
+
 settings_options = together(
     click.option(
         "--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to; with or without /v1."
     ),
     file_option("--config", "Settings file (YAML); options override it."),
     click.option(
-        "--host", metavar="ADDRESS", help="Address to listen on for applications.  [default: 127.0.0.1]"
+        "--host",
+        metavar="ADDRESS",
+        help=f"Address to listen on for applications.  {_default(Listen, 'host')}",
     ),
-    click.option("--port", type=int, help="Port for applications; 0 picks a free one.  [default: 8100]"),
-    click.option("--processes", type=int, metavar="N", help="Data-plane processes.  [default: 1]"),
+    click.option(
+        "--port", type=int, help=f"Port for applications; 0 picks a free one.  {_default(Listen, 'port')}"
+    ),
+    click.option(
+        "--processes", type=int, metavar="N", help=f"Data-plane processes.  {_default(Listen, 'processes')}"
+    ),
     click.option(
         "--admin-port",
         type=int,
-        help="Port for console, API and metrics; 0 picks a free one.  [default: 8101]",
+        help=f"Port for console, API and metrics; 0 picks a free one.  {_default(Access, 'port')}",
     ),
     file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR"),
     click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder."),
@@ -193,14 +209,22 @@ settings_options = together(
         "--sampling-rate",
         type=float,
         metavar="SHARE",
-        help="Share of requests to replay, 0 to 1.  [default: 0.1]",
+        help=f"Share of requests to replay, 0 to 1.  {_default(Route, 'sampling_rate')}",
     ),
     click.option(
         "--task", metavar="NAME", help="Task of the requests, such as case_summary.  [default: recognized]"
     ),
-    click.option("--budget-usd", type=float, metavar="USD", help="Daily budget for replays.  [default: 10]"),
     click.option(
-        "--budget-tokens", type=int, metavar="N", help="Daily token budget for replays.  [default: 5000000]"
+        "--budget-usd",
+        type=float,
+        metavar="USD",
+        help=f"Daily budget for replays.  {_default(Budget, 'usd_per_day')}",
+    ),
+    click.option(
+        "--budget-tokens",
+        type=int,
+        metavar="N",
+        help=f"Daily token budget for replays.  {_default(Budget, 'tokens_per_day')}",
     ),
     model_options("judge", "Model that rates answers.  [default: none, heuristics rate]"),
     click.option("--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."),

@@ -105,10 +105,13 @@ def test_no_judge_is_no_fault():
     assert (found.state, "heuristics" in found.said) == ("note", True)
 
 
+LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
+
+
 @pytest.mark.parametrize(
     ("more", "models", "state", "said"),
     [
-        ({}, "", "good", "At most 10.00 US dollars and 5,000,000 tokens a day."),
+        (LIMITED, "", "good", "At most 3.50 US dollars and 7,000 tokens a day."),
         ({}, "gpt-4o", "good", "The price of gpt-4o is known."),
         ({}, "own-7b", "note", "own-7b has no known price."),
         ({"budget": {"usd_per_day": 2.0}}, "own-7b", "bad", "so it is not replayed"),
