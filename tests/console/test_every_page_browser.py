@@ -22,28 +22,18 @@ from tests.monitor.notify.scene import over
 
 pytestmark = pytest.mark.service("chromium")
 
-_PAGES = (
-    "/",
-    "/spend",
-    "/incidents",
+_DEEP_PAGES = (
     "/incidents/c-7",
     "/routes/case-summaries",
-    "/judge",
-    "/calibration",
-    "/pipeline",
     "/pipeline/dead/0000000000000001",
     "/changes/c-7",
     "/changes/s-1",
-    "/goldens",
-    "/trials",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
     "/docs/runbooks/EvenkeelIncident",
     "/verdicts/failed-1",
     "/baselines?route=case-summaries",
-    "/gates",
-    "/setup",
-    "/setup",  # narrow and wide
 )
+"""Pages beside those of the navigation."""
 _MAX_BYTES = 300_000
 _ROW = re.compile(r"^\| ([^|]+\?) \| [^|]+ \| ([\d to]+) \|$", re.MULTILINE)
 """A question and the clicks to its answer, in the guide to the console."""
@@ -118,11 +108,28 @@ def console(request, make_scene, make_cell, database, documents):
         yield address, shown.scene
 
 
+def _pages(chromium, address):
+    """Addresses of all pages: those of the navigation, then the deeper ones."""
+    page = chromium.new_page()
+    page.goto(address)
+    found = []
+    for place in _links(page, "nav[aria-label=Places]"):
+        page.goto(address + place)
+        found += [place, *_links(page, "nav.within")]
+    page.close()
+    return [*dict.fromkeys(found), *_DEEP_PAGES]
+
+
+def _links(page, where):
+    return [link.get_attribute("href") for link in page.locator(f"{where} a").all()]
+
+
 def test_every_page_is_light_accessible_and_asks_nobody_else(console, chromium):
     """No page fails an axe rule, logs an error, asks elsewhere, is wider than the screen or above 300 kB."""
     address, scene = console
     faults = []
-    for width, scheme, paths in ((1440, "light", _PAGES[::2]), (400, "dark", _PAGES[1::2])):
+    pages = _pages(chromium, address)
+    for width, scheme, paths in ((1440, "light", pages[::2]), (400, "dark", pages[1::2])):
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         visit = _Visit(context.new_page(), faults)
         for path in paths:
@@ -139,7 +146,7 @@ def test_rough_texts_stay_inside_their_page(console, chromium):
     faults = []
     context = chromium.new_context(viewport={"width": 400, "height": 900})
     visit = _Visit(context.new_page(), faults, most=3 * _MAX_BYTES)
-    for path in dict.fromkeys(_PAGES):
+    for path in _pages(chromium, address):
         visit.look_at(address, path.replace("case-summaries", _ROUTE), 400)
     context.close()
     assert faults == []

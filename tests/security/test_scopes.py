@@ -204,3 +204,20 @@ def test_the_admin_token_stays_what_it_is_beside_tokens_of_programs(admin, tmp_p
     program = "tokens: [{name: a, scope: read, token_env: T_READ}]"
     assert role(f"{{token_env: T_ADMIN, {program}}}") == "admin"
     assert role(f"{{token_env: T_ADMIN, {program}, people: [{{name: b, token_env: T_APPROVE}}]}}") == "viewer"
+
+
+def test_nothing_is_changed_by_another_site_or_without_the_pages_token(app):
+    """Every form and every call that changes something: whoever's cookies and password come along."""
+    tried = 0
+    with TestClient(app, base_url=LOCAL) as client:
+        for path, method, _ in routes(app):
+            if method != "POST":
+                continue
+            at, is_form = re.sub(r"\{[^}]+\}", "x", path), not path.startswith("/api")
+            for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
+                sent = {"data": {"by": "eve"}} if is_form else {"json": {"by": "eve"}}
+                assert client.post(at, headers=headers, **sent).status_code == 403, (path, headers)
+            if is_form:
+                assert client.post(at, data={"by": "eve", "_csrf_token": "0" * 128}).status_code == 403, path
+            tried += 1
+    assert tried >= 9
