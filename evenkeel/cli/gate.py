@@ -69,7 +69,7 @@ from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.cache import SqliteRulings
+from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -423,7 +423,7 @@ async def _raters(
     settings: Settings, prices: Prices, database: Database, *, rated: bool, judged: bool
 ) -> AsyncIterator[Raters]:
     """Judge and heuristics of the settings; loading an encoder takes seconds."""
-    judge = make_judge(settings, SqliteRulings(database), prices)[0] if judged else None
+    judge = make_judge(settings, rulings(database), prices)[0] if judged else None
     encoder = make_encoder(settings, prices) if rated else None
     try:
         yield Raters(judge, None if encoder is None else make_scorer(settings, judge, encoder, Tally()))

@@ -18,6 +18,7 @@ from evenkeel.console.access import Recorder, form_token, own_pages_only, signed
 from evenkeel.console.rendering import AnyRequest, Form, Page, QueryText, see_other
 from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
+from evenkeel.core.records import from_json, to_json
 from evenkeel.stores.audit_log import is_name
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Offers:
     def make(self, route: str, cells: Sequence[ApprovedCell], at: float) -> str:
         """An offer of the cells as they were at a time."""
         draft = Approval.of(route, cells, by="-", at=at)
-        body = base64.urlsafe_b64encode(draft.to_json().encode("utf-8", "surrogatepass")).decode()
+        body = base64.urlsafe_b64encode(to_json(draft).encode()).decode()
         return f"{body}.{self._mark(body)}"
 
     def read(self, offer: str, now: float) -> Approval:
@@ -53,7 +54,7 @@ class Offers:
         if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
             raise ApprovalError("this was not offered here, or evenkeel has been started since")
         try:
-            found = Approval.from_json(base64.urlsafe_b64decode(body).decode("utf-8", "surrogatepass"))
+            found = from_json(base64.urlsafe_b64decode(body), Approval)
         except (binascii.Error, ValueError) as error:
             raise ApprovalError("this was not offered here") from error
         if not 0 <= now - found.at <= OFFERED_S:

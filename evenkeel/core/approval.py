@@ -8,11 +8,10 @@ entry, each cell has the same baseline from the same verdict on.
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from evenkeel.core.text import escaped
+from evenkeel.core.records import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,19 +76,8 @@ class Approval:
         if not found:
             raise ApprovalError(f"route {route} has no cell to approve")
         draft = cls("", at, who, route, found, note.strip()[:LONGEST_NOTE])
-        name = hashlib.sha256(draft.to_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        name = hashlib.sha256(to_json(draft).encode()).hexdigest()[:16]
         return replace(draft, id=name)
-
-    def to_json(self) -> str:
-        """The approval as one line of JSON; floats survive exactly."""
-        return escaped(json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")))
-
-    @classmethod
-    def from_json(cls, text: str) -> Approval:
-        """Read what `to_json` wrote."""
-        raw: dict[str, Any] = json.loads(text)
-        raw["cells"] = tuple(ApprovedCell(**cell) for cell in raw["cells"])
-        return cls(**raw)
 
 
 def approvable(

@@ -7,11 +7,10 @@ it follows from the log: alerts that begin and end, traffic that goes back to wh
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
-from evenkeel.core.text import escaped
+from evenkeel.core.records import to_json
 
 Decided: TypeAlias = Literal["acknowledged", "accepted", "rolled_back", "false_alarm"]
 """Somebody looks at it; its answers are the new baseline; the change was undone; it should not have been
@@ -36,7 +35,6 @@ ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
 
 LONGEST_NOTE: Final = 2_000
 """Characters of a note, and of a name."""
-_MARK: Final = '{"decided":'
 
 
 class DecisionError(Exception):
@@ -72,20 +70,5 @@ class Decision:
         if known is None:
             raise DecisionError(f"{decided!r} cannot be decided; choose one of {', '.join(DECIDED)}")
         draft = cls("", at, who, route, incident, known, note.strip()[:LONGEST_NOTE])
-        name = hashlib.sha256(draft.to_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        name = hashlib.sha256(to_json(draft).encode()).hexdigest()[:16]
         return replace(draft, id=name)
-
-    def to_json(self) -> str:
-        """The decision as one line of JSON, which `is_decision` tells from other notes."""
-        fields = {"decided": self.decided, **asdict(self)}
-        return escaped(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
-
-    @classmethod
-    def from_json(cls, text: str) -> Decision:
-        """Read what `to_json` wrote."""
-        return cls(**json.loads(text))
-
-
-def is_decision(written: str) -> bool:
-    """Whether a note's line is a decision."""
-    return written.startswith(_MARK)

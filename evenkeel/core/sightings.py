@@ -6,12 +6,9 @@ of a prompt or an answer.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
-
-import msgspec
 
 _NAME_BYTES: Final = 8
 _DRAW_BYTES: Final = 6
@@ -170,31 +167,3 @@ def reference_answer_id(reference: str, at: float) -> str:
 
 
 Sighting: TypeAlias = AnswerSeen | ReferenceAnswered
-
-_ANSWERS: Final = msgspec.json.Decoder(AnswerSeen)
-_REFERENCES: Final = msgspec.json.Decoder(ReferenceAnswered)
-
-
-def is_sighting(written: str) -> bool:
-    """Whether a note of the log is one of these."""
-    return written.startswith((_ANSWER, REFERENCE))
-
-
-def sighting_to_text(sighting: Sighting) -> str:
-    """One line that `sighting_from_text` reads."""
-    kind = _ANSWER if isinstance(sighting, AnswerSeen) else REFERENCE
-    try:
-        return kind + msgspec.json.encode(sighting).decode()
-    except UnicodeEncodeError:  # half a surrogate pair, which stands as an escape
-        return kind + json.dumps(msgspec.to_builtins(sighting), separators=(",", ":"))
-
-
-def sighting_from_text(written: str) -> Sighting:
-    """Read what `sighting_to_text` wrote. Raises: ValueError if it is something else."""
-    kind: type[Sighting] = AnswerSeen if written.startswith(_ANSWER) else ReferenceAnswered
-    decoder = _ANSWERS if kind is AnswerSeen else _REFERENCES
-    body = written.removeprefix(_ANSWER if kind is AnswerSeen else REFERENCE)
-    try:
-        return decoder.decode(body)
-    except msgspec.DecodeError:
-        return msgspec.convert(json.loads(body), kind)

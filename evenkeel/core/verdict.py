@@ -454,11 +454,6 @@ PROVENANCE: Final = frozenset(
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:
-    """The stage that decided a rating, by the rating's details.
-
-    A rating without a word about it is the judge's, unless the answers were equal: so says release 0.1.
-    """
+    """Return the stage that decided a rating, by its details: the judge, unless they say otherwise."""
     number = details.get(DECIDED_BY)
-    if number is None:
-        return "equality" if details.get("normalised") == 1.0 else "judge"
-    return STAGES[int(number)] if 0 <= number < len(STAGES) else "judge"
+    return STAGES[int(number)] if number is not None and 0 <= number < len(STAGES) else "judge"

@@ -223,9 +223,9 @@ class SqliteStores(DocumentStores):
     @cached_property
     def judge_cache(self) -> Cache:
         """Rulings of the judge."""
-        from evenkeel.stores.sqlite.cache import SqliteRulings
+        from evenkeel.stores.sqlite.cache import rulings
 
-        return SqliteRulings(self._database)
+        return rulings(self._database)
 
     @cached_property
     def rewrites(self) -> Cache:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zlib
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer  # noqa: TC001 - read by msgspec
+from evenkeel.core.records import from_json, to_json
 from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
@@ -59,14 +59,12 @@ class ExchangeArchive(Protocol):
 
 def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
     """An archived exchange as compressed bytes, encrypted if there is a key."""
-    return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
+    return seal.close(zlib.compress(to_json(exchange).encode(), 1), _PLACE)
 
 
 def unpack_archived(packed: bytes, seal: Seal, asked_for: str | None = None) -> ArchivedExchange:
     """What `pack_archived` made. Raises: SealError if it cannot be opened, or has another id."""
-    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    exchange = from_json(zlib.decompress(seal.open(packed, _PLACE)), ArchivedExchange)
     if asked_for is not None:
-        check_name(raw["id"], asked_for, _PLACE)
-    answer = raw.pop("answer")
-    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
-    return ArchivedExchange(answer=Answer(**answer), **raw)
+        check_name(exchange.id, asked_for, _PLACE)
+    return exchange

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
-
-import msgspec
 
 from evenkeel.core.cells import ChangeMark, Estimate  # noqa: TC001 - msgspec reads the annotations
 
@@ -115,15 +112,6 @@ class AlertEvent:
     def is_more(self) -> bool:
         """Whether it shows a change on one more route, of which an alert was raised before."""
         return self.what == "change" and self.incident != self.change
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> AlertEvent:
-        """Read what `to_json` wrote."""
-        return msgspec.convert(json.loads(text), cls)
-
-    def to_json(self) -> str:
-        """The event as one line of JSON."""
-        return json.dumps(asdict(self))
 
 
 class IncidentRow(NamedTuple):

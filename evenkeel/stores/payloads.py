@@ -70,8 +70,7 @@ def unpack_exchange(packed: bytes) -> Exchange:
     meta_bytes, request_bytes = _SIZES.unpack_from(raw)
     request_at = _SIZES.size + meta_bytes
     response_at = request_at + request_bytes
-    # Fields are only ever added at the end: what another release wrote is read as far as it is known.
-    fields: dict[str, Any] = dict(zip(_META, json.loads(raw[_SIZES.size : request_at]), strict=False))
+    fields: dict[str, Any] = dict(zip(_META, json.loads(raw[_SIZES.size : request_at]), strict=True))
     for name in ("request_headers", "response_headers"):
         fields[name] = tuple((key, value) for key, value in fields[name])
     return Exchange(request_body=raw[request_at:response_at], response_body=raw[response_at:], **fields)

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 from msgspec import structs
 
 from evenkeel.core.approval import Approval
-from evenkeel.core.incidents import Decision, is_decision
+from evenkeel.core.incidents import Decision
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.sightings import (
     AnswerSeen,
     ReferenceAnswered,
-    is_sighting,
-    sighting_from_text,
-    sighting_to_text,
 )
 from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label
@@ -110,25 +107,32 @@ def is_kept(note: Note) -> bool:
     return isinstance(note, Approval | Label | Decision)
 
 
+_KINDS: Final[dict[str, type[Note]]] = {
+    "approval": Approval,
+    "label": Label,
+    "decision": Decision,
+    "answer": AnswerSeen,
+    "reference": ReferenceAnswered,
+}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+
+
 def note_to_text(note: Note) -> str:
-    """One line that `logged_note` reads; of a label without its texts."""
-    if isinstance(note, Approval | Decision):
-        return note.to_json()
+    """Return one line that `logged_note` reads; of a label without its texts."""
     if isinstance(note, Label):
-        bare = structs.replace(note, note="", explanation="", quality_scores=(), details={})
-        return _LABEL_ID + to_json(bare)
-    return sighting_to_text(note)
+        note = structs.replace(note, note="", explanation="", quality_scores=(), details={})
+    return f"{_NAMES[type(note)]} {to_json(note)}"
 
 
 def logged_note(offset: int, written: str) -> LoggedNote:
     """Read what `note_to_text` wrote."""
-    if is_sighting(written):
-        return LoggedSighting(offset, sighting_from_text(written))
-    if written.startswith(_LABEL_ID):
-        return LoggedLabel(offset, from_json(written.removeprefix(_LABEL_ID), Label))
-    if is_decision(written):
-        return LoggedDecision(offset, Decision.from_json(written))
-    return LoggedApproval(offset, Approval.from_json(written))
+    name, _, record = written.partition(" ")
+    note = from_json(record, _KINDS[name])
+    if isinstance(note, Approval):
+        return LoggedApproval(offset, note)
+    if isinstance(note, Decision):
+        return LoggedDecision(offset, note)
+    return LoggedLabel(offset, note) if isinstance(note, Label) else LoggedSighting(offset, note)
 
 
 @dataclass(frozen=True, slots=True)

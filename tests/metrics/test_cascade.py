@@ -28,7 +28,6 @@ from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
-from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from tests.kit.public import DATA
 from tests.kit.recorded import gpt4o_kinds
 from tests.kit.records import altered
@@ -214,9 +213,7 @@ def test_a_share_that_is_none_is_refused():
 
 
 def test_a_rating_that_does_not_say_who_decided_is_the_judges():
-    """But for equal answers, as release 0.1 logged them."""
-    assert stage_of({NormalisedEquality.name: 1.0}) == "equality"
-    assert stage_of({NormalisedEquality.name: 0.0}) == "judge"
+    """So is one that names a stage there is not."""
     assert stage_of({}) == "judge"
     assert stage_of({DECIDED_BY: 17.0}) == "judge"
 

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import OTHER_MODEL, CellKey
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
@@ -290,7 +291,7 @@ def test_an_approval_survives_as_text_and_is_named_after_what_it_says():
     """The same approval has the same id, another time another one; order of cells does not matter."""
     other = altered(CELL, perturbation="general.aaa", mean=1 / 3, lower=0.1, upper=0.7)
     one = approval(CELL, other)
-    assert Approval.from_json(one.to_json()) == one
+    assert from_json(to_json(one), Approval) == one
     assert one == approval(other, CELL)
     assert one.cells == (other, CELL)
     assert one.id != approval(CELL, other, at=78.0).id

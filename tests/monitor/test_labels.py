@@ -51,7 +51,6 @@ def test_what_cannot_be_said_is_refused(said, why):
         ({}, "judge", "equal"),
         ({"details": {"decided_by": 1.0}}, "heuristic", "equal"),
         ({"details": {"decided_by": 0.0}}, "equality", "equal"),
-        ({"details": {"normalised": 1.0}}, "equality", "equal"),
         ({"scorer": "metrics"}, "metrics", "equal"),
         ({"rating": 2}, "judge", None),
         ({"rating": 2, "quality": (QualityScore("f", 1, 3, 3),)}, "judge", "equal"),

@@ -9,12 +9,12 @@ import pytest
 
 from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
-from evenkeel.stores.sqlite.cache import SqliteCache, SqliteRulings
+from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 
-@pytest.fixture(params=["texts", "rulings", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
 def build(request, tmp_path):
     """Builds a cache that keeps so many bodies."""
     if request.param == "redis":
@@ -23,10 +23,7 @@ def build(request, tmp_path):
         store.close()
         return
     database = Database(tmp_path / "store.db")
-    if request.param == "texts":
-        yield partial(SqliteCache, database, "texts", "text")
-    else:
-        yield partial(SqliteRulings, database)
+    yield partial(rulings, database)
     database.close()
 
 
@@ -60,49 +57,19 @@ def test_the_cache_stays_bounded(build):
     assert cache.get(key(0)) is None
 
 
-@pytest.mark.parametrize(
-    "open_cache", [lambda db: SqliteCache(db, "texts", "text", kept=2), lambda db: SqliteRulings(db, kept=2)]
-)
-def test_the_store_outlives_the_process(tmp_path, open_cache):
+def test_the_store_outlives_the_process(tmp_path):
     """Another connection to the file finds the newest, and nobody reads them without the key."""
     secret = seal_of({KEY_VARIABLE: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="})
     first = Database(tmp_path / "store.db", seal=secret)
     for number in range(5):
-        open_cache(first).put(key(number), body(2, "periwinkle"))
+        rulings(first, kept=2).put(key(number), body(2, "periwinkle"))
     first.close()
     second = Database(tmp_path / "store.db", seal=secret)
-    cache = open_cache(second)
+    cache = rulings(second, kept=2)
     assert [cache.get(key(number)) for number in range(5)] == [None] * 3 + [body(2, "periwinkle")] * 2
     second.close()
     unsealed = Database(tmp_path / "store.db")
     with pytest.raises(SealError):
-        open_cache(unsealed).get(key(4))
+        rulings(unsealed).get(key(4))
     unsealed.close()
     assert b"periwinkle" not in (tmp_path / "store.db").read_bytes()
-
-
-def test_a_table_written_before_is_read(tmp_path):
-    """Texts and rulings lie in the columns that earlier versions made."""
-    database = Database(tmp_path / "store.db")
-    with database.write() as connection:
-        connection.execute(
-            "CREATE TABLE rewrites"
-            " (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, body BLOB NOT NULL)"
-        )
-        connection.execute("INSERT INTO rewrites (key, body) VALUES ('ab', x'01')")
-        connection.execute(
-            "CREATE TABLE judge_rulings (seq INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
-            " rating INTEGER NOT NULL, explanation TEXT NOT NULL)"
-        )
-        connection.execute("INSERT INTO judge_rulings (key, rating, explanation) VALUES (x'ab', 2, 'why')")
-    texts = SqliteCache(database, "rewrites", "rewrite", kept=2)
-    assert texts.get("ab") == b"\x01"
-    for name in ("cd", "ef"):
-        texts.put(name, b"new")
-    assert [texts.get(name) for name in ("ab", "cd", "ef")] == [None, b"new", b"new"]
-    rulings = SqliteRulings(database)
-    assert rulings.get("ab") == b'[2, "why"]'
-    rulings.put("cd", b'[3, "checked", 2]')
-    rulings.put("ef", b'[3, "at once", null]')
-    assert [rulings.get(key) for key in ("cd", "ef")] == [b'[3, "checked", 2]', b'[3, "at once"]']
-    database.close()

@@ -125,7 +125,7 @@ def test_tls_with_certificates_of_both_sides(start, tmp_path):
     start(*tls, "--tls-key-file", str(key))
     given = {"url": f"rediss://localhost:{port}/0", "ca_file": str(authority)}
     use(RedisPlace(**given, cert_file=str(certificate), key_file=str(key)))
-    with pytest.raises(StoreError, match=r"check redis\.url"):
+    with pytest.raises(StoreError, match=r"check storage\.redis\.url"):
         RedisStore(RedisPlace(url=given["url"])).check()
 
 

@@ -16,7 +16,7 @@ from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.cache import SqliteRulings
+from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
@@ -263,4 +263,4 @@ def _swap(place, where, one, two):
 
 
 def _rulings(place):
-    return SqliteRulings(place) if isinstance(place, Database) else RedisCache(place, "rulings")
+    return rulings(place) if isinstance(place, Database) else RedisCache(place, "rulings")

@@ -387,7 +387,7 @@ def test_evidence_has_a_time_to_live(store):
 def test_a_decision_is_an_entry_that_is_kept_for_good(log):
     """With every text that a person may write; who reads verdicts and approvals sees none of it."""
     log.append(verdict(1), EVIDENCE)
-    said = Decision.of("i1", "rolled_back", route="chat", by="ann\ud800", at=5.0, note='{"a": "\x00 ☂"}')
+    said = Decision.of("i1", "rolled_back", route="chat", by="annä", at=5.0, note='{"a": "\x00 ☂"}')
     assert log.note(said)
     assert not log.note(said)
     *_, logged = log.entries_after(0, 10)

@@ -49,7 +49,7 @@ from evenkeel.runtime.replays import capabilities, endpoint, prices
 from evenkeel.settings import Credential
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-from evenkeel.stores.sqlite.cache import SqliteCache, SqliteRulings
+from evenkeel.stores.sqlite.cache import SqliteCache, rulings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -330,7 +330,7 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
-            judge = Judge(there, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
+            judge = Judge(there, cache=rulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import zlib
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evenkeel.core.records import from_json, to_json
 from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
@@ -100,7 +100,7 @@ class RedisMonitorStore:
         for name, body in parts.items():
             rows += (storable(name), body)
         for event in events:
-            rows += (event.id, event.to_json())
+            rows += (event.id, to_json(event))
         for *cell, point in trend:
             rows += (_cell(*cell), msgspec.json.encode(point))
         for incident in incidents:
@@ -159,13 +159,13 @@ class RedisMonitorStore:
     def sent(self, incident: str, channel: str) -> Sent | None:
         """What a channel has sent about an incident."""
         body = self._store.client.hget(self._sent, _cell(incident, channel))
-        return None if body is None else Sent(**json.loads(body))
+        return None if body is None else from_json(body, Sent)
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
         """Remember what a channel has sent about an incident."""
         name = _cell(incident, channel)
         with self._store.client.pipeline(transaction=True) as together:
-            together.hset(self._sent, name, json.dumps(asdict(sent)))
+            together.hset(self._sent, name, to_json(sent))
             together.lrem(self._sent_order, 0, name)
             together.rpush(self._sent_order, name)
             together.execute()
@@ -185,7 +185,7 @@ class RedisMonitorStore:
         if not ids:
             return []
         bodies = self._store.client.hmget(self._events, ids)
-        return [AlertEvent.from_json(body) for body in bodies if body is not None]
+        return [from_json(body, AlertEvent) for body in bodies if body is not None]
 
 
 def monitor_names(store: RedisStore) -> list[str]:

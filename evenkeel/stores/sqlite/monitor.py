@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from evenkeel.core.records import from_json, to_json
 from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SqliteMonitorStore:
                 # Folded again, an event may say more than a former version of the program did.
                 "INSERT INTO alert_events (id, body) VALUES (?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET body = excluded.body",
-                [(event.id, event.to_json()) for event in events],
+                [(event.id, to_json(event)) for event in events],
             )
             if events:
                 connection.execute(
@@ -129,7 +129,7 @@ class SqliteMonitorStore:
     def events(self, limit: int) -> list[AlertEvent]:
         """The newest alert events, newest first."""
         rows = self._database.rows("SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,))
-        return [AlertEvent.from_json(body) for (body,) in rows]
+        return [from_json(body, AlertEvent) for (body,) in rows]
 
     def incidents(self) -> list[bytes]:
         """The records of all incidents that are kept."""
@@ -140,7 +140,7 @@ class SqliteMonitorStore:
         rows = self._database.rows(
             "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
         )
-        return [AlertEvent.from_json(body) for (body,) in rows]
+        return [from_json(body, AlertEvent) for (body,) in rows]
 
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""
@@ -152,14 +152,14 @@ class SqliteMonitorStore:
         row = self._database.row(
             "SELECT body FROM sent_notices WHERE incident = ? AND channel = ?", (incident, channel)
         )
-        return None if row is None else Sent(**json.loads(row[0]))
+        return None if row is None else from_json(row[0], Sent)
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
         """Remember what a channel has sent about an incident."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO sent_notices (incident, channel, body) VALUES (?, ?, ?)",
-                (incident, channel, json.dumps(asdict(sent))),
+                (incident, channel, to_json(sent)),
             )
             connection.execute(
                 "DELETE FROM sent_notices WHERE seq <= (SELECT max(seq) FROM sent_notices) - ?",
