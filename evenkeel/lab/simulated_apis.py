@@ -9,9 +9,9 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.simulate.apis import (
-    Api,
-    ChatApi,
     Completion,
+    SimulatedApi,
+    SimulatedChat,
     answer_head,
     bundles,
     choice_answer,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class CompletionsApi(Api):
+class SimulatedCompletions(SimulatedApi):
     """Completions of one prompt: a string, or a list with one string. There are no tools."""
 
     path = "/v1/completions"
@@ -98,7 +98,7 @@ _KINDS: Final = {
 }
 
 
-class MessagesApi(Api):
+class SimulatedMessages(SimulatedApi):
     """Messages."""
 
     path = "/v1/messages"
@@ -224,7 +224,7 @@ def _messages_tool_choice(raw: object) -> object:
             return "auto"
 
 
-class ResponsesApi(Api):
+class SimulatedResponses(SimulatedApi):
     """Responses, without state: `previous_response_id` and stored conversations are refused."""
 
     path = "/v1/responses"
@@ -395,5 +395,10 @@ def _responses_tool_choice(raw: object) -> object:
     return {"function": {"name": raw.get("name")}} if isinstance(raw, dict) else raw
 
 
-APIS: Final[tuple[Api, ...]] = (ChatApi(), CompletionsApi(), ResponsesApi(), MessagesApi())
+APIS: Final[tuple[SimulatedApi, ...]] = (
+    SimulatedChat(),
+    SimulatedCompletions(),
+    SimulatedResponses(),
+    SimulatedMessages(),
+)
 """Chat completions and those above."""

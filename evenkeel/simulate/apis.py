@@ -103,7 +103,7 @@ def named_event(content: dict[str, Any]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (content["type"].encode(), json.dumps(content).encode())
 
 
-class Api(Protocol):
+class SimulatedApi(Protocol):
     """One way to ask a model over HTTP."""
 
     path: str
@@ -167,7 +167,7 @@ def stream_end(completion: Completion, head: dict[str, Any], *, include_usage: b
     yield DONE
 
 
-class ChatApi(Api):
+class SimulatedChat(SimulatedApi):
     """Chat completions."""
 
     path = "/v1/chat/completions"

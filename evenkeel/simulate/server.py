@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from litestar.params import FromPath, FromQuery
     from litestar.types import HTTPScope, Receive, Scope, Send
 
-    from evenkeel.simulate.apis import Api
+    from evenkeel.simulate.apis import SimulatedApi
     from evenkeel.simulate.model import Reading
     from evenkeel.simulate.simulation import ModelState, Recordings
 
@@ -142,7 +142,7 @@ class ModelCall:
     """One call under one of the APIs, from its body to the last byte of the answer."""
 
     def __init__(
-        self, simulation: Simulation, api: Api, scope: HTTPScope, receive: Receive, send: Send
+        self, simulation: Simulation, api: SimulatedApi, scope: HTTPScope, receive: Receive, send: Send
     ) -> None:
         self._api = api
         self._simulation = simulation
@@ -473,7 +473,7 @@ def _recorded(simulation: Simulation) -> Recordings:
     return simulation.recorded
 
 
-def _call_handler(simulation: Simulation, api: Api) -> ASGIRouteHandler:
+def _call_handler(simulation: Simulation, api: SimulatedApi) -> ASGIRouteHandler:
     @asgi(api.path, copy_scope=False)
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evenkeel.simulate.apis import ChatApi
+from evenkeel.simulate.apis import SimulatedChat
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.simulate.model import SimulatedModel
@@ -33,7 +33,7 @@ from evenkeel.simulate.rewriter import REWRITER_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.simulate.apis import Api
+    from evenkeel.simulate.apis import SimulatedApi
     from evenkeel.simulate.model import Message
 
 
@@ -236,7 +236,7 @@ class Simulation:
         models: Sequence[ModelState] = (ModelState(DEFAULT_MODEL),),
         settings: SimulationSettings | None = None,
         *,
-        apis: Sequence[Api] = (ChatApi(),),
+        apis: Sequence[SimulatedApi] = (SimulatedChat(),),
         recorded: Recordings | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,

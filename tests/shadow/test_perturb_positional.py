@@ -500,16 +500,6 @@ def test_a_list_stays_with_the_line_that_introduces_it():
     }
 
 
-def test_lines_of_keys_and_values_change_places():
-    """A record says the same in any order; turns of a talk and sentences do not."""
-    record = "Priority: high\nDevice: laptop 4471\nLocation: Leeds"
-    made = variants(Reordering(), typed_by_rules(f"Ticket:\n{record}\n\nQuestion: Which team takes it?"))
-    assert len(made) == 5
-    assert {tuple(sorted(text.split("\n")[1:4])) for text in made} == {tuple(sorted(record.split("\n")))}
-    talk = "User: hello\nAgent: good day\nGuest: hi"
-    assert reason(Reordering(), typed_by_rules(talk)) == "nothing_to_reorder"
-
-
 @pytest.mark.parametrize("said", [
     "If two rules clash, the second rule counts.", "Bei Streit gilt die letzte Regel.",
     "最後の項目を優先してください。",

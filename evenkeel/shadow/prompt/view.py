@@ -175,29 +175,11 @@ class PromptView:
             ),
         )
 
-    def arranged(self, segments: Sequence[Segment]) -> Self:
-        """The same prompt with its segments in another order, and with other texts if wanted.
-
-        A segment moves to another slot by `replace(segment, message=…, part=…)`; slots that lose all
-        their segments become empty strings.
-
-        Args:
-            segments: Each segment of this view once, in the new order.
-
-        Raises: ValueError if a segment is missing or occurs twice, or names a slot that is not there.
-        """
-        if sorted(one.index for one in segments) != list(range(len(self.segments))):
-            raise ValueError("an arrangement holds each segment of the prompt exactly once")
-        known = {(slot.message, slot.part) for slot in self.slots}
-        if not all(one.slot in known for one in segments):
-            raise ValueError("an arrangement moves segments only between slots of the prompt")
-        return self.recut(segments)
-
     def recut(self, segments: Iterable[Segment]) -> Self:
         """The same body with these segments for all its text: finer, in another order, or more.
 
-        Where `arranged` moves segments as they are, this one may also hold parts of segments and new ones;
-        whoever calls it answers for the text being complete.
+        A segment moves to another slot by `replace(segment, message=…, part=…)`; slots that lose all their
+        segments become empty strings. Whoever calls it answers for the text being complete.
 
         Args:
             segments: All of the variant, in order within each slot; their indices and roles are set anew.

@@ -14,43 +14,19 @@ from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.positional.order import broken
 from evenkeel.shadow.perturbations.positional.passages import CATEGORY, COLONS, laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
-from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order, speaks_of_output
+from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.shadow.perturbations.positional.passages import Layout
     from evenkeel.shadow.prompt import PromptView, Segment
 
 
-_LINE: Final = re.compile(r"[^\n]*\n?")
-_BULLET: Final = re.compile(r"([ \t]*)([-*+•–])[ \t]+(?=\S)")
-_KEY_VALUE: Final = re.compile(
-    r"([ \t]*)(?!https?:)[^\W\d_][\w()/&-]+(?:[ ][\w()/&#-]+){0,3}([:\uff1a])"
-    r"[ \t]*(?=[^\s/])[^\n]*[^\s.!?。:;,]\s*\Z"
-)
-_SPOKEN: Final = re.compile(
-    r"\s*(?:user|assistant|agent|customer|client|human|ai|bot|caller|support|system|q|a|question|answer|input|output"
-    r"|step|note"
-    r"|frage|antwort|kunde|pregunta|respuesta|cliente|réponse|domanda|risposta|vraag|antwoord|pergunta|resposta)\b",
-    re.IGNORECASE,
-)
-_TO_FILL_IN: Final = re.compile(r"[:\uff1a][ \t]*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|\{[^{}\n]*\}|…|\.{3}|_{2,})")
+_BULLET: Final = re.compile(r"([ \t]*[-*+•–])[ \t]+(?=\S)")
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
 _FEWEST = 2
-_FEWEST_PAIRS: Final = 3
-"""Fewer lines of "key: value" may be anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One item with everything indented under it."""
-
-    text: str
-    """Without the blanks around it, but with its indentation."""
-    gap: str
-    """The blanks behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +34,28 @@ class BulletList:
     """A run of items of one level and one marker."""
 
     start: int
-    end: int
-    items: tuple[Item, ...]
+    items: tuple[str, ...]
+    """Each with everything indented under it, and the blanks behind that."""
     introduction: str
     """The last line before it, "" if there is none."""
-    is_record: bool = False
-    """Whether its items are lines of "key: value"."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends in its text."""
+        return self.start + sum(map(len, self.items))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Of its items, in order."""
-        return tuple(item.text for item in self.items)
+        """Of its items, in order, without the blanks behind them."""
+        return tuple(item.rstrip() for item in self.items)
 
     def in_order(self, order: Sequence[int]) -> str:
         """Its text with the items in another order; the blanks between stay in their places."""
+        texts = self.texts
         return "".join(
-            self.items[chosen].text + item.gap for chosen, item in zip(order, self.items, strict=True)
+            texts[chosen] + item[len(text) :]
+            for chosen, item, text in zip(order, self.items, texts, strict=True)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    start: int
-    end: int
-    """Without the blanks at its end."""
-    bullet: tuple[int, str] | None
-    """Indentation and marker, if it begins an item."""
-    stands_out: bool
-    """Whether it is neither indented nor inside a fence."""
-    after_blank: bool
-
-
-@dataclass(slots=True)
-class _Run:
-    bullet: tuple[int, str]
-    introduction: str
-    starts: list[int]
-    end: int
-    """Where its last line that is not blank ends."""
-
-    @property
-    def is_record(self) -> bool:
-        """Whether its items are lines of "key: value"."""
-        return self.bullet[1] in COLONS
-
-    def takes(self, line: _Line) -> bool:
-        """Whether a line goes on with the list; if so, it is added."""
-        if line.bullet == self.bullet:
-            self.starts.append(line.start)
-        elif line.stands_out or (line.bullet is not None and line.bullet[0] <= self.bullet[0]):
-            return False
-        self.end = line.end
-        return True
 
 
 def bullet_lists(
@@ -117,8 +63,8 @@ def bullet_lists(
 ) -> list[BulletList]:
     """The outermost bulleted lists of at least two items in a text, in order.
 
-    Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an
-    unindented line, as its end is unknown.
+    Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an unindented
+    line, as its end is unknown.
 
     Args:
         text: Any text.
@@ -127,60 +73,36 @@ def bullet_lists(
         introduction: The line above it, "" if there is none.
     """
     found: list[BulletList] = []
-    run: _Run | None = None
-    for line in _lines(text, begins_line=begins_line):
-        if run is None or not run.takes(line):
-            if run is not None and (line.after_blank or line.bullet is not None):
-                found += _finished(text, run)
-            run = None if line.bullet is None else _Run(line.bullet, introduction, [line.start], line.end)
-        introduction = text[line.start : line.end].strip()
-    if run is not None and (ends_line or run.end < len(text.rstrip())):
-        found += _finished(text, run)
-    return found
+    items: list[str] = []
+    marker = above = ""
+    start = at = 0
+    is_fenced = is_after_blank = False
 
+    def finish(*, is_complete: bool) -> None:
+        if len(items) >= _FEWEST and is_complete:
+            found.append(BulletList(start, tuple(items), above))
+        items.clear()
 
-def _lines(text: str, *, begins_line: bool) -> Iterator[_Line]:
-    """The lines that are not blank."""
-    fenced = False
-    after_blank = True
-    for match in _LINE.finditer(text):
-        line = match[0]
-        if not line.strip():
-            after_blank = True
-            continue
-        start = match.start()
-        bullet = None if fenced or not (start or begins_line) else _BULLET.match(line) or _key_value(line)
-        if _FENCE.match(line):
-            fenced = not fenced
-            # The fence itself stands where its indentation says
-            stands_out = line[0] not in " \t"
+    for line in text.splitlines(keepends=True):
+        bullet = None if is_fenced or not (at or begins_line) else _BULLET.match(line)
+        stands_out = bool(line.strip()) and not is_fenced and line[0] not in " \t"
+        is_fenced ^= _FENCE.match(line) is not None
+        if bullet is not None and items and bullet[1] == marker:
+            items.append(line)
+        elif items and not stands_out and (bullet is None or len(bullet[1]) > len(marker)):
+            items[-1] += line
         else:
-            stands_out = not fenced and line[0] not in " \t"
-        key = None if bullet is None else (len(bullet[1]), bullet[2])
-        yield _Line(start, start + len(line.rstrip()), key, stands_out, after_blank)
-        after_blank = False
-
-
-def _key_value(line: str) -> re.Match[str] | None:
-    """A line such as "Priority: high"; neither a turn of a talk nor a sentence."""
-    return None if _SPOKEN.match(line) else _KEY_VALUE.match(line)
-
-
-def _finished(text: str, run: _Run) -> list[BulletList]:
-    if len(run.starts) < (_FEWEST_PAIRS if run.is_record else _FEWEST):
-        return []
-    # Lines to fill in are a form, whose order the answer has
-    if run.is_record and (
-        speaks_of_output(run.introduction) or _TO_FILL_IN.search(text, run.starts[0], run.end)
-    ):
-        return []
-    ends = [*run.starts[1:], run.end]
-    items: list[Item] = []
-    for start, end in zip(run.starts, ends, strict=True):
-        whole = text[start:end]
-        core = whole.rstrip()
-        items.append(Item(core, whole[len(core) :]))
-    return [BulletList(run.starts[0], run.end, tuple(items), run.introduction, run.is_record)]
+            if items and line.strip():
+                finish(is_complete=is_after_blank or bullet is not None)
+            if bullet is not None:
+                start, marker, above = at, bullet[1], introduction
+                items.append(line)
+        if line.strip():
+            introduction = line.strip()
+        is_after_blank = not line.strip()
+        at += len(line)
+    finish(is_complete=ends_line or is_after_blank)
+    return found
 
 
 _ANSWERED: Final = re.compile(r"\s(?:A|Answer|Antwort|Respuesta|Réponse)\s?:")
@@ -249,8 +171,6 @@ def _tells_a_sequence(item: str) -> bool:
 
 _RUN: Final = re.compile(r"c{2,}")
 _LISTS: Final = ("instructions", "list", "text")
-_RECORDS: Final = "document"
-"""In documents only lines of "key: value" change places."""
 
 
 class Reordering:
@@ -342,7 +262,7 @@ def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
     """The bulleted lists of each segment that may be reordered by its kind and type."""
     found: list[tuple[Segment, list[BulletList]]] = []
     for place, segment in enumerate(view.segments):
-        if segment.kind == "history" or segment.type not in (*_LISTS, _RECORDS):
+        if segment.kind == "history" or segment.type not in _LISTS:
             continue
         before = _neighbour(view, segment, place - 1)
         after = _neighbour(view, segment, place + 1)
@@ -354,8 +274,6 @@ def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
             or after.text.lstrip(" \t").startswith("\n"),
             introduction=before.text.rstrip().rpartition("\n")[2] if before is not None else "",
         )
-        if segment.type == _RECORDS:
-            lists = [one for one in lists if one.is_record]
         if lists:
             found.append((segment, lists))
     return found
