@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.shadow.prompt.blocks import TypedText, cut
+from evenkeel.shadow.prompt.blocks import cut
 
 
 def _types(text: str) -> list[tuple[str, str]]:
@@ -152,28 +152,3 @@ def test_code_and_lists() -> None:
         ("text", "Bye.\n"),
     ]
     assert _types("- lamp\n") == [("text", "- lamp\n")]
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "Answer in one word. Lamp. ",
-        "<doc>\n",
-        "Doc 1: x\n\n",
-        '"""\n',
-        "- \n",
-        "**",
-        "Return in ",
-        "答え形式",
-        "Foo: ",
-    ],
-)
-def test_time_is_linear(unit: str) -> None:
-    """Whatever repeats half a million characters long; quadratic time would exceed the time limit."""
-    text = unit * (500_000 // len(unit))
-    assert sum(len(block.text) for block in cut(text)) == len(text)
-
-
-def test_typed_text_is_a_value() -> None:
-    """Blocks compare by what they hold."""
-    assert cut("Lamps.") == (TypedText("text", "Lamps."),)

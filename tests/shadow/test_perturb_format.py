@@ -12,7 +12,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.instructions import skeletons
@@ -99,15 +98,6 @@ def test_a_json_skeleton_in_each_format(format_):
     assert said.startswith(f"Answer in the following {name} {LIMITS}")
     assert RENDERED[format_] in said
     assert said.endswith("\nCite as (doc_1).")
-
-
-@pytest.mark.parametrize("kind", FORMATS, ids=lambda one: one.name)
-def test_the_contract_of_each_kind(kind):
-    """Its name and the wanted form agree, it has no grades and needs no model."""
-    assert kind.name == f"format.{kind.wanted.format}"
-    assert kind.wanted == Wanted(format=kind.wanted.format)
-    assert not kind.graded
-    assert kind.requires == frozenset()
 
 
 @pytest.mark.parametrize(("asked", "format_"), [
@@ -539,14 +529,6 @@ def test_rendered_xml_and_html_are_valid(node):
     balance.feed(HTML.render(node))
     balance.close()
     assert balance.open == []
-
-
-@given(_nodes)
-def test_no_rendering_loses_a_name(node):
-    """Markdown and prose hold every field's name as it is."""
-    for kind in (MARKDOWN, FREE):
-        text = kind.render(node)
-        assert all(name in text for name in names_in(node))
 
 
 def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():

@@ -14,9 +14,9 @@ from evenkeel.core.languages import (
     native_request,
 )
 from evenkeel.core.pair import Wanted
-from evenkeel.shadow.perturbations import Draft, RewriteTask
+from evenkeel.shadow.perturbations import RewriteTask
 from evenkeel.shadow.perturbations.catalogue import catalogue
-from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, CrossLingual
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
@@ -135,14 +135,6 @@ def test_a_language_that_depends_on_the_input_is_not_replaced(asked) -> None:
     assert reason(CrossLingual("en", "de"), chat(asked)) == "language_prescribed"
 
 
-def test_words_that_know_no_name_for_a_language_are_left_alone() -> None:
-    """English names every language, the other wordings the built-in ones."""
-    assert (
-        reason(Multilingual("sv"), chat(f"{QUESTION} Bitte auf Deutsch antworten.")) == "language_prescribed"
-    )
-    assert made(Multilingual("sv"), chat("Answer in English.")).input_text.endswith("Answer in Swedish.")
-
-
 def test_configured_languages_get_crosslingual_kinds() -> None:
     """One for every ordered pair with the languages that are known, itself included."""
     names = {kind.name for kind in catalogue(languages=["ko"])}
@@ -202,23 +194,6 @@ def test_without_instructions_the_request_is_in_the_language_of_the_prompt(sourc
     text = BY_LANGUAGE[base_tag(source)]
     changed = made(CrossLingual(source, "ja"), view_of(("user", text)))
     assert changed.text == f"user: {text}\n\n{request_}"
-
-
-@pytest.mark.parametrize(("source", "text", "request_"), [
-    ("ja", BY_LANGUAGE["ja"], "回答全体をフランス語で書いてください。"),
-    ("zh", "以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "请用法文写出整个回答。"),
-    ("pl", "Kiedy wygasa mój klucz API? Wyjaśnij to nowemu klientowi.", "Write the whole answer in French."),
-])  # fmt: skip
-def test_prompts_in_languages_without_a_wording_are_asked_in_english(source, text, request_) -> None:
-    """Japanese and Chinese have one, Polish has none."""
-    assert made(CrossLingual(source, "fr"), view_of(("user", text))).text == f"user: {text}\n\n{request_}"
-
-
-def test_a_language_without_a_name_is_asked_for_in_english() -> None:
-    """The wordings of other languages know the built-in ones and a few more."""
-    text = BY_LANGUAGE["de"]
-    changed = made(CrossLingual("de", "sv"), view_of(("user", text)))
-    assert changed.text.endswith(f"{text}\n\nWrite the whole answer in Swedish.")
 
 
 @pytest.mark.parametrize(("source", "target"), [("fr", "fr"), ("fr-CA", "fr"), ("fr", "fr-CA")])
@@ -286,15 +261,6 @@ def test_documents_of_the_application_are_no_instructions() -> None:
     assert tasks == [RewriteTask("translation", QUESTION, "fr")]
 
 
-def test_a_name_that_comes_back_as_it_was_holds_nothing_up() -> None:
-    """Where the translation is the original, the answer's language is all that is new."""
-    outcome = CrossLingual("fr", "de").apply(view_of(("user", "Mara Jonas")), 1.0, random.Random(1))
-    assert isinstance(outcome, Draft)
-    changed = outcome.finish([task.text for task in outcome.tasks])
-    assert isinstance(changed, PromptView)
-    assert changed.text == "user: Mara Jonas\n\nÉcrivez toute la réponse en allemand."
-
-
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(language) -> None:
     """Whatever language a route's instructions are in, and whether they are known to be instructions."""
@@ -312,13 +278,3 @@ def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(languag
     for kind in (CrossLingual("en", "fr"), CrossLingual("ja", "en"), Multilingual("sv")):
         made(kind, unknown)
         made(kind, known)
-
-
-def test_every_pair_of_languages_but_english_with_itself() -> None:
-    """Nine languages give 80 ordered pairs, each once."""
-    names = [kind.name for kind in CROSSLINGUAL]
-    assert len(names) == len(set(names)) == 80
-    assert "crosslingual.en_to_en" not in names
-    assert {"crosslingual.es_to_es", "crosslingual.en_to_pt-BR", "crosslingual.fr-CA_to_fr"} < set(names)
-    with pytest.raises(ValueError, match="changes nothing"):
-        CrossLingual("en", "en")

@@ -92,11 +92,6 @@ DOCUMENTS = (
 )
 
 
-def blocks_of(text):
-    """The paragraphs of a text, how often each occurs."""
-    return Counter(one.strip() for one in re.split(r"\n[ \t]*\n", text) if one.strip())
-
-
 def test_context_takes_its_lead_in_and_fence_along():
     """It goes to the beginning or before the output instructions, and not under their heading."""
     rest = "You write for engineers.\n\nLeave names out."
@@ -115,40 +110,6 @@ def test_documents_move_together_with_what_announces_them():
         f"{question}\n\n{documents}\n\n{citing}",
         f"{question}\n\n{citing}\n\n{documents}",
     }
-
-
-def test_labels_and_fences_typed_as_what_they_enclose():
-    """A classifier may call a template's label a document and its fence code; the words move all the same."""
-    view = view_of((
-        "user",
-        told("Doc 1:\n", "document"),
-        given_text("One.", "document"),
-        told("\n\nDoc 2:\n", "document"),
-        given_text("Two.", "document"),
-        told("\n\nThis was asked:\n\n", "document"),
-        told("```\n", "code"),
-        given_text("Which?", "code"),
-        told("\n```\n\n", "code"),
-        told("Be brief."),
-    ))  # fmt: skip
-    asked = "This was asked:\n\n```\nWhich?\n```"
-    documents = ("Doc 1:\nOne.", "Doc 2:\nTwo.")
-    assert variants(Context(), view) == {"\n\n".join((asked, "Be brief.", *documents))}
-    assert variants(Reordering(), view) == {"\n\n".join((*documents[::-1], asked, "Be brief."))}
-
-
-def test_documents_of_the_template_itself_are_context():
-    """Constant documents move like those that are filled in."""
-    view = view_of((
-        "user",
-        told("Doc A: Lamps.\nAll of them.\n\n", "document"),
-        told("Doc B: Cables.\nSome.\n\n", "document"),
-        told("Question: "),
-        given_text("Where?"),
-    ))  # fmt: skip
-    documents = ("Doc A: Lamps.\nAll of them.", "Doc B: Cables.\nSome.")
-    assert variants(Context(), view) == {"\n\n".join(("Question: Where?", *documents))}
-    assert variants(Reordering(), view) == {"\n\n".join((*documents[::-1], "Question: Where?"))}
 
 
 def test_tags_around_all_documents_move_with_them():
@@ -323,13 +284,6 @@ def test_mixed_does_at_least_two_changes():
     assert reason(Mixed(), view_of(("user", told("- a\n- b\n")))) == "too_few_changes"
 
 
-def test_changes_that_undo_each_other_are_not_counted():
-    """With two parts that can only change places, moving both would give the original."""
-    view = view_of(("user", given_text("Doc 1: a\n\n", "document"), told("Use XML.", "output_instructions")))
-    assert reason(Mixed(), view) == "too_few_changes"
-    assert variants(Context(), view) == {"Use XML.\n\nDoc 1: a"} == variants(OutputInstructions(), view)
-
-
 def test_windows_line_ends_stay():
     """New neighbours are parted by the kind of line end that the prompt has."""
     view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("Task: define a.")))
@@ -402,21 +356,6 @@ def _lines(texts):
     return [line.strip() for text in texts for line in text.splitlines() if line.strip()]
 
 
-def test_the_same_bytes_on_every_platform():
-    """Variants made on another machine, written down: nothing depends on hash seeds or platform."""
-    made = {kind.name: texts_of(kind.apply(QUESTION, 1.0, random.Random(5))) for kind in POSITIONAL}
-    one, two, three = DOCUMENTS
-    system, lead = "You answer from documents only.", "These may help:"
-    question, citing = "Question: Where are lamps?", "Cite each sentence as (doc_1)."
-    expected = {
-        "positional.context": ([system], [question, citing, lead, one, two, three]),
-        "positional.output_instructions": ([system, citing], [lead, one, two, three, question]),
-        "positional.reordering": ([system], [lead, three, two, one, question, citing]),
-        "positional.mixed": ([system], [citing, question, lead, two, one, three]),
-    }
-    assert made == {name: ["\n\n".join(texts) for texts in slots] for name, slots in expected.items()}
-
-
 def typed_by_rules(text):
     """A user's message of whose template nothing is known."""
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
@@ -454,13 +393,6 @@ def test_context_never_moves_before_words_that_point_ahead_at_it(pointing):
     """It may still go further down, behind the question."""
     view = typed_by_rules(f"{pointing}\n\n{FACTS}\n\nQuestion: Where are lamps?")
     assert variants(Context(), view) == {f"{pointing}\n\nQuestion: Where are lamps?\n\n{FACTS}"}
-
-
-def test_a_format_that_is_shown_below_goes_along():
-    """An instruction that points at the format below and the format stay together."""
-    shown = 'Classify it. Use the format below.\n\n{"label": "billing | other"}'
-    view = typed_by_rules(f"{shown}\n\nMessage: My invoice is wrong.")
-    assert variants(OutputInstructions(), view) == {f"Message: My invoice is wrong.\n\n{shown}"}
 
 
 def test_a_question_behind_documents_is_no_document():
@@ -528,15 +460,6 @@ def test_items_that_go_on_with_one_another_stay(items):
 def test_forms_and_numbered_parts_keep_their_order(form):
     """The answer has the order of a form, people cite the numbers of rules, and a lead-in stays last."""
     assert reason(Reordering(), typed_by_rules(form)) in {"nothing_to_reorder", "order_matters"}
-
-
-def test_documents_are_never_parted_from_one_another():
-    """What leads in to the first of them moves with all, or not at all."""
-    text = "Cite sections like [2]. These are the sections:\n\n[1] Lamps.\n[2] Cables.\n\nTask: name one."
-    for kind in (Context(), OutputInstructions()):
-        outcome = kind.apply(typed_by_rules(text), 1.0, random.Random(3))
-        if isinstance(outcome, PromptView):
-            assert "sections:\n\n[1] Lamps.\n[2] Cables." in texts_of(outcome)[0]
 
 
 def test_the_indentation_of_what_follows_stays():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -78,13 +78,6 @@ def test_what_has_no_words_is_not_paraphrased(text) -> None:
     assert reason(Paraphrase(), chat(text)) == "nothing_to_change"
 
 
-def test_without_input_nothing_applies() -> None:
-    """A prompt of instructions alone has no input to change."""
-    view = view_of(("system", SYSTEM))
-    for kind in (Paraphrase(), Tone(), Tone("rewriter"), Multilingual("de"), CrossLingual("de", "en")):
-        assert reason(kind, view) == "no_input"
-
-
 def test_a_rewriter_that_changes_nothing_gives_no_variant() -> None:
     """The original again is no variant; neither are too few texts."""
     draft = Paraphrase().apply(chat(), 1.0, random.Random(1))
@@ -134,14 +127,6 @@ def test_the_same_seed_gives_the_same_bytes(kind) -> None:
     bodies = {seed: made(kind, chat(), 0.5, seed).body() for seed in range(6)}
     assert all(made(kind, chat(), 0.5, seed).body() == body for seed, body in bodies.items())
     assert len(set(bodies.values())) > 1 or not (kind.graded or isinstance(kind, Tone))
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.graded], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("severity", [-0.1, 1.1])
-def test_a_severity_out_of_range_is_an_error(kind, severity) -> None:
-    """As for every graded kind."""
-    with pytest.raises(ValueError, match="is not between 0 and 1"):
-        finished(kind.apply(chat(), severity, random.Random(1)))
 
 
 def test_a_compound_applies_its_parts_in_order() -> None:
@@ -213,18 +198,6 @@ def test_parts_that_exclude_each_other_are_refused(parts, message) -> None:
     """Too few, repeated, idle or contradicting parts are an error when the compound is made."""
     with pytest.raises(ValueError, match=message):
         Compound("x", parts)
-
-
-def test_two_formats_are_refused() -> None:
-    """An answer cannot be JSON and YAML at once."""
-
-    class Format(Whitespace):
-        def __init__(self, wanted: Any) -> None:
-            self.name = f"format.{wanted}"
-            self.wanted = Wanted(format=wanted)
-
-    with pytest.raises(ValueError, match="more than one format of the answer: json, yaml"):
-        Compound("x", (Format("json"), Format("yaml")))
 
 
 @pytest.mark.parametrize("kind", COMPOUNDS, ids=lambda kind: kind.name)

@@ -263,12 +263,6 @@ def test_a_classifier_that_loses_text_is_refused() -> None:
         )
 
 
-def test_an_unknown_segment_is_an_error() -> None:
-    """Replacing a segment that does not exist fails instead of being ignored."""
-    with pytest.raises(IndexError, match="no segment 4"):
-        PromptView.parse(BODY).with_texts({4: "x"})
-
-
 @pytest.mark.parametrize(("path", "api"), CASES["the path names the api"])
 def test_the_path_names_the_api(path: str, api: str | None) -> None:
     """Any prefix and query go; what stands behind the API's name makes it another endpoint."""
@@ -338,13 +332,6 @@ def view_of(api: Any, **more: object) -> PromptView:
 def test_a_replayed_response_is_never_stored(before: str, after: str) -> None:
     """The responses API stores unless told not to, so a replay says so even where the client did not."""
     assert PromptView.parse(before.encode(), api=RESPONSES).for_replay() == after.encode()
-
-
-def test_nothing_is_added_for_the_other_apis() -> None:
-    """A replay of a bare request is the request: servers may reject keys that they do not know."""
-    for api in ("chat", "completions", "messages"):
-        view = view_of(api)
-        assert view.for_replay() == view.body()
 
 
 @pytest.mark.parametrize(
