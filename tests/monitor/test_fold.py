@@ -253,18 +253,6 @@ def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
 
 
 @settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 5), looks=st.lists(st.integers(0, 900), max_size=6))
-def test_reports_kept_between_looks_are_those_of_a_fresh_state(seed, looks):
-    """What is estimated once and kept never differs from what would be estimated anew."""
-    verdicts = traffic(250, seed)
-    state, done = MonitorState(SETTINGS), 0
-    for look in sorted(looks):
-        folded(verdicts[done:look], state)
-        done = max(done, look)
-        assert said(state) == said(MonitorState.from_bytes(state.to_bytes(), SETTINGS))
-
-
-@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
 def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
     """Whatever times verdicts claim, counts, intervals, alerts and the last 500 are the same."""

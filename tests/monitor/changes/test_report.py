@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE, QualityScore
-from evenkeel.monitor.changes import Candidate, Cause, ChangeRecord, compare, kinds
+from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
 from evenkeel.monitor.changes.record import OTHER, Tally
@@ -142,13 +140,3 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     assert joined.also == (alone.id,)
     elsewhere = record(answers, before=tally(9, 2), after=tally(9, 2), route="billing")
     assert len(reports_of([elsewhere], history)) == 2
-
-
-def test_a_report_is_plain_data():
-    """`asdict` gives what JSON takes, enumerations included."""
-    (report,) = reports_of([record(MODEL, before=tally(50, 5), after=tally(50, 5))], NOTHING)
-    assert asdict(report)["cause"] == "model"
-    both = tuple(Candidate(cause, weaker=False, why="") for cause in (Cause.MODEL, Cause.TRAFFIC))
-    assert altered(report, cause=Cause.UNCLEAR, candidates=both).title == (
-        "chat: another model or other traffic"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from itertools import pairwise
 
@@ -146,25 +145,6 @@ def test_it_begins_anew_after_a_change_was_found():
     assert all(later.after == earlier.at for earlier, later in pairwise(found))
     test.forget()
     assert test.evidence_log10 == 0.0
-
-
-def test_a_state_goes_through_json_exactly():
-    """Also in the midst of a run; the level is that of today."""
-    whole, parted = ReferenceTest(1e5), ReferenceTest(1e3)
-    chance = random.Random(7)
-    for number in range(200):
-        call = answered(number, below=chance.randrange(5), prompt_version=f"p{number % 3}")
-        assert whole.add(call) == parted.add(call)
-        parted = ReferenceTest.from_json(json.loads(json.dumps(parted.to_json())), 1e5)
-        assert parted.to_json() == whole.to_json()
-
-
-def test_a_state_stays_small():
-    """However many names a run meets."""
-    test = ReferenceTest(1e300)
-    for number in range(5000):
-        test.add(odd(number, model=f"m{number}", prompt_version=f"p{number}", reference=f"{number:032x}"))
-    assert len(json.dumps(test.to_json())) < 30_000
 
 
 def test_false_alarms_come_no_more_often_than_stated():

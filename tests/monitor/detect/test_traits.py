@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from itertools import count
@@ -64,22 +63,6 @@ def test_answers_that_are_longer_than_before_are_suspected_once() -> None:
     assert test.evidence_log10 < 7
 
 
-def test_a_test_that_was_stored_goes_on_as_if_it_had_not_been() -> None:
-    """What is read back gives the same evidence to the last bit, in about 100 kB."""
-    traffic, test = Traffic(2), TraitTest()
-    alarms(test, traffic.answers(700))
-    stored = json.dumps(test.to_json())
-    other = TraitTest.from_json(json.loads(stored))
-    assert len(stored) < 120_000
-    found = []
-    for seen in traffic.answers(600, longer=0.4):
-        found.append(test.add(seen))
-        assert other.add(seen) == found[-1]
-        assert other.evidence_log10 == test.evidence_log10
-    assert any(found)
-    assert json.dumps(test.to_json()) == json.dumps(other.to_json())
-
-
 def test_nothing_is_suspected_while_only_what_is_asked_changes() -> None:
     """Kinds of prompts whose answers differ by far come in blocks, one after the other."""
     traffic, test = Traffic(3), TraitTest()
@@ -131,16 +114,6 @@ def test_what_cannot_be_compared_is_passed_over(change) -> None:
     test = TraitTest()
     assert test.add(replace(Traffic(7).answer(), **change)) is None
     assert test.reserve == 0
-
-
-def test_traits_and_prompts_at_their_bounds_are_taken() -> None:
-    """Nothing but zeros, or nothing but the most, is compared like all else."""
-    traffic, test = Traffic(8), TraitTest()
-    for number in range(400):
-        seen = traffic.answer()
-        extreme = (0.0,) * len(TRAITS) if number % 2 else (99.0,) * len(TRAITS)
-        test.add(replace(seen, traits=extreme, prompt=(0,) * 32 if number % 3 else seen.prompt))
-    assert 0 < test.reserve <= 300
 
 
 def test_what_is_forgotten_is_not_compared_with() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,22 +46,6 @@ class Desk:
         return [(one.phase, one.number) for one in self.sink.sent[known:]]
 
 
-def test_what_is_known_of_an_incident_within_the_window_is_one_message():
-    """Two rewordings and the reference prompts; another route apart."""
-    desk = Desk()
-    assert desk.after(30, SPELLING, TONE, FOUND, BILLING) == [("opened", 1), ("opened", 1)]
-    assert [one.incident.id for one in desk.sink.sent] == ["cafe", "beef"]
-    assert desk.store.waiting == []
-
-
-def test_one_more_rewording_is_no_further_message():
-    """The page says it."""
-    desk = Desk()
-    desk.after(30, SPELLING)
-    assert desk.after(30, TONE) == []
-    assert desk.store.waiting == []
-
-
 def test_a_graver_effect_is_one_further_message_and_the_end_the_last():
     """Three in all, whatever comes between."""
     desk = Desk()
@@ -72,15 +55,6 @@ def test_a_graver_effect_is_one_further_message_and_the_end_the_last():
     assert desk.after(30, over(SPELLING), over(WORSE), over(FOUND)) == [("resolved", 3)]
     assert desk.after(30, replace(SPELLING, id="again", at=2100.0)) == []
     assert desk.store.waiting == []
-
-
-def test_an_incident_that_goes_on_is_told_if_a_message_is_left():
-    """Opened, over, open again: that was the third."""
-    desk = Desk()
-    desk.after(30, SPELLING)
-    assert desk.after(30, over(SPELLING)) == [("resolved", 2)]
-    assert desk.after(30, replace(SPELLING, id="again", at=2100.0)) == [("updated", 3)]
-    assert desk.after(30, over(replace(SPELLING, id="again"), 2200.0)) == []
 
 
 def test_what_is_over_within_the_window_is_never_told():
@@ -94,15 +68,6 @@ def test_steadier_answers_page_nobody():
     """Good news is on the page."""
     fallen = replace(SPELLING, what="drift", measure="drift", direction="fallen")
     assert Desk().after(30, fallen) == []
-
-
-def test_an_acknowledgement_sends_nothing_and_a_decision_ends_it():
-    """Somebody is at it; then somebody closed it."""
-    desk = Desk()
-    desk.after(30, SPELLING)
-    assert desk.after(30, decided("acknowledged")) == []
-    assert desk.after(30, decided("closed", 1600.0, "false_alarm")) == [("resolved", 2)]
-    assert "a false alarm" in desk.sink.sent[-1].headline
 
 
 def test_after_a_restart_nothing_is_said_twice():
@@ -222,22 +187,6 @@ def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
     assert desk.store.waiting == []
     if phases and len(phases) < 3:
         assert (phases[-1] == "resolved") == (not any(up.values()))
-
-
-@pytest.mark.parametrize("count", [1, 8])
-def test_eight_routes_at_once_are_one_message(count):
-    """They have one cause; a route that follows is the second, the end of all of them the last."""
-    events = [
-        replace(SPELLING, id=f"r{number}", route=f"r{number}", incident=f"i{number}")
-        for number in range(count)
-    ]
-    desk = Desk()
-    assert desk.after(30, *events) == [("opened", 1)]
-    late = replace(SPELLING, id="late", route="late", incident="late", at=1200.0)
-    assert desk.after(30, late) == [("updated", 2)]
-    assert f"Now on {count + 1} routes, before on {count}." in desk.sink.sent[-1].facts
-    assert desk.after(30, *[over(event, 1300.0) for event in events]) == []
-    assert desk.after(30, over(late, 1400.0)) == [("resolved", 3)]
 
 
 def test_what_needs_no_message_is_shown():

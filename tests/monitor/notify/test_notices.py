@@ -11,7 +11,7 @@ from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
 from tests.kit.cells import cell_report, with_figures
 from tests.kit.records import altered
-from tests.monitor.notify.scene import FOUND, SPELLING, TONE, WORSE, decided, incidents_of, over
+from tests.monitor.notify.scene import SPELLING, TONE, WORSE, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback support")
@@ -23,49 +23,9 @@ def written(*events, phase="opened"):
     return Writer({"support": CONTACT}, "https://keel.example/").notice(incident, phase, 1)
 
 
-def test_the_first_message_says_it_all():
-    """Route, effect, time, cause; points above noise; owner and rollback; a link."""
-    notice = written(SPELLING, TONE, FOUND)
-    assert notice.headline == (
-        "support: answers became fragile at 1 Jan 1970 00:15 UTC, after helpdesk-1 → helpdesk-2."
-    )
-    assert notice.facts == (
-        "42 points above noise (limit 10), 2 of 2 rewordings.",
-        "Reference prompts: 30% different, 2% before.",
-    )
-    assert notice.advice == (
-        "Severity: critical",
-        "Owner: @support-ml",
-        "Roll back: helm rollback support",
-        "Runbook: https://wiki.example/support",
-    )
-    assert notice.url == "https://keel.example/incidents/cafe"
-    assert notice.text.endswith(notice.url)
-
-
 def test_the_gravest_effect_is_the_headline():
     """Worse before fragile."""
     assert "answers got worse" in written(SPELLING, WORSE).headline
-
-
-def test_the_last_message_says_how_long_it_took_and_why_it_is_over():
-    """Without a call to roll back what is rolled back."""
-    notice = written(SPELLING, over(SPELLING), phase="resolved")
-    assert notice.headline == (
-        "support: over after 16 min, the change was reversed (helpdesk-1 → helpdesk-2)."
-    )
-    assert notice.advice == ("Owner: @support-ml",)
-
-
-def test_a_decision_is_quoted():
-    """By whom, and what was noted."""
-    notice = written(SPELLING, decided("closed", 1600.0, "accepted"), phase="resolved")
-    assert "accepted as the new baseline" in notice.headline
-    assert notice.facts == (
-        "It was opened at 1 Jan 1970 00:16 UTC, closed by ana.",
-        "Answers had become fragile.",
-        "Known.",
-    )
 
 
 @pytest.mark.parametrize(
@@ -116,14 +76,6 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     assert writer.facts(found) == ("42 points above noise (limit 10), 1 of 2 rewordings so far.",)
 
 
-def test_where_no_change_was_noticed_that_is_said():
-    """And the trials that raised the alert are what counts."""
-    assert written(altered(SPELLING, marks=())).facts == (
-        "42 points above noise (limit 10, the last 20 trials), 1 of 1 rewordings.",
-        "No change of model, prompt, parameters or judge was noticed before it.",
-    )
-
-
 def test_a_name_is_said_once():
     """Requested and returned model changed together."""
     marks = tuple(ChangeMark(kind, "a", "b", 1.0, 1) for kind in ("requested_model", "model"))
@@ -139,21 +91,6 @@ def on(route, at=1000.0, **changes):
     """The alert of the same swap on another route."""
     own = {"id": f"e-{route}", "route": route, "incident": f"i-{route}", "change": f"i-{route}", "at": at}
     return altered(SPELLING, **own | changes)
-
-
-def test_one_cause_on_several_routes_is_one_message():
-    """With every owner, and a link to the incident of each route."""
-    events = (on("support"), on("billing", 1300.0))
-    (case,) = cases(*events).values()
-    contacts = {"support": CONTACT, "billing": Contact("@billing", "", "call us")}
-    notice = Writer(contacts, "https://keel.example").message(case, "opened", 1, None)
-    assert notice.headline.startswith("support and billing: answers became fragile at ")
-    assert "Owner: @support-ml (support); @billing (billing)" in notice.advice
-    assert notice.links == (
-        ("Open support", "https://keel.example/incidents/i-support"),
-        ("Open billing", "https://keel.example/incidents/i-billing"),
-    )
-    assert notice.to_json()["incidents"] == ["i-support", "i-billing"]
 
 
 @pytest.mark.parametrize(

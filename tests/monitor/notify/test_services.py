@@ -170,42 +170,6 @@ def test_what_slack_refuses_is_said(answer, problem):
     assert slack.problem == problem
 
 
-def test_teams_gets_an_adaptive_card():
-    """As its workflows take it."""
-    service = Service()
-    assert Teams("https://teams.example/secret", service.client).send(notice(), "") == ""
-    (body,) = service.bodies
-    assert body["type"] == "message"
-    (attachment,) = body["attachments"]
-    assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
-    card = attachment["content"]
-    assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
-    assert card["body"][0]["text"].startswith("support: answers became fragile")
-    assert {"title": "Owner", "value": "@support-ml"} in card["body"][-1]["facts"]
-    assert card["actions"] == [
-        {"type": "Action.OpenUrl", "title": "Open", "url": "https://keel.example/incidents/cafe"}
-    ]
-
-
-def test_pagerduty_is_triggered_and_resolved_under_one_key():
-    """Events API v2."""
-    service = Service()
-    pager = PagerDuty("R0UTINGKEY", service.client)
-    pager.send(notice(), "")
-    pager.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "")
-    opened, resolved = service.bodies
-    assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
-    assert opened["dedup_key"] == resolved["dedup_key"] == "evenkeel-cafe"
-    assert opened["routing_key"] == "R0UTINGKEY"
-    payload = opened["payload"]
-    assert (payload["source"], payload["severity"], payload["component"]) == (
-        "support", "critical", "helpdesk-2",
-    )  # fmt: skip
-    assert payload["timestamp"] == "1970-01-01T00:16:40Z"
-    assert opened["links"][0]["href"] == "https://keel.example/incidents/cafe"
-    assert "payload" not in resolved
-
-
 @pytest.mark.parametrize("service", ["webhook", "slack", "teams", "pagerduty"])
 def test_every_service_takes_a_message_about_the_monitor(service):
     """That incidents are held back."""
