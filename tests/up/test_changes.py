@@ -116,7 +116,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         assert running.metric("evenkeel_goldens_score_ratio", **score) < 1
         page = running.page(f"/changes/{report['id']}")
         assert "another model" in page
-        assert "Coincided with: **another model**" in command("changes", "show", report["id"], *data)
+        assert "desk: another model" in command("changes", "show", report["id"], *data)
 
 
 def test_an_edited_prompt_is_named(start, upstream, tmp_path):

@@ -90,7 +90,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
                 assert example["after"].startswith("- **")
                 assert not example["before"].startswith("- **")
             page = running.page(f"/changes/{report['id']}")
-            for said in ("a silent change by the provider", "the same request", "How answers begin"):
+            for said in ("a silent change by the provider", "the same request"):
                 assert said in page, said
             command = ("changes", "show", report["id"], "--examples", "--data-dir", str(tmp_path / "data"))
             shown = subprocess.run(
@@ -99,8 +99,8 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
                 capture_output=True,
                 timeout=START_S,
             ).stdout.decode()
-            assert "## A change that nobody announced" in shown
-            assert "## Example 1: desk" in shown
+            assert "\nA change that nobody announced\n" in shown
+            assert "\nExample 1: desk\n" in shown
 
             sent = wait_for(lambda: [one for one in list(messages) if one.get("schema")])
             assert [(one["phase"], one["incident"]["id"]) for one in sent] == [("opened", report["id"])]

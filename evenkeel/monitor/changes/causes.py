@@ -8,7 +8,6 @@ that rates differently without reaching the tolerance is a weaker candidate.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -250,10 +249,9 @@ class _Case:
         return ratings and not by_rule and self._comparison.judge.moved
 
     def _ranked(self, found: dict[Cause, list[ChangeMark]], *, differs: bool) -> list[Candidate]:
-        def place(cause: Cause) -> tuple[float, float, int]:
-            marks = found[cause]
-            at = min((self._gap(mark) for mark in marks), key=abs, default=0)
-            return abs(at), -max((_size(mark) for mark in marks), default=0.0), list(Cause).index(cause)
+        def place(cause: Cause) -> tuple[int, int]:
+            nearest = min((self._gap(mark) for mark in found[cause]), key=abs, default=0)
+            return abs(nearest), list(Cause).index(cause)
 
         candidates = [
             Candidate(cause, self._suspects(cause), self._why(cause, marks))
@@ -262,11 +260,6 @@ class _Case:
         candidates.sort(key=lambda one: one.weaker)
         if not found and differs:
             candidates.append(Candidate(Cause.PROVIDER, True, self._why(Cause.PROVIDER, [])))
-        judge = self._comparison.judge if self._comparison is not None else None
-        if judge is not None and judge.moved and Cause.JUDGE not in found:
-            candidates.append(
-                Candidate(Cause.JUDGE, True, f"{self._judge_said()}; below what counts as a change.")
-            )
         return candidates
 
     def _gap(self, mark: ChangeMark) -> int:
@@ -297,23 +290,13 @@ class _Case:
             said.append("the goldens are answered differently")
         others = any(mark.kind not in _OF_ANSWERS for mark in self._marks)
         text = "nothing else that changed explains it" if others else "nothing else changed then"
-        stated = [
-            mark for mark in self._marks if mark.kind in kinds.STATED and mark.kind != kinds.FINGERPRINT
-        ]
-        if marks and stated and self._answers_at is not None:
-            nearest = min(stated, key=lambda mark: abs(self._gap(mark)))
-            gap = self._gap(nearest)
-            side = "after" if gap > 0 else "before"
-            text = f"nothing else changed then, {abs(gap)} exchanges {side} the change of "
-            text += kinds.NAMES[nearest.kind]
         if any(mark.kind == kinds.REFERENCES for mark in marks):
             text += ", and the same requests get different answers"
         elif self._suspects(Cause.PROVIDER):
             text += ": the provider may have changed the model silently, which reference prompts can show"
         else:
             text += ", so the provider may have changed the model silently"
-        more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-        return f"{text}{': ' if said else ''}{'; '.join(said[:_SHOWN])}{more}."
+        return f"{text}{': ' if said else ''}{'; '.join(said)}."
 
     def _judge_said(self) -> str:
         assert self._comparison is not None
@@ -338,12 +321,6 @@ class _Case:
         if kinds.TRAFFIC not in self._kinds and found.traits:
             most = max(found.traits, key=lambda one: one.distance)
             yield f"The traffic is much the same: {most.trait} differs most, by {most.distance:.0%}."
-        strictness = found.judge.strictness
-        if strictness is not None and not found.judge.moved and kinds.JUDGE_DRIFT not in self._kinds:
-            yield (
-                "The judge rates pairs that look alike to the heuristics as before: difference "
-                f"{strictness.value:+.0%} [{strictness.lower:+.0%}, {strictness.upper:+.0%}]."
-            )
 
 
 def _onset(mark: ChangeMark) -> int:
@@ -355,19 +332,6 @@ def _together(one: ChangeMark, other: ChangeMark) -> bool:
     """Whether two marks began at about the same time; where a share began to move is only estimated."""
     tested = one.kind in kinds.TESTED
     return abs(_onset(one) - _onset(other)) <= (2 * TOGETHER if tested else TOGETHER) + other.run // 2
-
-
-_SHOWN: Final = 2
-"""Signs of a silent change that its candidate names."""
-_PERCENT: Final = re.compile(r"(\d+)%$")
-
-
-def _size(mark: ChangeMark) -> float:
-    """How much moved: the difference of shares, or all of it for a value that another one replaced."""
-    shares = [_PERCENT.search(text) for text in (mark.before, mark.after)]
-    if shares[0] is None or shares[1] is None:
-        return 1.0
-    return abs(int(shares[1][1]) - int(shares[0][1])) / 100
 
 
 def _distance(gap: int) -> str:

@@ -108,7 +108,7 @@ def test_answers_that_moved_clearly_later_are_their_own_candidate():
     assert [one.cause for one in verdict.candidates] == [Cause.PROVIDER, Cause.PROMPT], "by distance in time"
     first, second = verdict.candidates
     assert first.why.startswith(
-        "nothing else changed then, 200 exchanges after the change of prompt version,"
+        "nothing else that changed explains it, so the provider may have changed the model silently: Answers:"
     )
     assert second.why == "Prompt version: “v1” → “v2”, 200 exchanges before the answers moved."
     soon = likely_cause([prompt, altered(answers, since=120, run=100)], goldens_moved=None)

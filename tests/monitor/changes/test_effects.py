@@ -135,17 +135,6 @@ def test_another_judge_makes_ratings_incomparable():
     assert report(tally(), tally(strict=0.3, quality=WORSE), judge).effect == "different"
 
 
-def test_a_judge_below_the_tolerance_is_a_weaker_candidate():
-    """The model changed as well and comes first; the judge is named after it."""
-    found = report(tally(), tally(strict=0.15))
-    assert [(one.cause, one.weaker) for one in found.candidates] == [
-        (Cause.MODEL, False),
-        (Cause.JUDGE, True),
-    ]
-    assert found.cause is Cause.MODEL
-    assert found.candidates[1].why.endswith("below what counts as a change.")
-
-
 def test_points_above_noise_are_points_and_no_share():
     """Three in ten shift before and since, at first as often as the resends, then without them."""
     lines = report(tally(shifted=0.3, resends=0.3), tally(shifted=0.3)).finding_lines
