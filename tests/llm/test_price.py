@@ -8,6 +8,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.llm.price import ModelPrice, Prices, Quote
 
 LISTED = Prices()
+DOLLARS = Prices({"m": ModelPrice(1.0, 2.0)})
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,35 @@ def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
     assert writing.proven(answer).usd == pytest.approx((200 * 1.25 + 80) * 1e-6)
     odd = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=10**12)
     assert plain.proven(odd) == (1000, pytest.approx(100e-6))
+
+
+@pytest.mark.parametrize(
+    ("body", "prompt", "estimate", "limit"),
+    [
+        (b'{"max_tokens": 40}', 100, 200 + 256 + 40, None),  # twice 100 tokens are more than 18 bytes
+        (b'{"max_completion_tokens": 9}', None, 28 + 256 + 9, None),
+        (b'{"max_tokens": true, "a": "b"}', 100, 200 + 256 + 3 * 6 + 1024, 3 * 6 + 1024),
+        (b'{"a": 1}', None, 8 + 256 + 1042, 1042),
+        (b'{"tools": [{}], "max_tokens": 1}', None, 32 + 1024 + 1, None),
+        # what a server may go by instead, and thoughts that come on top
+        (b'{"max_tokens": 4, "max_new_tokens": 5000}', 200, 400 + 256 + 5000, None),
+        (b'{"options": {"num_predict": 5000}}', 100, 200 + 256 + 5000, 1042),
+        (b'{"max_tokens": 4, "thinking_budget": 700}', 200, 400 + 256 + 4 + 700, None),
+        (b'{"n_predict": -1}', 100, 200 + 256 + 10**12, 1042),
+    ],
+)
+def test_a_quote_is_a_bound(body, prompt, estimate, limit):
+    """A token a byte or twice the earlier prompt; the greatest limit stated, else three times 6 and 1,024."""
+    quote = Quote(DOLLARS, ["m"], body, prompt, 6)
+    assert (quote.estimate.tokens, quote.limit_tokens) == (estimate, limit)
+
+
+def test_what_is_written_to_a_cache_costs_more():
+    """A quarter more for minutes, twice as much for an hour: 1,000 tokens at a dollar a million."""
+    for mark, usd in (
+        ("", 0.001),
+        ('"cache_control": {}', 0.00125),
+        ('"cache_control": {"ttl": "1h"}', 0.002),
+    ):
+        quote = Quote(DOLLARS, ["m"], b"{%b}" % mark.encode(), None, 6)
+        assert quote.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(usd)

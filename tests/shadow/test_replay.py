@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices, Quote
-from evenkeel.llm.wire import Received
+from evenkeel.llm.wire import Received, Wire
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
@@ -254,3 +255,60 @@ def test_no_blanks_push_half_of_a_key_into_the_excerpt():
     """What is read of a message is counted without them: a key at its end is looked for before it is cut."""
     message = f"Refused:{' ' * 1_970}{KEY.removeprefix('Bearer ')}"
     assert said({"error": {"message": message}}, credentials=[KEY]) == "Refused: ***"
+
+
+async def whole(body):
+    """A body that has not been read."""
+    yield body
+
+
+class Noted:
+    """A budget without a limit."""
+
+    def __init__(self):
+        self.spent = []
+
+    def reserve(self, estimate):
+        return True
+
+    def settle(self, estimate, spent):
+        self.spent.append(spent)
+
+
+@pytest.mark.parametrize(
+    ("taken", "sent"),
+    [
+        ({"max_tokens"}, ["max_tokens", "max_tokens"]),
+        ({"max_completion_tokens"}, ["max_tokens", "max_completion_tokens", "max_completion_tokens"]),
+        (set(), ["max_tokens", "max_completion_tokens", None, None]),
+    ],
+)
+def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent):
+    """A 400 that names the limit costs nothing, and what works is remembered."""
+    seen = []
+
+    def answer(request):
+        asked = json.loads(request.content)
+        limits = set(asked) & {"max_tokens", "max_completion_tokens"}
+        seen.append(next(iter(limits), None))
+        assert not limits or asked[seen[-1]] == 1042
+        if limits - taken:
+            status, body = 400, {"error": {"message": f"Unsupported parameter: {seen[-1]}"}}
+        else:
+            choice = {"message": {"role": "assistant", "content": "Nine."}, "finish_reason": "stop"}
+            status, body = 200, {"choices": [choice], "usage": {"prompt_tokens": 9}}
+        return httpx2.Response(status, content=whole(json.dumps(body).encode()))
+
+    async def twice():
+        replayer = Replayer(concurrency=1, timeout_s=5)
+        replayer._wire = Wire(transport=httpx2.MockTransport(answer))
+        budget = Noted()
+        for _ in range(2):
+            quote = Quote(Prices({"m": ModelPrice(1.0, 2.0)}), ["m"], b'{"messages": []}', None, 6)
+            got = await replayer.send(Target("http://up/v1"), b'{"messages": []}', budget=budget, quote=quote)
+            assert got.answer.text == "Nine."
+        return budget, quote.estimate
+
+    budget, estimate = asyncio.run(twice())
+    assert seen == sent
+    assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [estimate] * 2

@@ -15,7 +15,6 @@ from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from evenkeel.metrics.judge.raters import JudgedQuality
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.scoring import judge_scorer
-from tests.kit.records import altered
 from tests.llm.scripted import KEY, Canned, Scripted, said
 from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, ask, error, rated, run
 
@@ -31,16 +30,6 @@ def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
     assert replies[0].outcome == Ruling(3, "the same")
     assert (replies[0].prompt_tokens, replies[0].completion_tokens) == (100, 20)
     assert replies[0].cost_usd == pytest.approx(0.14)
-
-
-def test_a_ruling_costs_less_for_what_came_from_a_cache() -> None:
-    """100 and 20 tokens at 1 and 2 dollars a thousand, and half a dollar a thousand less for 60 of them."""
-    usage = GOOD.body["usage"] | {"prompt_tokens_details": {"cached_tokens": 60}}
-    replies, _ = ask(
-        [altered(GOOD, body=GOOD.body | {"usage": usage})],
-        price=lambda _, i, o, _tier="", cached=0: (i + 2 * o - cached / 2) / 1000,
-    )
-    assert replies[0].cost_usd == pytest.approx(0.11)
 
 
 @pytest.mark.parametrize("flex", [True, False])

@@ -1,0 +1,95 @@
+"""Amounts, and how one call is booked; the daily budgets themselves are tested over every store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.core.budget import NOTHING, Spend, booked
+
+
+@given(st.integers(0, 10**7), st.floats(0, 100), st.integers(1, 20))
+def test_parts_add_up(tokens, usd, count):
+    """No token is lost or made, and dollars to the last bit that a float has."""
+    parts = Spend(tokens, usd).parts(count)
+    assert len(parts) == count
+    assert sum(part.tokens for part in parts) == tokens
+    assert sum(part.usd for part in parts) == pytest.approx(usd, rel=1e-12, abs=1e-15)
+    assert max(part.tokens for part in parts) - min(part.tokens for part in parts) <= 1
+
+
+class Noted:
+    """A budget that may take its time, and refuse."""
+
+    def __init__(self, *, full=True):
+        self.full = full
+        self.spent = []
+        self.held = threading.Event()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+
+    def reserve(self, estimate):
+        self.held.set()
+        return self.goes_on.wait(240) and self.full
+
+    def settle(self, estimate, spent):
+        self.spent.append(spent)
+
+
+ESTIMATE = Spend(5, 1.0)
+
+
+async def lost():
+    raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("send", "spent"),
+    [(lambda: asyncio.sleep(0, "answer"), Spend(2, 0.5)), (lost, ESTIMATE)],
+    ids=["proven", "lost"],
+)
+def test_a_call_costs_what_is_proven_else_its_estimate(send, spent):
+    """It is booked in any case."""
+    budget = Noted()
+
+    async def scene():
+        return await booked(budget, ESTIMATE, send, lambda _: Spend(2, 0.5))
+
+    if send is lost:
+        with pytest.raises(ConnectionError):
+            asyncio.run(scene())
+    else:
+        assert asyncio.run(scene()) == "answer"
+    assert budget.spent == [spent]
+
+
+async def never():
+    raise AssertionError("nothing is sent")
+
+
+def test_what_the_budget_refuses_is_not_sent():
+    """And nothing is booked."""
+    budget = Noted(full=False)
+    assert asyncio.run(booked(budget, ESTIMATE, never, lambda _: NOTHING)) is None
+    assert budget.spent == []
+
+
+def test_who_is_cancelled_while_a_budget_is_asked_gives_back():
+    """Nobody is left who would."""
+
+    async def scene():
+        budget = Noted()
+        budget.goes_on.clear()
+        asking = asyncio.create_task(booked(budget, ESTIMATE, never, lambda _: NOTHING))
+        await asyncio.to_thread(budget.held.wait, 240)
+        asking.cancel()
+        await asyncio.sleep(0)
+        budget.goes_on.set()
+        await asyncio.gather(asking, return_exceptions=True)
+        return asking.cancelled(), budget.spent
+
+    assert asyncio.run(scene()) == (True, [NOTHING])
