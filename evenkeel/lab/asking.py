@@ -56,7 +56,7 @@ class Service:
         self._said = ""
 
     def answered(self) -> None:
-        """It works: what goes wrong later may pass."""
+        """Note that it works: what goes wrong later may pass."""
         self._answered = True
 
     def failed(self, reason: str, detail: str) -> None:
@@ -75,7 +75,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class ModelAddress:
-    """Where a judge or a rewriter is, as a command line names it."""
+    """The address of a judge or a rewriter, as a command line names it."""
 
     model: str
     url: str
@@ -143,7 +143,7 @@ def ask_model(
 
 
 class PayeeBudget:
-    """One payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
+    """A payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
 
     def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
         self._costs = costs

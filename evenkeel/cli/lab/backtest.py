@@ -144,7 +144,7 @@ def _variants(config: Path | None, given: dict[str, Any]) -> list[Variant]:
 
 
 def _settings(config: Path | None) -> MonitorSettings:
-    """Those of the monitor of a settings file; its defaults without one."""
+    """Return the monitor settings of a file; its defaults without one."""
     if config is None:
         return MonitorSettings()
     # Loaded on demand: a backtest of a file without settings needs none of this.
@@ -186,7 +186,7 @@ def _write(found: list[Backtest], source: str, plot: Path | None, *, json: bool)
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """How far it is, on a terminal; elsewhere nothing."""
+    """Show progress on a terminal; elsewhere nothing."""
     err = plain_console(stderr=True)
     with err.status("reading verdicts") if err.is_terminal else contextlib.nullcontext() as status:
 

@@ -319,7 +319,7 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
 
 
 def _connect(settings: Settings, options: BenchOptions) -> Connect:
-    """How judge and rewriter of the settings are connected."""
+    """Return what connects judge and rewriter of the settings."""
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None

@@ -209,7 +209,7 @@ _OF_LIMITS: Final = frozenset(
         "yes",
     )
 )
-"""What can be said together with --limits."""
+"""Options that go with --limits."""
 
 
 def _place(given: Mapping[str, Any], *, json: bool) -> None:
@@ -296,7 +296,7 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirme
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:
-    """What else there is to say of a run: what is missing, what it took, and where the files are."""
+    """Yield notes on a run: what is missing, what it took, and where the files are."""
     scores, chosen = outcome.scores, outcome.chosen
     yield (
         f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
@@ -366,7 +366,7 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
 
 
 def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those named, else those of the published tables; empty = all that apply."""
+    """Return the metrics named, else those of the published tables; empty = all that apply."""
     named = words(given["metrics"])
     if named or not given["published"]:
         return named

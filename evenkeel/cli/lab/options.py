@@ -1,4 +1,4 @@
-"""What commands of the lab read of their options."""
+"""Options of the lab's commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
-    """Where a model of `model_options` is, by these and the options of calls and of its price.
+    """Return the address of a model of `model_options`, by these and the options of calls and of its price.
 
     Args:
         service: "judge" or "rewriter".

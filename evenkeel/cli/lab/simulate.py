@@ -215,5 +215,5 @@ def _names(
 
 
 def _reason(error: OSError) -> str:
-    """Without the address, which asyncio repeats in its own words."""
+    """Name the reason without the address, which asyncio repeats in its own words."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)

@@ -187,7 +187,7 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | La
 
 
 def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
-    """What is wrong with a line and what to do, in one sentence."""
+    """Say what is wrong with a line and what to do, in one sentence."""
     said = str(error)
     unknown = _UNKNOWN.fullmatch(said.partition(" - at ")[0])
     if unknown:
@@ -205,26 +205,26 @@ def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
 
 
 class _Control(msgspec.Struct, frozen=True):
-    """What an exchange's identical resend gave."""
+    """Outcome of an exchange's identical resend."""
 
     rating: int | None
     similarity: float | None
     quality: Quality | None
     proven: int | None
-    """What heuristics decided."""
+    """Rating that heuristics decided."""
     written: bool
-    """Whether it has a line of its own."""
+    """True if it has a line of its own."""
 
 
 class _Reader:
-    """What lines have to know of those before them."""
+    """State that lines need of those before them."""
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
         self._names = _Belonging()
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
-        """What a line says: its trial, before it maybe its exchange's control, after it maybe a label."""
+        """Yield a line's trial, before it maybe its exchange's control, after it maybe a label."""
         try:
             line = _DECODER.decode(text)
         except msgspec.ValidationError:
@@ -266,12 +266,12 @@ class _Reader:
 
 
 def _said_of(line: Line, *, proven: int | None, written: bool) -> _Control:
-    """What a control line says of its exchange's resend."""
+    """Read what a control line says of its exchange's resend."""
     return _Control(line.rating, line.similarity, line.quality, proven, written)
 
 
 def _said_of_baseline(line: Line) -> _Control:
-    """What a trial's line says of it."""
+    """Read what a trial's line says of it."""
     proven = line.control_rating if line.control_stage in _PROVING else None
     return _Control(line.control_rating, line.control_similarity, line.control_quality, proven, written=False)
 
@@ -295,7 +295,7 @@ def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
 
 
 class _Belonging:
-    """One name for everything that shares a session or a cluster."""
+    """A name for everything that shares a session or a cluster."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -424,7 +424,7 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
 
 
 def _worse(control: _Control) -> bool | None:
-    """Whether the control's quality got worse; an answer that did not shift did not get worse."""
+    """Tell whether the control's quality got worse; an answer that did not shift did not get worse."""
     if control.quality is not None:
         return control.quality == "worse"
     return False if control.rating == SAME_CONTENT else None

@@ -1,4 +1,4 @@
-"""What a backtest found, for people and for programs: a document with plots, and JSON.
+"""Findings of a backtest, for people and for programs: a document with plots, and JSON.
 
 `docs/backtest.md` describes the JSON.
 """
@@ -205,7 +205,7 @@ def _variants(found: Sequence[Backtest]) -> Table:
 
 
 def _labels(variants: Sequence[Variant]) -> list[str]:
-    """What tells each variant from the others."""
+    """Name what tells each variant from the others."""
 
     def named(variant: Variant) -> dict[str, str]:
         settings: MonitorSettings = variant.settings

@@ -31,12 +31,12 @@ _LOOKED_AFTER: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What a backtest is made with: the settings of the monitor, and a part of the traffic."""
+    """Conditions of a backtest: the settings of the monitor, and a part of the traffic."""
 
     settings: MonitorSettings = field(default_factory=MonitorSettings)
     share: float = 1.0
-    """Of the exchanges, in (0, 1]: what a lower sampling share would have left. Chosen by the exchange's id,
-    so that a smaller share is a part of a larger one."""
+    """Share of the exchanges, in (0, 1]: what a lower sampling share would have left. Chosen by the
+    exchange's id, so that a smaller share is a part of a larger one."""
     only: tuple[str, ...] = ()
     """Perturbations, as patterns ("general.*"); () = all. Controls are always taken."""
     routes: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Variant:
     until: float = inf
 
     def takes(self, entry: Entry) -> bool:
-        """Whether an entry is a part of this traffic."""
+        """Tell whether an entry is a part of this traffic."""
         if not self.since <= (entry.scored_at if isinstance(entry, Verdict) else entry.at) < self.until:
             return False
         if self.routes and not any(fnmatchcase(entry.route, pattern) for pattern in self.routes):
@@ -73,7 +73,7 @@ class RouteChange(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """How all cells and roll-ups stood after a trial."""
+    """State of all cells and roll-ups after a trial."""
 
     trial: int
     at: float
@@ -83,7 +83,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What came of a log under one variant.
+    """Results of a log under one variant.
 
     Trials are numbered as they stand in the log, from 1, whether the variant takes them or not.
     """
@@ -97,7 +97,7 @@ class Backtest:
     alerts: tuple[AlertEvent, ...]
     """Raised and resolved, in their order; `offset` is the number of the trial."""
     cells: tuple[CellReport, ...]
-    """How they stood at the end."""
+    """The cells at the end."""
     changes: tuple[RouteChange, ...]
     """Every one that was noticed, in their order."""
     records: tuple[ChangeRecord, ...]
@@ -116,7 +116,7 @@ class Backtest:
 
 
 class Run:
-    """One variant's fold of a log that is read once for all of them."""
+    """A variant's fold of a log that is read once for all of them."""
 
     def __init__(self, variant: Variant, *, every: int | None = None, most: int | None = None) -> None:
         """Begin with nothing.
@@ -168,7 +168,7 @@ class Run:
             self._every *= 2
 
     def finish(self) -> Backtest:
-        """What came of it."""
+        """Return the results."""
         self._look()
         return Backtest(
             variant=self._variant,

@@ -1,4 +1,4 @@
-"""What other settings, or less traffic, would have done: several variants of one log, read once."""
+"""Effects of other settings, or of less traffic: several variants of one log, read once."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def sweep(
     plotted: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Backtest]:
-    """What came of a log under each variant.
+    """Return the results of a log under each variant.
 
     Args:
         entries: In the order of the log; read once.

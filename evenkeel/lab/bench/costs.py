@@ -46,15 +46,15 @@ _REQUEST_TOKENS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What some issues are expected to take, by payee."""
+    """Expected expenses of some issues, by payee."""
 
     calls: int
-    """To the models under test."""
+    """Calls to the models under test."""
     expenses: Mapping[str, Spend]
 
     @property
     def usd(self) -> float:
-        """Of all together; 0 if no price is known."""
+        """Price of all together; 0 if no price is known."""
         return sum(spend.usd for spend in self.expenses.values())
 
     @property
@@ -63,14 +63,14 @@ class Planned:
         return sum(spend.tokens for spend in self.expenses.values())
 
     def __str__(self) -> str:
-        """In a line."""
+        """Say it in a line."""
         price = f"about {usd(self.usd)}" if self.usd else "no public price known"
         return f"{number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a judge is asked."""
+    """Questions to a judge."""
 
     model: str
     votes: int
@@ -78,7 +78,7 @@ class Judging:
     """The qualities of each task."""
 
     def pair(self, task: Task, prompt_tokens: int, answer_tokens: int, prices: Prices) -> Spend:
-        """What a pair of answers costs on average, by rule of thumb."""
+        """Estimate what a pair of answers costs on average, by rule of thumb."""
         asked = [(_UNEQUAL, SIMILARITY, 2 * answer_tokens)]
         each = prompt_tokens + answer_tokens
         asked += [(2 * _SHIFTED, quality, each) for quality in self.bundles[task].judged]

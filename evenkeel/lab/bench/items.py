@@ -1,4 +1,4 @@
-"""One issue of the benchmark, told in the four ways that the tasks need, and issues from JSONL files."""
+"""An issue of the benchmark, told in the four ways that the tasks need, and issues from JSONL files."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Document(_Part):
 
 
 class Slot(_Part):
-    """One entity that may be found in a message."""
+    """An entity that may be found in a message."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
     type: SlotType = "string"
     description: Text
     choices: tuple[Text, ...] = ()
-    """Of a choice: the values allowed."""
+    """Values allowed for a choice."""
 
     @model_validator(mode="after")
     def _choices_fit(self) -> Self:
@@ -57,16 +57,16 @@ class Item(_Part):
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
     issue: Text
-    """What it is about, in one line."""
+    """Subject, in one line."""
     case: Text
     """Details of the support case, for the case summary."""
     chat: Text
     """Transcript, one line a turn, for the chat summary."""
     question: Text
     documents: Annotated[tuple[Document, ...], Field(min_length=DOCUMENTS, max_length=DOCUMENTS)]
-    """What the question is answered from."""
+    """Articles that the question is answered from."""
     message: Text
-    """What somebody writes, for slot filling."""
+    """Message of a user, for slot filling."""
     slots: Annotated[tuple[Slot, ...], Field(min_length=_LEAST_SLOTS, alias="schema")]
     entities: dict[str, str | int | float]
     """The slots that the message fills, with their values."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Headers = tuple[tuple[str, str], ...]
     ReadKey = Callable[[str, str], Headers]
-    """From the variable that holds a key and the name of its header to the headers that carry it."""
+    """Reads a key from its variable, by the name of its header, as the headers that carry it."""
 
 PARAMETERS: Mapping[str, Any] = {"temperature": 0, "seed": 0}
 """Sent with every request unless said otherwise: as little chance as a model can do with."""
@@ -44,9 +44,9 @@ class ModelUnderTest:
     """A model behind an OpenAI-compatible endpoint."""
 
     name: str
-    """In the tables."""
+    """Name in the tables."""
     model: str
-    """As the endpoint knows it."""
+    """Name that the endpoint knows."""
     target: Target
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Members of every request, besides the model and the messages."""
@@ -55,7 +55,7 @@ class ModelUnderTest:
 
     @property
     def options(self) -> dict[str, str]:
-        """What advice about this model's endpoint names."""
+        """Words for advice about this model's endpoint."""
         return {
             "variable": self.key_env,
             "key_option": "--api-key-env",

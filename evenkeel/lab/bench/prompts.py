@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SUMMARIES: Final = (Task.CASE_SUMMARY, Task.CHAT_SUMMARY)
 TASKS: Final = (Task.CASE_SUMMARY, Task.CHAT_SUMMARY, Task.QUESTION_ANSWERING, Task.SLOT_FILLING)
-"""In the order of the tables."""
+"""Tasks in the order of the tables."""
 VERSION: Final = 1
 """Raised with every change of wording: results under other words cannot be compared."""
 
@@ -39,7 +39,7 @@ _FIELD: Final = re.compile(r"\{([a-z_]+[0-9]?)\}")
 
 @cache
 def _template(task: Task) -> str:
-    """What an application would write around an issue, with the issue's parts as fields in braces."""
+    """Text that an application would write around an issue, with the issue's parts as fields in braces."""
     text = files("evenkeel.lab.bench").joinpath("data", f"{task.value}.txt").read_text("utf-8")
     return text.removesuffix("\n")
 
@@ -102,7 +102,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One issue under one task."""
+    """Put an issue under a task."""
 
     item: str
     """Id of the issue."""
@@ -117,7 +117,7 @@ class Case:
 
 
 def first_outcome(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Outcome:
-    """What a kind makes of a prompt before any rewriting; the same for the same seed."""
+    """Return what a kind makes of a prompt before any rewriting; the same for the same seed."""
     strength = severity if kind.graded else 1.0
     return attempt(kind, view, strength, random.Random(seed_for(seed, kind.name, strength, kind.version)))
 
@@ -168,7 +168,7 @@ async def make_case(
 
 
 def is_trouble(reason: str) -> bool:
-    """Whether a kind was left out because something failed, not because it does not apply."""
+    """Tell whether a kind was left out because something failed, not because it does not apply."""
     return reason.startswith(_TROUBLES)
 
 

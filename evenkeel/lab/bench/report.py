@@ -72,7 +72,7 @@ def document(outcome: Outcome) -> Document:
 
 
 def measured(outcome: Outcome) -> str:
-    """What was measured, in a line."""
+    """Say what was measured, in a line."""
     protocol = outcome.options.protocol
     runs = "1 run" if protocol.runs == 1 else f"{number(protocol.runs)} runs"
     tasks = ", ".join(protocol.tasks).replace("_", " ")
@@ -271,7 +271,7 @@ def _difficulty(tables: Tables) -> Section:
 
 
 def _basis(outcome: Outcome) -> Iterator[str]:
-    """What could not be measured, and what it took."""
+    """Yield what could not be measured, and what it took."""
     yield from _failures(outcome)
     yield from outcome.notes
     costs = outcome.costs

@@ -1,4 +1,4 @@
-"""One run: what it will cost, all issues, and what was found."""
+"""A run: what it will cost, all issues, and what was found."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class JudgeChosen(NamedTuple):
-    """Who rates the answers."""
+    """The judge that rates the answers."""
 
     url: str
     model: str
@@ -51,7 +51,7 @@ class JudgeChosen(NamedTuple):
 
 
 class RewriterChosen(NamedTuple):
-    """Who rewrites texts."""
+    """The model that rewrites texts."""
 
     url: str
     model: str
@@ -63,11 +63,11 @@ class BenchOptions:
 
     protocol: Protocol
     items: tuple[Item, ...]
-    """In the order in which they are put."""
+    """Issues in the order in which they are put."""
     source: str
-    """Where the issues come from."""
+    """Source of the issues."""
     not_measured: Mapping[str, int] = field(default_factory=dict)
-    """What is missing ("judge", "rewriter") → perturbations that were asked for and need it."""
+    """Missing service ("judge", "rewriter") → perturbations that were asked for and need it."""
     judge: JudgeChosen | None
     """None = heuristics rate."""
     rewriter: RewriterChosen | None
@@ -96,7 +96,7 @@ class Outcome:
     trials: tuple[Trial, ...]
     costs: Costs
     estimate_usd: float
-    """By rule of thumb, before the first call; answers in the journal count as if they were asked for."""
+    """Estimate by rule of thumb, before the first call; remembered answers count as if asked for."""
     notes: tuple[str, ...]
     unusable: Mapping[str, str]
     """Models that stopped answering → what they said last."""
@@ -104,7 +104,7 @@ class Outcome:
 
     @property
     def scored_by(self) -> str:
-        """Who rated the answers."""
+        """Name who rated the answers."""
         judge = self.options.judge
         return f"the judge {judge.model}" if judge else "metrics, without a judge"
 
@@ -137,7 +137,7 @@ async def _course(
 
 
 def _question(options: BenchOptions, ahead: Planned, remembered: int) -> str:
-    """What is asked before anything is spent."""
+    """Write the question that is asked before anything is spent."""
     said = f"by rule of thumb {ahead}"
     if remembered:
         said += f"; {number(remembered)} answers are in the journal"

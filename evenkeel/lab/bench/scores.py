@@ -50,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What some trials of a model say. Each is None where nothing was measured."""
+    """Scores of some trials of a model. Each is None where nothing was measured."""
 
     robustness: Figure | None
     """1 − content delta × quality delta."""
@@ -62,7 +62,7 @@ class Scores:
 
 
 _QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", True: "mixed", False: "same"}
-"""By whether a quality changed."""
+"""Counts by whether a quality changed."""
 
 
 class Part(NamedTuple):
@@ -164,7 +164,7 @@ def _robustness(counts: Counts) -> float | None:
 
 
 def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[Counts]]:
-    """For each run the counts of each group."""
+    """Count each group in each run."""
     by_run: dict[int, list[list[Trial]]] = {}
     for place, group in enumerate(groups):
         for trial in group:
@@ -212,11 +212,11 @@ class ModelRow:
     tasks: Mapping[str, Scores]
     """All categories of one task, each weighing the same."""
     languages: Mapping[str, Scores]
-    """Of `multilingual`, by language tag."""
+    """Scores of `multilingual`, by language tag."""
     inputs: Mapping[str, Scores]
-    """Of `crosslingual`, by the language of the input."""
+    """Scores of `crosslingual`, by the language of the input."""
     answers: Mapping[str, Scores]
-    """Of `crosslingual`, by the language of the answer."""
+    """Scores of `crosslingual`, by the language of the answer."""
     formats: Mapping[str, Scores]
     kinds: Mapping[str, Scores]
     entities: float | None
@@ -227,7 +227,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRow:
-    """How hard a category is, over all models."""
+    """Difficulty of a category, over all models."""
 
     category: str
     mean: float

@@ -1,4 +1,4 @@
-"""What a run needs besides the models: a scorer, and a rewriter whose rejections are remembered."""
+"""Services of a run besides the models: a scorer, and a rewriter whose rejections are remembered."""
 
 from __future__ import annotations
 

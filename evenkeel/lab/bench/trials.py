@@ -73,7 +73,7 @@ def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> fl
 
 
 def entity_quality(item: Item, pair: Pair) -> QualityScore | Failure:
-    """How well both answers of a pair fill the slots, as a quality of the second stage.
+    """Score how well both answers of a pair fill the slots, as a quality of the second stage.
 
     Args:
         item: What was asked about.
@@ -109,7 +109,7 @@ def _text(value: str | float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One pair of answers."""
+    """A pair of answers."""
 
     model: str
     item: str
@@ -123,13 +123,13 @@ class Trial:
     failure: str = ""
     """Why there is no rating, or no quality."""
     similarity: float | None = None
-    """How near the answers are, in [0, 1]."""
+    """Similarity of the answers, in [0, 1]."""
     invalid: tuple[Obligation, ...] = ()
-    """What the prompt asked of the answer's form and did not get."""
+    """Obligations of the answer's form that it ignores."""
 
     @property
     def shifted(self) -> bool | None:
-        """Whether the content changed; None if that is not known."""
+        """True if the content changed; None if that is not known."""
         return content_shifted(self.rating, self.similarity, self.invalid)
 
     @property
@@ -140,11 +140,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What came of one model, prompt and run."""
+    """Outcome of one model, prompt and run."""
 
     trials: tuple[Trial, ...]
     entities: float | None = None
-    """Of slot filling: F1 of the answer to the original against the expected entities."""
+    """For slot filling: F1 of the answer to the original against the expected entities."""
 
 
 class Rounds:
@@ -288,7 +288,7 @@ _CASES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What is measured, apart from the issues."""
+    """Protocol of a run, apart from the issues."""
 
     models: tuple[ModelUnderTest, ...]
     tasks: tuple[Task, ...]
@@ -304,11 +304,11 @@ class Protocol:
 
 @dataclass(slots=True)
 class Course:
-    """What a run leaves behind."""
+    """Records of a run."""
 
     trials: list[Trial] = field(default_factory=list)
     entities: dict[str, list[float]] = field(default_factory=dict)
-    """By model: F1 of each slot filling against the expected entities."""
+    """Scores by model: F1 of each slot filling against the expected entities."""
     left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Task, kind and reason → issues for which there is no variant."""
 
@@ -373,7 +373,7 @@ def _collected(
     protocol: Protocol,
     found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]],
 ) -> Course:
-    """In the order of the issues, whoever was answered first."""
+    """Trials in the order of the issues, whoever was answered first."""
     course = Course(entities={model.name: [] for model in protocol.models})
     for item in items:
         for task in protocol.tasks:

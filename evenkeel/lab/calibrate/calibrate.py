@@ -1,4 +1,4 @@
-"""From a score table to a calibration: sensitivities, roles and thresholds.
+"""A calibration from a score table: sensitivities, roles and thresholds.
 
 A role says which metric watches a failure mode, and which one confirms it. The source (WorkflowPerturb,
 appendix C) gives reasons in prose, not a formula. This is a rule that gives its choices back from its
@@ -56,7 +56,7 @@ _CHEAP_USD = 0.001
 """A family is cheap if none of its metrics costs more than this."""
 
 Sensitivities = dict[str, dict["FailureMode", float]]
-"""By metric or family, then by mode; what could not be measured is absent."""
+"""Sensitivity by metric or family, then by mode; what could not be measured is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Choice:
     metric: str
     """The family's most sensitive one; of equals the cheaper, then the one named first."""
     sensitivity: float
-    """Of the family: mean over its metrics."""
+    """Sensitivity of the family: mean over its metrics."""
     specificity: float
     """Share of this mode in the sum of the family's absolute sensitivities, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Who watches one failure mode."""
+    """The metrics that watch one failure mode."""
 
     primary: Choice | Failure
     """A failure "insensitive" if no metric moves enough."""
@@ -137,7 +137,7 @@ def roles(
 
 
 def specificity(sensitivities: Mapping[FailureMode, float], mode: FailureMode) -> float:
-    """How far a family's reaction is about one mode: that mode's share of all its reactions.
+    """Measure how far a family's reaction is about one mode: that mode's share of all its reactions.
 
     Returns: in [0, 1]; 1 = it reacts to nothing else, 0 = it does not fall under this mode.
     """
@@ -170,7 +170,7 @@ def _rounds(
 def _hand_out(
     of_family: Sensitivities, families: Sequence[str], modes: Sequence[FailureMode]
 ) -> dict[FailureMode, str]:
-    """One round: each family to one mode at most, for the largest number of modes, then the largest sum."""
+    """Hand each family to one mode at most, for the largest number of modes, then the largest sum."""
 
     @cache
     def best(place: int, used: int) -> tuple[int, float, tuple[int | None, ...]]:
@@ -271,7 +271,7 @@ def calibrate(
 def _sensitivity(
     table: ScoreTable, mode: FailureMode, column: int, resampled: NDArray[np.float64]
 ) -> Measured | None:
-    """One metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
+    """Measure a metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
     scores = table.scores[:, :, column]
     places = [place for place in table.places(mode) if not np.isnan(scores[:, place]).all()]
     if len(places) < _FEWEST_SEVERITIES:
@@ -291,7 +291,7 @@ def _residuals(
 
 
 def _chosen_again(table: ScoreTable, resampled: NDArray[np.float64]) -> Counter[tuple[FailureMode, str, str]]:
-    """How often each family gets each role for each mode, as a share of the resamples."""
+    """Count how often each family gets each role for each mode, as a share of the resamples."""
     curves: dict[tuple[str, FailureMode], NDArray[np.float64]] = {}
     for mode in table.modes:
         places = list(table.places(mode))

@@ -46,12 +46,12 @@ class CandidateSet:
     sources: Sequence[Source]
     damage: Damage
     seed: int
-    """Of every choice."""
+    """Seed of every choice."""
     journal: Journal
 
     @property
     def form(self) -> Form:
-        """Of the answers."""
+        """Form of the answers."""
         return self.damage.form
 
 
@@ -138,7 +138,7 @@ class Chosen:
     """The goldens of one form."""
 
     goldens: tuple[Golden, ...]
-    """By id, ascending."""
+    """Goldens by id, ascending."""
     form: Form
     others: Mapping[str, int]
     """Goldens left out, by their form or the reason why they have none."""

@@ -73,10 +73,10 @@ class CalibrateOptions:
 
     goldens: Sequence[Golden]
     source: str
-    """Where they come from, for people."""
+    """Source of the goldens, for people."""
     form: Form | None = None
     modes: frozenset[FailureMode] | None = None
-    """Only these; None = all, or those of the published tables."""
+    """Modes to degrade in; None = all, or those of the published tables."""
     published: bool = False
     """Whether workflows are degraded as in WorkflowPerturb, and its tables shown beside what comes out."""
     out: Path
@@ -95,12 +95,12 @@ class CalibrateOptions:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written."""
+    """Files that were written."""
 
     page: Document
     files: tuple[Path, ...]
     rules: str
-    """What became of the rules, in a few words."""
+    """State of the rules, in a few words."""
 
 
 def write(

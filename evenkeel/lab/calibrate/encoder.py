@@ -40,7 +40,7 @@ class BatchEncoder(CachedEncoder):
         self.encode(texts)
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector per text.
+        """Return a vector for each text.
 
         Raises: NotEncodedError if one has none while they are collected.
         """

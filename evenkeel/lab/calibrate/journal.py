@@ -1,4 +1,4 @@
-"""What a calibration has scored so far, in a file that survives a killed run."""
+"""Scores of a calibration so far, in a file that survives a killed run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What decides the candidates: two runs with the same can share scores."""
+    """Facts that decide the candidates: two runs with the same can share scores."""
 
     goldens: str
     """SHA-256 over ids and answers."""
@@ -51,7 +51,7 @@ class Run:
 
 @dataclass(slots=True)
 class Row:
-    """What is known of one candidate."""
+    """Knowledge of a candidate."""
 
     golden: str
     mode: FailureMode
@@ -62,9 +62,9 @@ class Row:
     scores: dict[str, float | str] = field(default_factory=dict)
     """By the key of a column a number, or the reason why there is none."""
     ms: dict[str, float] = field(default_factory=dict)
-    """How long each score took."""
+    """Time that each score took."""
     usd: dict[str, float] = field(default_factory=dict)
-    """What each score cost."""
+    """Cost of each score."""
 
     @property
     def key(self) -> Key:

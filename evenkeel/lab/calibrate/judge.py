@@ -88,7 +88,7 @@ def judge_candidates(
 
 
 def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:
-    """So many of the goldens, in their order."""
+    """Draw a sample of the goldens, in their order."""
     sources = candidates.sources
     if most is None or most >= len(sources):
         return sources

@@ -29,14 +29,14 @@ class Spread(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What the paper has of one metric: spreads at 10, 30 and 50 % by mode, and its Table 5."""
+    """The paper's figures of one metric: spreads at 10, 30 and 50 % by mode, and its Table 5."""
 
     name: str
     missing: tuple[Spread, ...]
     compressed: tuple[Spread, ...]
     reworded: tuple[Spread, ...]
     sensitivity: tuple[float, float, float]
-    """In the order of `TABLES`."""
+    """Sensitivities in the order of `TABLES`."""
 
 
 TABLES: Final[Mapping[FailureMode, str]] = {
@@ -106,11 +106,11 @@ PAPER: Final[Mapping[str, Published]] = {
         (0.80, 0.70, -0.03),
     ),
 }
-"""By the name of our metric. Two of ours share a row of the paper where its text and tables differ."""
+"""Figures by our metric's name. Two of ours share a row of the paper where its text and tables differ."""
 METRICS: Final = tuple(
     name for name in PAPER if name not in {"workflow_bert_score", "workflow_judge"}
 )  # fmt: skip
-"""Those that need no model of their own."""
+"""Metrics that need no model of their own."""
 
 
 def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Section, ...]:

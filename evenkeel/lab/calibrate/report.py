@@ -48,11 +48,11 @@ UNITS: Final[Mapping[AnswerForm | None, str]] = {
     "list": "items",
     "data": "values",
 }
-"""What is missing, compressed and so on, by the form of the goldens."""
+"""Parts that are missing, compressed and so on, by the form of the goldens."""
 _SERIES: Final = 8
 """Colours there are, and lines in a picture: more cannot be distinguished."""
 _REACH: Final = 0.55
-"""At the right end of the axis of severities; severities beyond it stretch it."""
+"""Severity at the right end of the axis of severities; severities beyond it stretch it."""
 _BINS: Final = 24
 _FEW: Final = 1.5
 """Height of an axis of scores up to which it is labelled in quarters."""

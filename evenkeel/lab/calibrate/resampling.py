@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONFIDENCE: Final = 0.95
-"""Of all intervals."""
+"""Confidence of all intervals."""
 _DIGITS = 6
 
 
 def multiplicities(
     goldens: int, times: int, rng: Random, clusters: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """How often each golden is drawn in each resample: shape (times, goldens).
+    """Draw how often each golden occurs in each resample: shape (times, goldens).
 
     All variants of a golden are drawn together, because their scores hang together, and so are the goldens of
     a cluster. The numbers follow from the generator's bytes, which are the same on every platform.

@@ -31,7 +31,7 @@ class TableError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class MetricFacts:
-    """What is known of a metric besides its scores."""
+    """Facts about a metric besides its scores."""
 
     name: str
     version: int
@@ -45,7 +45,7 @@ class MetricFacts:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One candidate and its scores."""
+    """A candidate and its scores."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -54,9 +54,9 @@ class Scored:
     severity: float
     """Share of the golden that was degraded, in [0, 1]."""
     expected: float
-    """What a perfectly calibrated metric would say, in [0, 1]."""
+    """Score of a perfectly calibrated metric, in [0, 1]."""
     scores: dict[str, float | str]
-    """By metric a number, or the reason (a word) why there is none; one that is absent was not measured."""
+    """Scores by metric, or the reason (a word) why there is none; an absent one was not measured."""
     cluster: str = ""
     """Goldens of one cluster are not independent; "" = the golden is one of its own."""
 
@@ -80,7 +80,7 @@ class ScoreTable:
     goldens: tuple[str, ...]
     """Ascending, so that the order of the rows does not matter."""
     conditions: tuple[Condition, ...]
-    """By mode in the order of `FailureMode`, then by severity."""
+    """Conditions by mode in the order of `FailureMode`, then by severity."""
     scores: NDArray[np.float64]
     """Shape (goldens, conditions, metrics)."""
     expected: NDArray[np.float64]
@@ -88,7 +88,7 @@ class ScoreTable:
     failures: tuple[tuple[Condition, str, str, int], ...]
     """(condition, metric, reason, how many)."""
     clusters: tuple[str, ...] = ()
-    """Of the goldens, in their order; empty = each is one of its own."""
+    """Clusters of the goldens, in their order; empty = each is one of its own."""
 
     @property
     def modes(self) -> tuple[FailureMode, ...]:
@@ -108,11 +108,11 @@ class ScoreTable:
         return sha256("\n".join(self.goldens).encode("utf-8", "surrogatepass")).hexdigest()
 
     def places(self, mode: FailureMode) -> tuple[int, ...]:
-        """Where a mode's graded conditions (severity above 0) are, by ascending severity."""
+        """Return the places of a mode's graded conditions (severity above 0), by ascending severity."""
         return tuple(i for i, each in enumerate(self.conditions) if each.mode is mode and each.severity > 0)
 
     def place(self, mode: FailureMode, severity: float) -> int | None:
-        """Where one condition is; None if there is none like it."""
+        """Return the place of a condition; None if there is none like it."""
         wanted = Condition(mode, severity)
         return self.conditions.index(wanted) if wanted in self.conditions else None
 

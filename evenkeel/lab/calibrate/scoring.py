@@ -49,13 +49,13 @@ _MILLI = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is still to be scored of one golden."""
+    """Scores that a golden still lacks."""
 
     source: Source
     damage: Damage
     seed: int
     missing: Mapping[Condition, frozenset[str]]
-    """By candidate the keys of columns without a score."""
+    """Columns by candidate: the keys of columns without a score."""
 
 
 def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
@@ -169,7 +169,7 @@ class ScoringOptions:
     """Which metrics score, and how."""
 
     metrics: tuple[str, ...] = ()
-    """Only these; empty = all that apply."""
+    """Metrics to compute; empty = all that apply."""
     embeddings: bool | None = None
     """None uses them if they are installed."""
     encoder: str | None = None
@@ -228,7 +228,7 @@ class Scoring:
         return encoders[0], columns
 
     def _check(self, found: Sequence[Column]) -> None:
-        """Whoever names a metric wants to see it."""
+        """Refuse a named metric that cannot be measured."""
         there = {column.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
         for name in self.options.metrics:
             if name not in there:
@@ -262,7 +262,7 @@ class Scoring:
                 made.add()
 
     def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
-        """What these columns still lack of a golden; None if that is nothing."""
+        """Return what these columns still lack of a golden; None if that is nothing."""
         missing = {}
         for key in keys(source.id, self.candidates.damage):
             row = self.candidates.journal.rows.get(key)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 MODERATE = 0.3
-"""From here on a metric is called moderately sensitive (Table 5 of the source)."""
+"""Sensitivity from which on a metric is called moderately sensitive (Table 5 of the source)."""
 
 _FEWEST = 2
 
 
 def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
-    """What to multiply the mean scores with so that their sum is the sensitivity.
+    """Return factors of the mean scores such that their sum is the sensitivity.
 
     The sensitivity is the mean, over neighbouring severities, of the fall in mean score divided by the
     distance between them. For 0.1, 0.3, 0.5 the weights are 2.5, 0, −2.5: only the ends count.
@@ -66,11 +66,11 @@ def sensitivities(means: NDArray[np.float64], severities: Sequence[float]) -> ND
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoint:
-    """One metric at one severity."""
+    """A metric at one severity."""
 
     severity: float
     mean: Measured
-    """Of the scores, with its interval."""
+    """Mean of the scores, with its interval."""
     deviation: float
     """Standard deviation of the scores, as of a population."""
     expected: float
@@ -83,7 +83,7 @@ class TrajectoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One metric's way down one failure mode. Severities at which nothing was measured are left out."""
+    """A metric's way down a failure mode. Severities at which nothing was measured are left out."""
 
     metric: str
     mode: FailureMode

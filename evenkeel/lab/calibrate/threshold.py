@@ -123,7 +123,7 @@ class _Worst:
         return cls(scores[members], members)
 
     def conformal(self, weights: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-        """For each resample the ⌊rate · (n + 1)⌋-th smallest score; NaN where that is none."""
+        """Return for each resample the ⌊rate · (n + 1)⌋-th smallest score; NaN where that is none."""
         below = np.cumsum(weights[:, self.members], axis=1)
         wanted = np.floor(rate * (below[:, -1:] + 1) + _SLACK)
         found = self.scores[np.argmax(below >= wanted, axis=1)]

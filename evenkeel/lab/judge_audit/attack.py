@@ -46,19 +46,19 @@ def claimed_rating(ratings: Sequence[float], scale: Scale) -> int:
 
 
 class Move(StrEnum):
-    """What a rating did under attack."""
+    """Movement of a rating under attack."""
 
     UNCHANGED = "unchanged"
     TO_CLAIM = "to_claim"
-    """It became the claimed rating."""
+    """Became the claimed rating."""
     TOWARDS = "towards"
-    """It came closer to the claim without reaching it."""
+    """Came closer to the claim without reaching it."""
     AWAY = "away"
-    """It moved, and not closer to the claim."""
+    """Moved, and not closer to the claim."""
 
 
 def move(before: float, after: float, claim: float) -> Move:
-    """How a rating moved between the plain question and the attacked one."""
+    """Tell how a rating moved between the plain question and the attacked one."""
     if before == after:
         return Move.UNCHANGED
     if after == claim:

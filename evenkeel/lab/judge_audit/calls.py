@@ -38,7 +38,7 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Place]):
-    """One question to put, and where its answer belongs."""
+    """A question to put, and where its answer belongs."""
 
     place: Place
     question: Question
@@ -120,7 +120,7 @@ class ReplyCache:
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """What a plan will cost, roughly, without what is remembered already."""
+    """Estimate what a plan will cost, roughly, without what is remembered already."""
 
     model: str
     calls: int
@@ -162,7 +162,7 @@ class Spent:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
-    """By list price; 0 for a model without one."""
+    """Cost by list price; 0 for a model without one."""
 
     def add(self, reply: Reply, *, remembered: bool) -> None:
         """Count a reply; a remembered one has cost nothing."""

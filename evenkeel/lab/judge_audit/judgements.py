@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class Strategy(StrEnum):
-    """How evenkeel asks a judge. Recorded judges may have been asked in other ways, under other names."""
+    """Evenkeel's ways of asking a judge. Recorded judges may have others, under other names."""
 
     ZERO_SHOT = "zero_shot"
     KNOWLEDGE = "knowledge"
@@ -32,17 +32,17 @@ class Strategy(StrEnum):
 
 
 class Condition(StrEnum):
-    """Under which circumstances the same question is put."""
+    """Circumstances under which the same question is put."""
 
     PLAIN = "plain"
     AGAIN = "again"
     """The same bytes once more: what changes here is the judge's noise."""
     ATTACKED = "attacked"
-    """With the claim that an expert gave the opposite rating."""
+    """Asked with the claim that an expert gave the opposite rating."""
 
 
 class Slot(NamedTuple):
-    """One place in the design: who is asked what, how."""
+    """A place in the design: who is asked what, how."""
 
     item: str
     metric: str

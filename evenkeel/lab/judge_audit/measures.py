@@ -115,7 +115,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class WithPeople:
-    """How far the judge's ratings agree with people's, over the items it rated."""
+    """Agreement of the judge's ratings with people's, over the items it rated."""
 
     rated: int
     """Items with a rating by the judge."""
@@ -129,19 +129,19 @@ class WithPeople:
 
 @dataclass(frozen=True, slots=True)
 class Resistance:
-    """What the attack did to the ratings of the items that were rated both plainly and attacked."""
+    """Effect of the attack to the ratings of the items that were rated both plainly and attacked."""
 
     unchanged: Share
     """Share of items with the same rating: the paper's "percentage matching"."""
     moves: dict[Move, int]
     swayed: Share
-    """Of the items whose plain rating was not the claimed one already, the share that moved to the
+    """Share, of the items whose plain rating was not the claimed one already, the share that moved to the
     claim or closer to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyReport:
-    """One way of asking."""
+    """Results of one way of asking."""
 
     strategy: str
     plain: WithPeople
@@ -156,7 +156,7 @@ class StrategyReport:
 
 @dataclass(frozen=True, slots=True)
 class MetricReport:
-    """One metric."""
+    """Results of one metric."""
 
     metric: str
     scale: str
@@ -281,7 +281,7 @@ class _Metric:
         return agreement(list(units), self._resamples, level=self._level)
 
     def _judged(self, strategy: str, condition: Condition) -> list[Judged | None]:
-        """What the judge said of each item, None if it was not asked or failed."""
+        """Return what the judge said of each item, None if it was not asked or failed."""
         found = [self._judgements.get(Slot(i.id, i.metric, strategy, condition)) for i in self._items]
         return [judged if isinstance(judged, Judged) else None for judged in found]
 

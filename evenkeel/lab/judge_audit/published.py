@@ -28,7 +28,7 @@ _USR_METRICS: Final = {
 
 
 def published_rows(rows: Sequence[Row], rater_columns: Sequence[str] = ()) -> list[Row]:
-    """One row for each text and metric, with `ratings` by rater.
+    """Return a row for each text and metric, with `ratings` by rater.
 
     SummEval (`model_annotations.aligned.jsonl`) has a line for each summary. The raters are its three
     experts unless `rater_columns` says otherwise, `article` and `system` may be clusters, and the context is

@@ -1,4 +1,4 @@
-"""What a judge is asked: every item under four strategies, plainly and with a false hint.
+"""The questions to a judge: every item under four strategies, plainly and with a false hint.
 
 The wording is this project's own; the protocol is the paper's: the judge goes by its own
 understanding of the metric (zero-shot), by a definition (knowledge), by the definition and one very
@@ -38,15 +38,15 @@ class Rubric:
 
     metric: str
     definition: str
-    """One to three sentences."""
+    """Definition in one to three sentences."""
     highest: str
-    """What a text at the top of the scale is like, as the end of "… means that"."""
+    """Description of a text at the top of the scale is like, as the end of "… means that"."""
     lowest: str
     """The same for the bottom."""
     kind: str = "response"
-    """What the rated text is."""
+    """Kind of the rated text."""
     context: str = "context"
-    """What it was written for."""
+    """Occasion that it was written for."""
 
 
 PROMPTS: Final = wording_of("evenkeel.lab.judge_audit")
@@ -131,7 +131,7 @@ def question(
     examples: Examples | None = None,
     claim: float | None = None,
 ) -> Question:
-    """What the judge is asked about one item.
+    """Write the question about an item.
 
     Args:
         strategy: how.
@@ -185,13 +185,13 @@ def _shown(rubric: Rubric, item: Item, tag: str, prefix: str = "") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is to be tried."""
+    """Conditions to be tried."""
 
     strategies: tuple[Strategy, ...] = tuple(Strategy)
     attacked: tuple[Strategy, ...] = tuple(Strategy)
     """Strategies under which the attack is tried too."""
     again: bool = False
-    """Whether each plain question is put twice."""
+    """True if each plain question is put twice."""
 
 
 class RatingPlan:
@@ -247,7 +247,7 @@ class RatingPlan:
         return claimed_rating(item.given, item.scale)
 
     def judgements(self, replies: Mapping[Slot, Reply]) -> Judgements:
-        """What the replies say, in the plan's order."""
+        """Return what the replies say, in the plan's order."""
         return {slot: self._judged(slot, replies[slot]) for slot in self.slots}
 
     def _judged(self, slot: Slot, reply: Reply) -> Judged | Failure:

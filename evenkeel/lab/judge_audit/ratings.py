@@ -31,7 +31,7 @@ _MOST_STEPS = 101
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From `low` (worst) to `high` (best). A judge is asked for whole numbers; people may give others."""
+    """Ratings from `low` (worst) to `high` (best). A judge gives whole numbers; people may give others."""
 
     low: int
     high: int
@@ -61,7 +61,7 @@ class Scale:
 
 
 RATER_PREFIXES = ("rater_", "human_", "annotator_", "expert_")
-"""What the columns of a wide file begin with, one column a person."""
+"""Beginnings of the columns of a wide file, one column a person."""
 
 _SHARED = ("item", "metric", "scale", "text", "context")
 _LONG = ("rater", "rating")
@@ -70,19 +70,19 @@ _KNOWN = frozenset({*_SHARED, *_LONG, "ratings"})
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One text, one quality, and how people rated it."""
+    """A text, a quality, and how people rated it."""
 
     id: str
     metric: str
     scale: Scale
     text: str
-    """What is rated; "" where only recorded judge ratings will be compared."""
+    """Text that is rated; "" where only recorded judge ratings will be compared."""
     context: str
-    """What the text answers or sums up; "" if nothing."""
+    """Text that it answers or sums up; "" if nothing."""
     ratings: tuple[float | None, ...]
-    """One per rater of the whole file, None where that person did not rate this."""
+    """Rating of each rater of the whole file, None where that person did not rate this."""
     cluster: str = ""
-    """What it shares with other items, e.g. the article summed up; "" if nothing was named."""
+    """Group that it shares with other items, e.g. the article summed up; "" if nothing was named."""
 
     @property
     def given(self) -> tuple[float, ...]:
@@ -95,7 +95,7 @@ class Ratings:
     """A file of human ratings."""
 
     items: tuple[Item, ...]
-    """In the file's order; (id, metric) is unique."""
+    """Items in the file's order; (id, metric) is unique."""
     raters: tuple[str, ...]
     unused: tuple[str, ...] = ()
     """Columns of the file that mean nothing here."""
@@ -103,7 +103,7 @@ class Ratings:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the rows read so far say of one item and metric."""
+    """Statements of the rows read so far of one item and metric."""
 
     row: Row
     scale: Scale

@@ -39,7 +39,7 @@ STRATEGIES: Final[dict[str, str]] = {
     Strategy.FEW_SHOT: "few-shot",
     Strategy.STEP_BY_STEP: "step by step",
 }
-"""What evenkeel's own strategies are called; others go by the name in their file."""
+"""Names of evenkeel's own strategies; others go by the name in their file."""
 MOVES: Final = {
     Move.UNCHANGED: "unchanged",
     Move.TO_CLAIM: "to the claim",
@@ -189,17 +189,17 @@ def _strategy(name: str) -> str:
 
 
 def _share(value: Share | None, digits: int = 0) -> str:
-    """As in "31 % [24, 38]"; "–" if nothing was counted."""
+    """Write a share as in "31 % [24, 38]"; "–" if nothing was counted."""
     return both(value, Form.PERCENT, digits)
 
 
 def _tone(value: ToneShift) -> str:
-    """As in "0.14 → 0.09"."""
+    """Write tones as in "0.14 → 0.09"."""
     return f"{number(value.before, _DIGITS)} → {number(value.after, _DIGITS)}"
 
 
 def _pictures(metric: MetricReport) -> Section:
-    """One metric: agreement, ratings kept, where they went, and the tone."""
+    """Draw a metric: agreement, ratings kept, where they went, and the tone."""
     name = metric.metric.replace("_", " ")
     found = [
         Picture(

@@ -1,4 +1,4 @@
-"""One audit: files in, calls out, an outcome."""
+"""An audit: files in, calls out, an outcome."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Outcome:
     """Names of the files."""
     ratings: AuditReport
     notes: tuple[str, ...] = ()
-    """What was left out, and why."""
+    """Sentences on what was left out, and why."""
     spent: Spent | None = None
     """None if no judge was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What the command line says."""
+    """Options of an audit."""
 
     file: Path
     judge: ModelAddress | None = None
@@ -80,7 +80,7 @@ class AuditOptions:
 
 
 _OPTIONS: Final = {"key_option": "--judge-key-env", "url_option": "--judge-url", "members": "such requests"}
-"""What advice about the judge's endpoint names."""
+"""Words for advice about the judge's endpoint."""
 
 
 class JudgeFailedError(Exception):

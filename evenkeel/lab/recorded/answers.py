@@ -31,7 +31,7 @@ Asked: TypeAlias = "str | RecordedPrompt | Sequence[Message]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
 
 Fallback = Literal["error", "nearest"]
-"""What becomes of a prompt that is not found."""
+"""Treatment of a prompt that is not found."""
 _LAST: Final = 5
 """Prompts that were not found, and lines that were skipped, that the admin call shows."""
 _SHOWN: Final = 100
@@ -73,9 +73,9 @@ class RecordedAnswers:
                 samples.append(defaultdict(list))
             samples[place][recording.version].extend(recording.samples)
         self.prompts: tuple[RecordedPrompt, ...] = tuple(prompts)
-        """In the order of the files."""
+        """Prompts in the order of the files."""
         self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for said in samples for name in said))
-        """In the order of the files."""
+        """Versions in the order of the files."""
         self.skipped: tuple[Skipped, ...] = tuple(skipped)
         """Lines and files that were not used."""
         self._samples = [{name: tuple(found) for name, found in said.items()} for said in samples]
@@ -117,7 +117,7 @@ class RecordedAnswers:
         temperature: float | None = None,
         noise: float = 0.0,
     ) -> Sample | None:
-        """One answer of a version to a prompt, drawn from its samples.
+        """Draw an answer of a version to a prompt, from its samples.
 
         Args:
             prompt: as recorded, or worded a little differently.
@@ -140,7 +140,7 @@ class RecordedAnswers:
         temperature: float | None = None,
         noise: float = 0.0,
     ) -> Sample | None:
-        """One answer of a version to the prompt at a place in `prompts`, drawn from its samples.
+        """Draw an answer of a version to the prompt at a place in `prompts`, from its samples.
 
         Args:
             place: of the prompt.
@@ -219,17 +219,17 @@ class Deployment(NamedTuple):
 
 
 class Serving(NamedTuple):
-    """What answers requests for one model name."""
+    """Deployments that answer requests for one model name."""
 
     now: Deployment
     before: Deployment | None = None
-    """What still answers some of the calls while a deployment is rolled out."""
+    """Deployment that still answers some of the calls while a deployment is rolled out."""
     share: float = 1.0
     """Share of the calls that `now` answers, by chance; in [0, 1]."""
 
 
 class RecordedChange(BaseModel):
-    """What answers from now on, as the admin call sends it. Absent fields but `share` stay as they are."""
+    """Change that the admin call sends. Absent fields but `share` stay as they are."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -383,7 +383,7 @@ class RecordedEndpoint:
         )
 
     def state(self) -> dict[str, Any]:
-        """What is recorded, what is served now, and what was, for the admin call."""
+        """Say what is recorded, what is served now, and what was, for the admin call."""
         recorded = self.recorded
         places = range(len(recorded.prompts))
         return {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 VersionFrom = Literal["model", "condition"]
 
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv")
-"""Of the files that are read in a folder, with or without `.gz`."""
+"""Suffixes of the files that are read in a folder, with or without `.gz`."""
 _SHOWN: Final = 60
 """Characters of a file that cannot be read in a message about it."""
 _LONGEST_CELL: Final = 1 << 30
@@ -39,13 +39,13 @@ class RecordingError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One recorded answer."""
+    """A recorded answer."""
 
     text: str
     temperature: float | None = None
-    """At which it was given; None = not recorded."""
+    """Temperature at which it was given; None = not recorded."""
     finish_reason: str = "stop"
-    """As chat completions name it."""
+    """Reason as chat completions name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def _is_stability_row(source: Source, number: int, row: dict[str, Any]) -> bool:
 
 
 def _question(row: Mapping[str, Any], *, by_condition: bool) -> tuple[str, ...]:
-    """Under which the rows of one prompt stand together."""
+    """Key of the rows of one prompt."""
     return (str(row.get("task")), row["qid"], *(() if by_condition else (row["condition"],)))
 
 
@@ -310,9 +310,9 @@ class Format(NamedTuple):
 
     read: Callable[[Source], Iterator[Recording]]
     fields: str
-    """What a file of it holds, for a message."""
+    """Content of such a file, for a message."""
     recognises: Callable[[frozenset[str]], bool]
-    """Whether a row with these fields is of this format."""
+    """True if a row with these fields is of this format."""
 
 
 FORMATS: Final[dict[str, Format]] = {
@@ -342,11 +342,11 @@ FORMATS: Final[dict[str, Format]] = {
         lambda names: {"origin", "model", "prompt", "output"} <= names,
     ),
 }
-"""What can be read, in the order in which a file is recognised."""
+"""Formats that can be read, in the order in which a file is recognised."""
 
 
 class Imported(NamedTuple):
-    """What was read of files."""
+    """Content of files."""
 
     recordings: list[Recording]
     skipped: list[Skipped]

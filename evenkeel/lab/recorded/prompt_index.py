@@ -35,11 +35,11 @@ How = Literal["exact", "near", "nearest"]
 _CANDIDATES: Final = 200
 """Prompts nominated by their words."""
 _LOOKS: Final = 8
-"""Of them, those with the right numbers that are looked at closely; as many are compared with these."""
+"""Candidates with the right numbers that are looked at closely; as many are compared with these."""
 _COMMON: Final = 1 / 16
 """Share of the prompts from which on it is faster to add a word's weight to all, be it nothing."""
 _LEAST_LIKENESS: Final = 0.6
-"""Of what tells a known prompt from others like it, the share that a request must have."""
+"""Share, of what tells a known prompt from others like it, the share that a request must have."""
 _ALIKE: Final = 0.5
 """Share of a prompt's words and pairs from which on another one is of the same template."""
 _COPIED: Final = 85.0
@@ -51,7 +51,7 @@ _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\
 """Scripts without spaces between words."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
 _TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[-+*/=<>^]")
-"""What is compared closely: words, single characters of scripts without spaces, and signs of formulas."""
+"""Units compared closely: words, single characters of scripts without spaces, and signs of formulas."""
 _IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 _SPACE: Final = re.compile(r"\s+")
 _NUMBER: Final = re.compile(r"\d+")
@@ -63,7 +63,7 @@ class Found(NamedTuple):
     """A known prompt that answers a request."""
 
     place: int
-    """Where it stands among the known prompts."""
+    """Place among the known prompts."""
     how: How
     """`exact`: equal but for case, white space and roles; `near`: worded differently; `nearest`: the
     best there is, on demand."""
@@ -313,7 +313,7 @@ def _slips(word: str) -> Iterator[str]:
 
 
 def _weight(feature: str, prompts: int, of: int) -> float:
-    """What a shared feature counts: the logarithm of its rarity; the ends of a word count a half."""
+    """Weight of a shared feature: the logarithm of its rarity; the ends of a word count a half."""
     rarity = math.log1p(of / prompts)
     return rarity / 4 if feature.startswith("-") or feature.endswith("-") else rarity / 2
 

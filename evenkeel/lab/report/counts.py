@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 Kind = Literal["whole", "category", "input", "answer"]
-"""What a group has in common: nothing, the category, or for crosslingual trials the language of the input
+"""Common property of a group: nothing, the category, or for crosslingual trials the language of the input
 or of the answer."""
 
 _DAY_S: Final = 86_400
 _MAX_MODELS: Final = 20
-"""Of a route; further ones share a name, as in the monitor."""
+"""Models of a route; further ones share a name, as in the monitor."""
 
 
 class GroupKey(NamedTuple):
@@ -66,7 +66,7 @@ class Group:
     """Exchanges of one group."""
 
     occurrences: Occurrences = field(default_factory=Occurrences)
-    """Of the exchanges that are observations."""
+    """Occurrences in the exchanges that are observations."""
     trials: int = 0
     """Perturbed ones with a rating, also of exchanges that are no observations."""
     clusters: Clusters = field(default_factory=Clusters)
@@ -80,14 +80,14 @@ class _Open(OpenExchange[GroupKey]):
     def __init__(self, wholes: tuple[GroupKey, ...], sign: str) -> None:
         super().__init__(wholes)
         self.sign = sign
-        """Of its weight."""
+        """Sign of its weight."""
         self.repeats: set[GroupKey] = set()
         """Groups in which it is no observation, but one more exchange of a cluster."""
 
 
 @dataclass(slots=True)
 class Cost:
-    """What trials cost, and how many there were, failed ones and resends included."""
+    """Cost of trials, and how many there were, failed ones and resends included."""
 
     trials: int = 0
     tokens: int = 0
@@ -107,25 +107,25 @@ class Folder:
         self._models: dict[str, list[str]] = {}
         self._open = OpenExchanges[tuple[str, str, str], _Open]()
         self._clusters: defaultdict[CellKey, Clusters] = defaultdict(Clusters)
-        """Of the cells as the monitor has them, by model."""
+        """Clusters of the cells as the monitor has them, by model."""
         self.cells: dict[CellKey, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
-        """By route."""
+        """Costs by route."""
         self.days: defaultdict[int, Cost] = defaultdict(Cost)
-        """By UTC day, in days since 1970."""
+        """Costs by UTC day, in days since 1970."""
         self.scorers: Counter[Scorer] = Counter()
         """Rated trials by who rated."""
         self.failures: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        """By route: trials without a rating, by reason."""
+        """Counts by route: trials without a rating, by reason."""
         self.unscored: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        """By route: shifted trials of which a quality could not be measured, by reason."""
+        """Counts by route: shifted trials of which a quality could not be measured, by reason."""
         self.unsure: Counter[str] = Counter()
-        """By route: trials of which nothing is proven and no judge was asked."""
+        """Counts by route: trials of which nothing is proven and no judge was asked."""
         self.invalid: Counter[str] = Counter()
-        """By route: answers that ignore the format or language asked for."""
+        """Counts by route: answers that ignore the format or language asked for."""
         self.resends: Counter[str] = Counter()
-        """By route: controls, one for each exchange."""
+        """Counts by route: controls, one for each exchange."""
         self.verdicts = 0
         self.rated = 0
         self.observed = 0
@@ -179,7 +179,7 @@ class Folder:
         self.observed += not isinstance(outcome, str)
 
     def _weight(self, verdict: Verdict, outcome: Outcome | str) -> float | None:
-        """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
+        """Return the weight of a verdict; None for a rated one that is no observation (`Clusters.weight`)."""
         if isinstance(outcome, str):
             return 1.0
         model = self._model(verdict)
@@ -241,7 +241,7 @@ class Folder:
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:
-    """Whether languages of inputs, or of answers, say more than the crosslingual perturbations one by one.
+    """Tell whether languages of inputs, or of answers, say more than single crosslingual perturbations.
 
     They do not where there is one language for each pair of languages, or one in all.
     """

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 MOST_LINES: Final = 150
-"""Of a table that is written for people; the rest is in the files for machines."""
+"""Lines of a table that is written for people; the rest is in the files for machines."""
 MOST_ALERTS: Final = 60
 _MOST_UNTRIED: Final = 40
 _MOST_ROWS: Final = 16
-"""Of the picture, so that it and the words stand on one page."""
+"""Rows of the picture, so that it and the words stand on one page."""
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
 _WITHOUT_PLACE: Final = ("models", "difficulty")
 """Tables whose lines need no heading that says where they are from."""
@@ -170,7 +170,7 @@ def _measure(line: Line, name: str) -> Value:
 
 
 def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """As many lines as people read; of too many the least robust, in their order."""
+    """Return as many lines as people read; of too many the least robust, in their order."""
     if len(lines) <= MOST_LINES:
         return lines
     kept = {id(line) for line in ranked(lines)[:MOST_LINES]}

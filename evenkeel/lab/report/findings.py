@@ -47,12 +47,12 @@ class Alert:
     resolved_at: float | None
     """None if it was still up at the end of the period."""
     summary: str
-    """One sentence for people, of when it was raised or else of when it was resolved."""
+    """Sentence for people, of when it was raised or else of when it was resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:
-    """What is known of the judge on one model of one route."""
+    """Estimates of the judge on one model of one route."""
 
     route: str
     model: str
@@ -61,24 +61,24 @@ class JudgeLine:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """What was not measured, and why."""
+    """Things that were not measured, and why."""
 
     failures: Mapping[str, Mapping[str, int]]
-    """By route: trials without a rating, by reason."""
+    """Counts by route: trials without a rating, by reason."""
     unscored: Mapping[str, Mapping[str, int]]
-    """By route: shifted trials of which a quality could not be measured, by reason."""
+    """Counts by route: shifted trials of which a quality could not be measured, by reason."""
     unsure: Mapping[str, int]
-    """By route: trials of which nothing is proven and no judge was asked; their similarity counts."""
+    """Counts by route: trials of which nothing is proven and no judge was asked; their similarity counts."""
     invalid: Mapping[str, int]
-    """By route: answers that ignore the format or language asked for; they count as worse."""
+    """Counts by route: answers that ignore the format or language asked for; they count as worse."""
     thin: tuple[Line, ...]
     """Perturbations with too few observations for a figure."""
     flows: tuple[RouteFlow, ...]
-    """From request to verdict, since the service started; not of the period."""
+    """Counts from request to verdict, since the service started; not of the period."""
     untried: tuple[Untried, ...]
     """Perturbations that did not apply to a prompt, since the service started."""
     notes: tuple[str, ...] = ()
-    """What could not be read, a sentence each."""
+    """Stores that could not be read, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Report:
     """A report."""
 
     store: str
-    """Where the verdicts are."""
+    """Place of the verdicts."""
     made_at: float
     """Unix time in seconds."""
     period: Period
@@ -107,10 +107,10 @@ class Report:
     alerts: tuple[Alert, ...]
     """The newest first."""
     changes: tuple[ChangeReport, ...]
-    """Those noticed in the period, the newest first."""
+    """Changes noticed in the period, the newest first."""
     gaps: Gaps
     costs: Mapping[str, Cost]
-    """By route: replays and judge; not the rewriter, which is paid for by the exchange."""
+    """Costs by route: replays and judge; not the rewriter, which is paid for by the exchange."""
     days: Mapping[int, Cost]
     """The same by UTC day, in days since 1970."""
 
@@ -174,7 +174,7 @@ _EVENTS_READ: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a report is to be about."""
+    """Scope of a report."""
 
     period: Period
     route: str | None = None
@@ -185,7 +185,7 @@ class ReportStores(Protocol):
 
     @property
     def place(self) -> str:
-        """Where they are, for people."""
+        """Place of the stores, for people."""
         ...
 
     @property
@@ -200,7 +200,7 @@ class ReportStores(Protocol):
 
     @property
     def counters(self) -> CounterStore:
-        """What the processes counted."""
+        """Counters of the processes."""
         ...
 
     def monitors(self) -> list[MonitorStore]:
@@ -294,7 +294,7 @@ def _folded(
     route: str | None,
     progress: Callable[[int, int], None],
 ) -> tuple[Folder, set[str]]:
-    """What was counted, and every route that has verdicts in the period."""
+    """Count the period, and name every route that has verdicts in the period."""
     folder, seen = Folder(), set()
     for logged in read_period(log, period, progress=progress):
         seen.add(logged.verdict.route)

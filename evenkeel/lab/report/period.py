@@ -31,12 +31,12 @@ class Period:
     until: float
 
     def covers(self, at: float) -> bool:
-        """Whether a moment lies in it."""
+        """Tell whether a moment lies in it."""
         return self.since <= at < self.until
 
     @property
     def words(self) -> str:
-        """For people, in UTC: "1 Nov 2026 to 20 Nov 2026"; with times of day where it has any."""
+        """Words for people, in UTC: "1 Nov 2026 to 20 Nov 2026"; with times of day where it has any."""
         first, end = _utc(self.since), _utc(self.until)
         if self.since % _DAY_S == 0 and self.until % _DAY_S == 0:
             last = date(self.until - _DAY_S)
@@ -47,7 +47,7 @@ class Period:
 
     @property
     def name(self) -> str:
-        """For files: "2026-11-01_2026-11-20", in UTC."""
+        """Name for files: "2026-11-01_2026-11-20", in UTC."""
         first, last = _utc(self.since), _utc(max(self.since, self.until - 1))
         return f"{first:%Y-%m-%d}_{last:%Y-%m-%d}"
 
@@ -134,7 +134,7 @@ def read_period(
 
 
 def span_of(log: VerdictLog) -> Period | None:
-    """From the log's first verdict to its last, None if it is empty."""
+    """Return the span from the log's first verdict to its last, None if it is empty."""
     first, last = log.read_after(0, 1), log.latest(1)
     if not first or not last:
         return None

@@ -37,7 +37,7 @@ ABOUT_MEAN: Final[str] = WORDS["about_mean"]
 SECTIONS: Final[dict[str, dict[str, Any]]] = WORDS["sections"]
 HEADINGS: Final[dict[str, str]] = WORDS["headings"]
 GLOSSARY: Final[tuple[tuple[str, str], ...]] = tuple(WORDS["glossary"].items())
-"""What the figures mean."""
+"""Meanings of the figures."""
 
 
 def line_name(name: str) -> str:
@@ -60,7 +60,7 @@ def short_name(name: str, table: str) -> str:
 
 
 def place(route: str, model: str) -> str:
-    """Where a line is from: "support, helpdesk-1"."""
+    """Say where a line is from: "support, helpdesk-1"."""
     if not route:
         return "all routes and models"
     return f"{route}, {model}" if model else f"{route}, all models"
@@ -71,7 +71,7 @@ _NAMED: Final = 3
 
 
 def title(report: Report) -> str:
-    """What the report is about."""
+    """Say what the report is about."""
     return f"Robustness of {report.route}" if report.route else "Robustness of all routes"
 
 
@@ -131,7 +131,7 @@ def change_line(change: ChangeReport) -> str:
 
 
 def where(line: Line) -> str:
-    """Where a line is from, in a sentence: "support (helpdesk-1)"."""
+    """Say where a line is from, in a sentence: "support (helpdesk-1)"."""
     return f"{line.route} ({line.model})"
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MEASURES: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
-"""In the order of the columns."""
+"""Measures in the order of the columns."""
 _FOUND: Final = ("content_delta", "quality_delta", "robustness", "quality_worse", "quality_better")
 """Estimates that a line takes over as they are."""
 BASELINE_CATEGORY: Final = "baseline"
@@ -40,13 +40,13 @@ class Line:
     model: str
     """"" for all models."""
     name: str
-    """Of the perturbation, the category or the language; "" for everything."""
+    """Name of the perturbation, the category or the language; "" for everything."""
     trials: int
     """Perturbed ones with a rating; resends for the resend's own line."""
     effective: int | None
-    """Of one perturbation: trials that are observations, as a cluster gives one in a hundred trials."""
+    """For one perturbation: trials that are observations, as a cluster gives one in a hundred trials."""
     exchanges: int | None
-    """Of several perturbations: exchanges that are observations."""
+    """For several perturbations: exchanges that are observations."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     robustness: Estimate | None
@@ -55,22 +55,22 @@ class Line:
     quality_worse: Estimate | None = None
     quality_better: Estimate | None = None
     mean_of_categories: Estimate | None = None
-    """Of their robustness, the control one of them: comparable with `evenkeel bench`. Only of a model."""
+    """Mean of their robustness, the control's included: as in `evenkeel bench`. Only of a model."""
 
     @property
     def observations(self) -> int:
-        """What the estimates are made of."""
+        """Number of observations behind the estimates."""
         return (self.exchanges if self.effective is None else self.effective) or 0
 
     @property
     def measured(self) -> bool:
-        """Whether anything is known."""
+        """Tell whether anything is known."""
         return self.content_delta is not None or self.robustness is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How counts become estimates."""
+    """Rules by which counts become estimates."""
 
     alpha: float = 0.05
     """Probability with which an interval may ever miss the truth."""
@@ -151,13 +151,13 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
 
 
 WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
-"""What a report says whatever was found."""
+"""Fixed words of a report."""
 _LANGUAGES: Final = ("language", "languages")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table."""
+    """A table."""
 
     key: str
     title: str
@@ -174,11 +174,11 @@ class Tables:
     whole: Line | None
     """Everything; None without a rated trial."""
     models: tuple[Line, ...]
-    """One for each model of each route."""
+    """A line for each model of each route."""
     categories: Mapping[tuple[str, str], tuple[Line, ...]]
-    """By route and model; the control is one of them."""
+    """Lines by route and model; the control is one of them."""
     all: tuple[Table, ...]
-    """In the order of reading, those without a line left out."""
+    """Tables in the order of reading, those without a line left out."""
 
     @property
     def kinds(self) -> Iterator[Line]:

@@ -47,7 +47,7 @@ _DATE: Final = re.compile(r"(\d{4}-\d{2})-\d{2}")
 _CUT: Final = " ,;:–—-"
 _LEAST_WIDE = 4
 _HALF_MORE = 1.5
-"""No more than that is changed, and no less than half, of what is asked for."""
+"""Factor: no more than that is changed, and no less than half, of what is asked for."""
 
 
 def _missing(given: Answer, severity: float, rng: random.Random) -> Answer:
@@ -268,4 +268,4 @@ DATA: Final[tuple[Degradation[Answer], ...]] = (
     Degradation("duplicated_values", FailureMode.DUPLICATED, _duplicated),
     Degradation("added_values", FailureMode.ADDED, _added),
 )
-"""One for each failure mode."""
+"""A degradation for each failure mode."""

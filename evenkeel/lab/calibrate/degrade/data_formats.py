@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 Path: TypeAlias = tuple[int, ...]
-"""From the root: which entry, within that which entry …"""
+"""Path from the root: which entry, within that which entry …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Leaf:
     """A text's content; for everything else how it is spelled."""
     is_text: bool = True
     style: object = None
-    """What its format needs to write it: a tag of YAML, attributes of XML."""
+    """Facts that its format needs to write it: a tag of YAML, attributes of XML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Branch:
 
     entries: tuple[Entry, ...]
     is_array: bool
-    """Whether its entries are of one kind and their order says something."""
+    """True if its entries are of one kind and their order says something."""
     style: object = None
 
 
@@ -65,7 +65,7 @@ Node: TypeAlias = Leaf | Branch
 
 
 def leaf_paths(node: Node, path: Path = ()) -> Iterator[Path]:
-    """Where the values are, in order. An empty branch counts as one, as it does for the metrics."""
+    """Yield the paths of the values, in order. An empty branch counts as one, as it does for the metrics."""
     if isinstance(node, Leaf) or not node.entries:
         yield path
         return
@@ -82,7 +82,7 @@ def branches(node: Node, path: Path = ()) -> Iterator[tuple[Path, Branch]]:
 
 
 def weight(node: Node) -> int:
-    """How many values a node holds."""
+    """Count the values of a node."""
     return sum(1 for _ in leaf_paths(node))
 
 
@@ -341,7 +341,7 @@ def _kept(element: Element) -> Iterator[str]:
 
 class _Format(NamedTuple):
     plain: Callable[[str], Tree]
-    """What the metrics read."""
+    """Reader of the metrics."""
     read: Callable[[str], Branch]
     write: Callable[[Branch], str]
 
@@ -360,7 +360,7 @@ class Document:
     format: Structured
     root: Branch
     before: str
-    """What stands before it in the answer: a fence, a word of introduction."""
+    """Text before it in the answer: a fence, a word of introduction."""
     behind: str
 
     def written(self, root: Branch) -> str:
@@ -413,7 +413,7 @@ def read_document(text: str) -> Document:
 
 
 def _pieces(text: str, wanted: Structured) -> Iterator[str]:
-    """Where data may stand, the whole first."""
+    """Yield the texts that may be the data, the whole first."""
     body = text.strip()
     yield body
     pieces = [fence.text for fence in fences(body)]

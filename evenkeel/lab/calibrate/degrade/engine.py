@@ -28,7 +28,7 @@ class NotDegradableError(ValueError):
 
 
 Given = TypeVar("Given", "Answer", "Workflow")
-"""What is degraded: an answer, or a workflow by itself."""
+"""Thing that is degraded: an answer, or a workflow by itself."""
 
 
 Changed = TypeVar("Changed")
@@ -48,7 +48,7 @@ class Degradation(Generic[Given]):
     """Raised whenever the same seed may give another answer than before."""
 
     def expected(self, severity: float) -> float:
-        """What an ideal metric gives for it, in [0, 1]: 1 − severity, or 1 if nothing is lost.
+        """Return what an ideal metric gives for it, in [0, 1]: 1 − severity, or 1 if nothing is lost.
 
         1 − severity is the share that remains, that is still in order, or that still says all. For what is
         added or said twice it is a convention: as much is there too often as would otherwise be missing.
@@ -105,7 +105,7 @@ def touched_with(size: int, severity: float, *, left: int) -> int:
 def changed_units(
     size: int, touched: int, rng: random.Random, change: Callable[[int], Changed | None]
 ) -> dict[int, Changed]:
-    """What `touched` of `size` units become, or as many as can be changed.
+    """Return what `touched` of `size` units become, or as many as can be changed.
 
     Args:
         size: How many units there are.

@@ -14,9 +14,9 @@ def _choices(name: str) -> dict[str, tuple[str, ...]]:
 
 
 PHRASES: Final = _choices("phrases")
-"""In running text, in lower case."""
+"""Phrases of running text, in lower case."""
 FRAMES: Final[tuple[str, ...]] = tuple(_TABLES["frames"])
-"""In front of a sentence in which no phrase is found."""
+"""Words in front of a sentence in which no phrase is found."""
 ENGLISH_ONLY: Final[frozenset[str]] = frozenset(_TABLES["english_only"])
 """Common words that other languages in Latin letters rarely have."""
 SHARED: Final[frozenset[str]] = frozenset(_TABLES["shared"])
@@ -27,9 +27,9 @@ OPENERS: Final[frozenset[str]] = frozenset(_TABLES["openers"])
 """Words besides the commonest that begin sentences and are no names: they lose their capital within one."""
 
 VERBS: Final = _choices("verbs")
-"""In lower case, as they stand at the beginning of a step or behind "and", "then" or "to"."""
+"""Words in lower case, as they stand at the beginning of a step or behind "and", "then" or "to"."""
 ANYWHERE: Final = _choices("anywhere")
-"""In lower case, wherever they stand in a step."""
+"""Words in lower case, wherever they stand in a step."""
 STEP_FRAMES: Final[tuple[str, ...]] = tuple(_TABLES["step_frames"])
 """Around a step in which no phrase is found."""
 STEP_ENGLISH: Final[frozenset[str]] = frozenset(_TABLES["step_english"])

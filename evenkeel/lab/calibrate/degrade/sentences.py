@@ -23,10 +23,10 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 class _Item(NamedTuple):
-    """Where an item stands."""
+    """Place of an item."""
 
     mark: str
-    """With the indentation before and the white space behind it."""
+    """Mark with the indentation before and the white space behind it."""
     text: str
     end: str
     """White space up to what follows."""
@@ -48,7 +48,7 @@ class Items:
     units: tuple[str, ...]
     """The items without their marks, with what is nested in them."""
     share: float
-    """Of the text's characters, white space aside, that belong to items, in [0, 1]."""
+    """Share of the text's characters, white space aside, that belong to items, in [0, 1]."""
 
     def written(self, slots: Sequence[Sequence[str]]) -> str:
         """The text with other items, numbered anew where they were numbered one up from the last."""
@@ -141,7 +141,7 @@ class Block:
     """Units with what stands before, between and behind them. Without units it is never changed."""
 
     lead: str
-    """What goes if no unit is left: indentation, a bullet; without units all of the text."""
+    """Text that goes if no unit is left: indentation, a bullet; without units all of the text."""
     units: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     """Between the units: one fewer."""
@@ -190,7 +190,7 @@ _ABBREVIATIONS: Final = frozenset((
     "figs", "gen", "hr", "i.e", "inc", "jr", "lt", "ltd", "max", "min", "mr", "mrs", "ms", "mt", "nr", "p.ex",
     "pp", "prof", "ref", "s.a", "sec", "sog", "sr", "sra", "st", "u.a", "v", "vgl", "vol", "vs", "z.b",
 ))  # fmt: skip
-"""In lower case and without the last full stop; those that often end a sentence ("etc.") are no members."""
+"""Abbreviations in lower case, without the last full stop; none that often ends a sentence ("etc.")."""
 _MONTHS: Final = re.compile(
     r"\s+(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal)", re.IGNORECASE
 )
@@ -237,7 +237,7 @@ def read_sentences(text: str) -> Sentences:
 
 
 def is_code(unit: str) -> bool:
-    """Whether a unit is a fenced block or a row of a table: nothing to reword or to merge."""
+    """Tell whether a unit is a fenced block or a row of a table: nothing to reword or to merge."""
     return FENCE.match(unit) is not None or TABLE_ROW.match(unit) is not None
 
 
@@ -271,7 +271,7 @@ def split_sentences(line: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _ends(line: str, start: int, end: re.Match[str], following: int) -> bool:
-    """Whether a mark ends a sentence that began at `start`, with the next one at `following`."""
+    """Tell whether a mark ends a sentence that began at `start`, with the next one at `following`."""
     if not _SAYS.search(line, start, end.start()):
         return False
     if end[0][0] in "。\uff01\uff1f｡":

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
 
     Slots = Sequence[Sequence[str]]
-    """What stands in each place of a text."""
+    """Units in each place of a text."""
     Change = Callable[[Sequence[str], int, random.Random], Slots]
-    """From the units of a text, how many of them to touch, and chance."""
+    """A change of the units of a text: how many of them to touch, and chance."""
 
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
@@ -94,7 +94,7 @@ def _compressed(form: TextForm) -> Change:
 
 
 def merged_slots(units: Sequence[str], joints: set[int], form: TextForm) -> list[list[str]]:
-    """What stands in each place when the units at `joints` are merged with those before."""
+    """Return what stands in each place when the units at `joints` are merged with those before."""
     slots: list[list[str]] = [[] for _ in units]
     first = 0
     for index in range(1, len(units) + 1):

@@ -40,13 +40,13 @@ def degradations(form: Form) -> tuple[Degradation[Answer], ...]:
 
 
 class Damage(NamedTuple):
-    """What is done to goldens."""
+    """Damage to goldens."""
 
     form: Form
-    """Of their answers."""
+    """Form of their answers."""
     modes: frozenset[FailureMode] = frozenset(DEGRADED)
     published: bool = False
-    """Whether the last steps of workflows are missing, as in WorkflowPerturb's tables, in place of any."""
+    """True if the last steps of workflows are missing, as in WorkflowPerturb's tables, in place of any."""
 
     @property
     def degradations(self) -> tuple[Degradation[Answer], ...]:

@@ -86,7 +86,7 @@ def reworded(text: str, rng: random.Random, *, orders: bool = False) -> str | No
 
 
 def is_english(text: str) -> bool:
-    """Whether a text seems to be in English, by its commonest words against those of its neighbours."""
+    """Tell whether a text seems to be in English, by its commonest words against those of its neighbours."""
     words = Counter(_WORDS.findall(text.lower()))
     own = sum(words[word] for word in ENGLISH_ONLY)
     other = sum(words[word] for word in FOREIGN)
@@ -130,7 +130,7 @@ _LEAST_LEFT = 3
 _LEAST_ORDER = 2
 """Words that a main clause behind a condition has at least: \"call Anna\"."""
 _LEAST_CHARACTERS = 6
-"""Of a script that has no spaces, what counts for as much as the least number of words."""
+"""Letters of a script that has no spaces, what counts for as much as the least number of words."""
 _SEEN = 12
 
 
@@ -181,7 +181,7 @@ def without_ending(sentence: str) -> tuple[str, str]:
 
 
 def _is_whole(text: str, least: int = _LEAST_LEFT) -> bool:
-    """Whether a text can stand alone: it says enough, and leaves no pair of marks open."""
+    """Tell whether a text can stand alone: it says enough, and leaves no pair of marks open."""
     marks = ("`", "**", '"')
     pairs = ("()", "[]", "“”", "「」", "\uff08\uff09")
     return (
@@ -198,7 +198,7 @@ def _is_enough(text: str, least: int = _LEAST_LEFT) -> bool:
 
 
 def drawn(choice: Sequence[str], own: Collection[str], count: int, rng: random.Random) -> list[str]:
-    """So many texts that are not among `own`; each again only when all have had their turn.
+    """Draw texts that are not among `own`; each again only when all have had their turn.
 
     Raises:
         NotDegradableError: "nothing_foreign": the answer has them all.

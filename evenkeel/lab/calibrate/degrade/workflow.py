@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     Change = Callable[[Workflow, int, random.Random], Workflow]
-    """From a workflow in canonical order, how many of its steps to touch, and chance."""
+    """A change of a workflow in canonical order: how many of its steps to touch, and chance."""
 
 _TRIES = 50
 _OF_TEXTS: Final = frozenset((FailureMode.COMPRESSED, FailureMode.REWORDED))
@@ -106,7 +106,7 @@ def merged(arranged: Workflow, joints: Collection[int]) -> Workflow:
 
 
 def groups(size: int, joints: Collection[int]) -> list[int]:
-    """For each step the merged step that it belongs to, if those at `joints` are merged with those before."""
+    """Return the merged step of each step, if those at `joints` are merged with those before."""
     group = [0] * size
     for index in range(1, size):
         group[index] = group[index - 1] + (index not in joints)
@@ -267,7 +267,7 @@ WORKFLOWS: Final[tuple[Degradation[Answer], ...]] = (
     _of_answers("duplicated_steps", DUPLICATED),
     _of_answers("added_steps", ADDED),
 )
-"""One for each failure mode."""
+"""A degradation for each failure mode."""
 
 PUBLISHED: Final[tuple[Degradation[Answer], ...]] = (
     _of_answers("missing_last", MISSING_LAST),
