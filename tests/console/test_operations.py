@@ -9,12 +9,12 @@ from litestar.testing import TestClient
 
 from evenkeel.console import PipelineView, create_app
 from evenkeel.console.documents import as_html, document
-from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
+from evenkeel.console.judge import judged
 from evenkeel.console.pipeline import untried_lines
 from evenkeel.console.spend import DELAYS, paces, spend_part, split_table
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import Estimate
-from evenkeel.core.verdict import BASELINE, DECIDED_BY, HEURISTIC_RATING, Control, Scoring, Verdict
+from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.proposals import LimitProposal
@@ -253,31 +253,6 @@ def test_a_console_without_a_judge_says_how_to_get_one(make_scene, console_clien
     assert "No judge is set" in client.get("/judge").text
     assert "evenkeel calibrate --from-store" in client.get("/calibration").text
     assert client.get("/settings").status_code == 404
-
-
-def test_points_of_a_plot_have_equally_many_observations():
-    """24 observations make four points of six; fewer than five make none."""
-    seen = [(float(place), place >= 12) for place in range(24)]
-    points = binned(seen)
-    assert [point.at for point in points] == [5.0, 11.0, 17.0, 23.0]
-    assert [point.value for point in points] == [0.0, 0.0, 1.0, 1.0]
-    assert all(point.lower < point.upper for point in points)
-    assert binned(seen[: FEWEST - 1]) == []
-    assert len(binned([(float(place), True) for place in range(5000)])) == POINTS
-
-
-def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
-    """Ratings by heuristics and failures say nothing about a judge."""
-    rated = []
-    for place in range(12):
-        verdict, _ = make_verdict(place)
-        details = {HEURISTIC_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
-        rated.append(altered(verdict, scorer="judge", rating=3, details=details))
-    agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
-    assert agreement.title == "Agrees with the heuristics"
-    assert agreement.now == "50\u202f% [6, 94]"
-    assert saved.now.startswith("0\u202f% [")
-    assert judge_plots([altered(one, scorer="metrics") for one in rated], now=0.0) == ()
 
 
 def test_the_calibration_says_which_metric_watches_what(client):
