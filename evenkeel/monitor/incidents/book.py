@@ -37,7 +37,7 @@ KEPT: Final = 32
 
 
 class Cause(NamedTuple):
-    """What was noticed about an incident that is open."""
+    """A change that was noticed about an open incident."""
 
     incident: Incident
     change: str
@@ -57,11 +57,11 @@ class IncidentBook:
         """
         self._routes = routes
         self._known: dict[str, list[Incident]] = {}
-        """By route in the order in which they were opened."""
+        """Incidents by route, in the order in which they were opened."""
         self.changed: dict[str, Incident] = {}
-        """By id, those that changed since the last checkpoint."""
+        """Incidents that changed since the last checkpoint, by id."""
         self.dropped = 0
-        """How many were forgotten."""
+        """Number of incidents that were forgotten."""
 
     def place(self, event: AlertEvent) -> AlertEvent:
         """Give an event to the incident that it belongs to.
@@ -207,13 +207,13 @@ class IncidentBook:
 
 
 _SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT, kinds.TRAITS))
-"""What shows that answers or ratings moved, and not why."""
+"""Signs that answers or ratings moved, without a reason."""
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
-"""After these, an alert is about something else."""
+"""Endings after which an alert is about something else."""
 
 
 def _may_explain(marks: tuple[ChangeMark, ...], known: Incident) -> bool:
-    """Whether an incident may come from a change: not from one much later, or away from its own model."""
+    """Return whether a change may explain an incident: not if it came much later or left its model."""
     left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
     return known.opened_at >= marks[0].at - _EARLY_S and not any(
         part.raised.model in left for part in known.up

@@ -24,7 +24,7 @@ _CAUSES: Final = (
     frozenset((kinds.FINGERPRINT,)),
     frozenset((kinds.JUDGE,)),
 )
-"""What routes have in common, the first that there is. A name of a prompt version means nothing elsewhere."""
+"""Causes that routes may share, the first that there is. A prompt version means nothing on another route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,21 @@ class Case:
     """Incidents with one cause, mostly a single one."""
 
     members: tuple[Incident, ...]
-    """In the order in which they were opened."""
+    """Incidents in the order in which they were opened."""
 
     @property
     def id(self) -> str:
-        """That of the first incident."""
+        """Id of the first incident."""
         return self.members[0].id
 
     @property
     def going(self) -> tuple[Incident, ...]:
-        """Those that are not over."""
+        """Incidents that are not over."""
         return tuple(one for one in self.members if one.state != "resolved")
 
     @property
     def whole(self) -> Incident:
-        """As one incident: those that are not over, or all of them once they are."""
+        """Return one incident for all that are not over, or for all of them once they are."""
         if len(self.members) == 1:
             return self.members[0]
         shown = self.going or self.members
@@ -76,7 +76,7 @@ def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
 
 
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
-    """What changed, where other routes may have changed in the same way; empty if nothing did."""
+    """Return the change that other routes may share; empty if there is none."""
     for those in _CAUSES:
         found = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
         if found:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["open", "acknowledged", "resolved"]
 Effect = Literal["worse", "fragile", "invalid", "different", "unsteady", "suspected", "steadier"]
-"""What happened to the answers, the gravest first."""
+"""Effects on the answers, the gravest first."""
 
 _EFFECTS: Final[dict[str, Effect]] = {
     "quality": "worse",
@@ -85,7 +85,7 @@ class Part:
 
     @property
     def effect(self) -> Effect:
-        """What it says about the answers."""
+        """The effect on the answers."""
         if self.raised.direction == "fallen":
             return "steadier"
         return _EFFECTS.get(self.raised.measure, "fragile")
@@ -97,7 +97,7 @@ AGAIN: Final = 100
 """Exchanges with the new value after somebody said that it was rolled back: it was not."""
 MOST_MARKS: Final = 8
 _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
-"""What has to go back for a change to be reversed; parameters only where nothing of this changed."""
+"""Kinds that have to go back for a change to be reversed; parameters only where none of these changed."""
 
 
 @dataclass(slots=True)
@@ -111,36 +111,36 @@ class Incident:
     change: str = ""
     """Id of the change that opened it; "" if none was noticed."""
     marks: tuple[ChangeMark, ...] = ()
-    """What was noticed of that change, the first eight."""
+    """Marks of that change, the first eight."""
     later: tuple[ChangeMark, ...] = ()
-    """What changed while it was open, the latest eight."""
+    """Changes while it was open, the latest eight."""
     routes: list[str] = field(default_factory=list)
-    """Where it shows, in the order of their alerts; the first is where it was opened."""
+    """Routes on which it shows, in the order of their alerts; it was opened on the first."""
     parts: list[Part] = field(default_factory=list)
-    """Its alerts, in the order in which they were first raised."""
+    """Alerts in the order in which they were first raised."""
     updated_at: float = 0.0
     offset: int = 0
     """Place in the verdict log of the last event."""
     acknowledged_by: str = ""
     acknowledged_at: float | None = None
     decided: Decided | None = None
-    """How a person closed it."""
+    """The way a person closed it."""
     decided_by: str = ""
     note: str = ""
-    """Of the last decision."""
+    """The note of the last decision."""
     closed_at: float | None = None
     calm_at: float | None = None
-    """When it was over for the first time, whether or not it went on later."""
+    """The time when it was over first, even if it went on later."""
     ending: str = ""
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
     reopened: int = 0
-    """How often it went on after it was over."""
+    """Number of times it went on after it was over."""
     learned: bool = False
-    """Whether its change was noticed only after it was opened."""
+    """True if its change was noticed only after it was opened."""
     quiet: int = 0
     """Exchanges since one had the new value of its change."""
     back: int = 0
-    """Those of them that had the old one."""
+    """Exchanges among these that had the old value."""
     again: int = 0
     """Exchanges with the new value since somebody said that it was rolled back."""
 
@@ -225,12 +225,12 @@ class Incident:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """What `observe` changes."""
+        """The counts that `observe` changes."""
         return self.quiet, self.back, self.again
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """What traffic can be seen to go back from: the first change, however often it changed since."""
+        """Values that traffic can be seen to leave: of the first change and later ones of its kinds."""
         opened = {mark.kind for mark in self.marks}
         followed = opened & _TURNS or opened
         return turns_of([mark for mark in (*self.marks, *self.later) if mark.kind in followed])
@@ -248,7 +248,7 @@ class Incident:
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """The state: open, acknowledged or resolved."""
         if self.closed_at is not None:
             return "resolved"
         return "open" if self.acknowledged_at is None else "acknowledged"
@@ -261,17 +261,17 @@ class Incident:
 
     @property
     def severity(self) -> str:
-        """How grave its effect is: "critical", "warning" or "info"."""
+        """The severity of its effect: "critical", "warning" or "info"."""
         return SEVERITY[self.effect]
 
     @property
     def stated(self) -> tuple[ChangeMark, ...]:
-        """What of the change stands in the traffic: names of models, prompts, parameters."""
+        """Marks of the change that stand in the traffic: names of models, prompts, parameters."""
         return tuple(mark for mark in self.marks if mark.kind in kinds.STATED)
 
     @property
     def from_the_start(self) -> bool:
-        """Whether nothing shows that answers were ever better: no change, and too few trials before it."""
+        """True if nothing shows that answers were ever better: no change, and too few trials before it."""
         gravest = [part for part in self.up or self.parts if part.effect == self.effect]
         return not self.stated and all(
             part.raised.what == "excess" and part.raised.trials - part.raised.run_trials < _FEW
@@ -338,7 +338,7 @@ def _plain(mark: ChangeMark) -> dict[str, Any]:
 
 
 def _after(mark: ChangeMark, part: Part) -> bool:
-    """Whether an alert came after a change, and is about what it brought."""
+    """Return whether an alert came after a change and is about its new value."""
     return part.raised.at >= mark.at and (mark.kind != kinds.MODEL or part.raised.model == mark.after)
 
 

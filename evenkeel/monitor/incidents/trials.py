@@ -50,7 +50,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
 
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
-    """Whether the event's detector looked at a verdict. Models without a place are not distinguished."""
+    """Return whether the event's detector saw a verdict. Models without a place are not distinguished."""
     return not logged.verdict.selection.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
 
 

@@ -20,7 +20,7 @@ _RAISED: Final = {
     "quality": "Answers got worse",
     "invalid": "Answers are invalid",
 }
-"""By measure."""
+"""Beginnings of sentences by measure."""
 _RESOLVED: Final = {
     "content": "Robustness recovered",
     "similarity": "Robustness recovered",
@@ -38,7 +38,7 @@ _DRIFTED: Final = {
     "fallen": "Answers shift less often than they did",
     "": "Answers shift as often as they did before",
 }
-"""By direction; "" = it is over."""
+"""Beginnings of sentences by direction; "" = the drift is over."""
 _GONE: Final = {
     "": "the change before it was reversed",
     "model": f"{{model}} has not answered any of the last {LATEST:,} sampled exchanges",
@@ -52,7 +52,7 @@ _CLOSED: Final = {
     "not_confirmed": "not confirmed: reference prompts are answered as before",
     "undecided": "undecided: too few reference prompts could be asked within a day to confirm or deny it",
 }
-"""By the reason why a change that nobody announced is over."""
+"""Endings of sentences by the reason why a change that nobody announced is over."""
 _MOVED_SAID: Final = 3
 """Traits that a message names."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _PAUSES: Final = Backoff(1.0, 300.0)
 _TROUBLE: Final = "not measured"
-"""What the store calls the message about a trouble."""
+"""Name of the message about a trouble, in the store."""
 
 
 _HELD: Final = (
@@ -35,7 +35,7 @@ class Sink(Protocol):
     """A service that shows messages to people, or takes them for machines. May block for seconds."""
 
     name: str
-    """For logs, and for what was sent; not a secret, and the same after a restart."""
+    """Name in logs and in the store; not a secret, and the same after a restart."""
     problem: str
     """Why the last delivery failed, "" if it did not."""
 
@@ -77,7 +77,7 @@ class Attempts:
 
     @property
     def due(self) -> bool:
-        """Whether an attempt may be made now."""
+        """True if an attempt may be made now."""
         return self._clock() >= self._due
 
     def succeed(self) -> None:
@@ -94,7 +94,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When something is said."""
+    """Waiting times before a message is sent."""
 
     window_s: float = 30.0
     """What becomes known of an incident within that time is one message; up to twice as long if more came
@@ -109,7 +109,7 @@ class _Waiting:
 
     since: float
     latest: float
-    """When the last of them came."""
+    """Time of the last event."""
     attempts: int = 0
     events: list[AlertEvent] = field(default_factory=list)
 
@@ -154,7 +154,7 @@ class Channel:
         self._waiting: dict[str, _Waiting] = {}
         self._trouble_since: float | None = None
         self._told: bool | None = None
-        """Whether the latest message about the monitor was of a trouble; None before the store was asked."""
+        """True if the latest message about the monitor reported a trouble; None if that is not read yet."""
 
     def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
         """Send what is due; returns the ids of the events that are settled.
@@ -195,7 +195,7 @@ class Channel:
         return settled
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
-        """Whether nothing more is about to follow: what is one message is easier to read than two."""
+        """Return whether nothing more is about to follow: one message is easier to read than two."""
         window_s, waited_s = self._pace.window_s, now - waiting.since
         quiet = now - waiting.latest >= window_s / 3
         return waited_s >= window_s and (quiet or waited_s >= 2 * window_s)
@@ -236,7 +236,7 @@ class Channel:
         return taken
 
     def _hold(self, now: float) -> bool:
-        """Whether incidents have to wait; tells people about it.
+        """Return whether incidents have to wait, and tell people about it.
 
         What was sent is in the store: a monitor that was started again says that it is over.
         """
@@ -285,5 +285,5 @@ class Channel:
 
 
 def _needs_a_judge(incident: Incident) -> bool:
-    """Whether all that holds it open was rated; what ended by itself or by a person waits for nobody."""
+    """Return whether only ratings hold an incident open. One that is over waits for nobody."""
     return incident.state != "resolved" and all(part.raised.what != "change" for part in incident.up)

@@ -1,4 +1,4 @@
-"""What is said about an incident, in words and as JSON."""
+"""Messages about incidents, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Phase = Literal["opened", "updated", "resolved"]
 MOST_MESSAGES: Final = 3
 """About one incident, on one channel."""
 SCHEMA: Final = "evenkeel.incident/1"
-"""Of the JSON: fields may be added under this name, none is removed or changed."""
+"""Name of the JSON's schema: fields may be added under it, none is removed or changed."""
 
 _BECAME: Final[dict[Effect, str]] = {
     "worse": "answers got worse at",
@@ -37,7 +37,7 @@ _BECAME: Final[dict[Effect, str]] = {
     "suspected": "answers may be different since",
     "steadier": "answers are steadier since",
 }
-"""Before a time."""
+"""Words before a time, by effect."""
 _HAD: Final[dict[Effect, str]] = {
     "worse": "answers had got worse",
     "fragile": "answers had become fragile",
@@ -55,7 +55,7 @@ _ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
         "answers ignored the format or language asked for",
     ),
 }
-"""Of an incident that goes back to the beginning: while it is open, and later."""
+"""Words for an incident that goes back to the beginning: while it is open, and later."""
 _RATED: Final = {1: "a different message", 2: "some details differ"}
 EXAMPLES: Final = "Trials whose control held:"
 _ENDED: Final = {
@@ -71,7 +71,7 @@ _ENDED: Final = {
     "rolled_back": "closed as rolled back",
     "false_alarm": "closed as a false alarm",
 }
-"""After "is over: "."""
+"""Words after "is over: ", by ending."""
 
 
 def _none(_: Incident) -> Sequence[Verdict]:
@@ -80,7 +80,7 @@ def _none(_: Incident) -> Sequence[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Whom a route belongs to, and what to do about it."""
+    """The owner of a route, and how to roll it back."""
 
     owner: str = ""
     runbook_url: str = ""
@@ -95,7 +95,7 @@ class Message:
     title: str
     body: str
     good: bool
-    """Whether it only says that something is over."""
+    """True if it only says that something is over."""
     about: str = "not-measured"
     """Names its subject to services that join messages of one subject."""
 
@@ -105,11 +105,11 @@ class Example:
     """A trial that shows what happened."""
 
     trial: str
-    """Its id."""
+    """Id of the trial."""
     perturbation: str
     rating: int | None
     url: str = ""
-    """In the console; "" if that is not known."""
+    """Address in the console; "" if that is not known."""
 
     @property
     def said(self) -> str:
@@ -130,28 +130,28 @@ class Notice:
     """One message about an incident, or about incidents with one cause."""
 
     incident: Incident
-    """Of several, all of them as one."""
+    """The incident; several with one cause as one."""
     phase: Phase
     number: int
     """1 for the first about this incident on this channel, at most 3."""
     headline: str
     facts: tuple[str, ...]
-    """How much, since when, what else; sentences."""
+    """Sentences: how much, since when, what else."""
     contact: Contact
     url: str
-    """Of the incident in the console; "" if that is not known."""
+    """Address of the incident in the console; "" if that is not known."""
     examples: tuple[Example, ...] = ()
     members: tuple[Member, ...] = ()
     """The incidents, if there are several."""
 
     @property
     def good(self) -> bool:
-        """Whether it only says that the incident is over."""
+        """True if it only says that the incident is over."""
         return self.phase == "resolved"
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """How grave it is, whom to call and what to do, a line each."""
+        """Severity, owner and what to do, a line each."""
         contact, going = self.contact, not self.good
         return tuple(
             f"{name}: {value}"
@@ -171,7 +171,7 @@ class Notice:
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
-        """What to open, with its address: the incident, or that of each route; the list if there are many."""
+        """Links: the incident, or that of each route; the list if there are many."""
         if not self.url:
             return ()
         each = tuple((f"Open {one.route}", one.url) for one in self.members[:_MOST_NAMED])
@@ -216,7 +216,7 @@ class Notice:
 
 
 def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
-    """What a channel has to say about an incident now; None if nothing.
+    """Return what a channel has to say about an incident now; None if nothing.
 
     Args:
         incident: as it is.
@@ -403,7 +403,7 @@ class Writer:
 
 
 def _by_route(values: Mapping[str, str]) -> str:
-    """One value if the routes agree, else each with its routes."""
+    """Return one value if the routes agree, else each with its routes."""
     routes: dict[str, list[str]] = {}
     for route, value in values.items():
         if value:
@@ -426,7 +426,7 @@ _MOST_NAMED: Final = 12
 
 
 def _news(incident: Incident, sent: Sent | None) -> list[str]:
-    """What is new since the last message."""
+    """Return what is new since the last message."""
     if sent is None:
         return []
     if sent.phase == "resolved":
@@ -440,7 +440,7 @@ def _news(incident: Incident, sent: Sent | None) -> list[str]:
 
 
 def _context(incident: Incident) -> list[str]:
-    """What came before it, and who is at it."""
+    """Return what came before an incident, and who works on it."""
     found = []
     if _always(incident):
         found.append("how they were before that is not known")
@@ -454,14 +454,14 @@ def _context(incident: Incident) -> list[str]:
 
 
 def _came_later(incident: Incident) -> str:
-    """What changed while it was open, and whether answers are no better since, as far as that is known."""
+    """Say what changed while an incident was open, and whether answers are known to be no better since."""
     at = figures.date_and_time(incident.later[-1].at)
     no_better = ", and answers are no better since" if incident.later[-1] in incident.in_vain else ""
     return f"changed again at {at}: {_changes(incident.later)}{no_better}"
 
 
 def headline(incident: Incident) -> str:
-    """What happened, where, when and after what, in one sentence."""
+    """Return in one sentence what happened, where, when and after what."""
     begin = min(part.raised.since or part.raised.at for part in incident.parts)
     if _always(incident):
         have_been, _ = _ALWAYS[incident.effect]
@@ -473,17 +473,17 @@ def headline(incident: Incident) -> str:
 
 
 def _always(incident: Incident) -> bool:
-    """Whether nobody knows that answers were ever better."""
+    """Return whether nobody knows that answers were ever better."""
     return incident.effect in _ALWAYS and incident.from_the_start
 
 
 def _had(incident: Incident) -> str:
-    """What had happened to the answers, once it is over."""
+    """Return what had happened to the answers, once it is over."""
     return _ALWAYS[incident.effect][1] if _always(incident) else _HAD[incident.effect]
 
 
 def over_line(incident: Incident) -> str:
-    """That it is over, after how long and why, in one sentence."""
+    """Say in one sentence that an incident is over, after how long and why."""
     lasted = figures.duration(max(0.0, (incident.closed_at or incident.updated_at) - incident.opened_at))
     why = _ENDED.get(incident.ending, "it ended").format(model=incident.model or "the model")
     what = _said(incident)
@@ -518,12 +518,12 @@ def _changes(stated: Sequence[ChangeMark]) -> str:
 
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))
-"""Not said where something else changed, too."""
+"""Kinds that are left out where something else changed, too."""
 _MOST_SAID: Final = 3
 
 
 def _measured(part: Part, report: CellReport | None) -> str:
-    """How far the answers moved: the cell's estimate since the change if there is one, else the alert's."""
+    """Say how far answers moved: the cell's estimate since the change if there is one, else the alert's."""
     event = part.raised
     above = report.current.excess if report else None
     if above is None:
@@ -537,13 +537,13 @@ def _measured(part: Part, report: CellReport | None) -> str:
 
 
 def _holds(report: CellReport) -> bool:
-    """Whether a cell is within its limit, by the interval since the last change."""
+    """Return whether a cell is within its limit, by the interval since the last change."""
     above = report.current.excess
     return above is not None and above.upper <= report.detection.threshold
 
 
 def _lately(part: Part) -> str:
-    """How far they moved in the trials that raised the alert; the estimate is of before it, too."""
+    """Say how far answers moved in the trials that raised the alert: the estimate has earlier ones, too."""
     return _alerted(part, (*_group(part), f"the last {figures.count(part.raised.run_trials, 'trial')}"))
 
 
