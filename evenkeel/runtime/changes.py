@@ -102,7 +102,6 @@ class Responder:
         rates: Mapping[str, float],
         *,
         scores: ReferenceScores | None = None,
-        load: Callable[[], object] = lambda: None,
         clock: Callable[[], float],
     ) -> None:
         """Wire it.
@@ -114,8 +113,8 @@ class Responder:
             goldens: Asks them.
             settings: What is to be done.
             rates: Sampling rate of each route, as its settings say.
-            scores: Scores the answers before and after silent changes.
-            load: Loads what scoring needs, in a thread, before goldens are asked: few monitors ever do.
+            scores: Scores the answers before and after silent changes. Loads what scoring needs, also before
+                goldens are asked: few monitors ever do.
             clock: Unix time in seconds.
         """
         self._records = records
@@ -125,7 +124,6 @@ class Responder:
         self._settings = settings
         self._rates = dict(rates)
         self._scores = scores
-        self._load = load
         self._clock = clock
         self._started_at = clock()
         self._asked_at: dict[str, float] = {}
@@ -179,8 +177,8 @@ class Responder:
     async def step(self) -> int:
         """Plan, and ask what is to be asked; returns how many runs there were."""
         jobs = await asyncio.to_thread(self.plan)
-        if jobs:
-            await asyncio.to_thread(self._load)
+        if jobs and self._scores is not None:
+            await asyncio.to_thread(self._scores.load)
         made = 0
         for job in jobs:
             run = await self._goldens.run(job.route, job.trigger, job.change)
@@ -319,7 +317,6 @@ class ChangeResponse:
                 load=replays.load_languages,
                 clock=time.time,
             ),
-            load=replays.load_languages,
             clock=time.time,
         )
 
