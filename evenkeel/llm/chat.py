@@ -1,4 +1,4 @@
-"""What is asked of a chat model, what comes back, and which of its optional parameters a server takes."""
+"""Requests to chat models, their replies, and the optional parameters that a server takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What is asked of a chat model."""
+    """A request to a chat model."""
 
     purpose: Purpose
     messages: Sequence[Message]
@@ -33,20 +33,20 @@ class ChatRequest:
     limit_tokens: int | None = None
     """The longest reply asked for; None leaves it to the endpoint."""
     answers: int = 1
-    """How many answers the reply holds, each as long as a reply usually is at most."""
+    """Answers in the reply, each as long as a reply usually is at most."""
     flex: bool = False
-    """Whether it can wait until the server has room, for less, where the server has such a tier."""
+    """True if it can wait until the server has room, for less, where the server has such a tier."""
 
     @property
     def tokens_at_most(self) -> int:
         """Estimate of the prompt's tokens that few texts exceed, for the pace of calls."""
-        return tokens_at_most(one.content for one in self.messages)
+        return tokens_at_most(message.content for message in self.messages)
 
     @property
     def bound(self) -> int:
         """The most tokens that the prompt can have: one for each byte, in any script."""
         schema = bound_of((json.dumps(self.schema),)) if self.schema else 0
-        return bound_of(one.content for one in self.messages) + schema
+        return bound_of(message.content for message in self.messages) + schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class Completion:
     text: str | Fault
     """A `Fault` "bad_schema", "refused" or "truncated" if there is none; its tokens count all the same."""
     prompt_tokens: int | None
-    """As the server reports them; None if it does not, or reports something else."""
+    """Reported by the server; None if it does not, or reports something else."""
     completion_tokens: int | None
     cached_tokens: int = 0
-    """Those of the prompt that came from the server's cache."""
+    """Tokens of the prompt that came from the server's cache."""
     tier: Tier = "standard"
-    """In which it was answered, as the server says."""
+    """The tier that answered, as the server says."""
 
 
 Output = Literal["json_schema", "json_object", "plain"]
@@ -106,7 +106,7 @@ class Accepted:
         return body
 
     def after(self, complaint: str, request: ChatRequest) -> Accepted | None:
-        """What to try after a rejection with this message; None if nothing is left to leave out.
+        """Return what to try after a rejection with this message; None if nothing is left to leave out.
 
         A parameter that the message names goes first. A message that names none is taken to be about the
         output format, the commonest cause, then about the limit, and then about the rest.
@@ -132,11 +132,11 @@ class Accepted:
 
 
 MOST_TOKENS: Final = 100_000_000
-"""No call has more tokens: what reports more reports nothing."""
+"""Most tokens of a call: a server that reports more reports nothing."""
 
 
 def result_of(reply: Mapping[str, Any]) -> CallResult:
-    """What a reply says of itself. Any member can be missing or odd; what is not of its type is not said."""
+    """Read what a reply says of itself. Any member can be missing or odd; a wrong type is not said."""
     usage, first = _object(reply.get("usage")), _first_choice(reply)
     asked, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     # Some servers count the tokens of reasoning only here.
@@ -158,7 +158,7 @@ def result_of(reply: Mapping[str, Any]) -> CallResult:
 
 
 def completion_of(reply: Mapping[str, Any]) -> Completion:
-    """What a server answered to a chat request."""
+    """Read a server's answer to a chat request."""
     result = result_of(reply)
     tier: Tier = "flex" if reply.get("service_tier") == "flex" else "standard"
     cached = result.cached_tokens or 0

@@ -1,4 +1,4 @@
-"""One client for every model that evenkeel itself asks: judge, rewriter and encoder.
+"""The client for every model that evenkeel itself asks: judge, rewriter and encoder.
 
 An `Endpoint` keeps to the pace of its limits, tries again where that may help, leaves a failing server alone,
 does without parameters that a server rejects, reserves the cost of a call before it is sent, and reports each
@@ -37,10 +37,10 @@ T = TypeVar("T")
 Vector = Sequence[float]
 
 _FADING: Final = 0.99
-"""How much of an unusually long reply is still expected after the next one: half of it after 69."""
+"""Share of an unusually long reply that is still expected after the next one: half of it after 69."""
 _CANARY_S: Final = 15.0
 _LONGEST_OWN_PAUSE_S: Final = 8.0
-"""How long a call waits for itself alone between two attempts. It keeps its place in the worker meanwhile."""
+"""Longest wait of one call alone between two attempts. It keeps its place in the worker meanwhile."""
 _BRIEF_S: Final = 0.1
 """A pause so short is everybody's without a look at whose it is."""
 _LONG_TOKENS: Final = 8_000
@@ -57,7 +57,7 @@ class Model:
     base_url: str
     """Up to and including the version, e.g. "https://api.openai.com/v1"."""
     name: str
-    """As the server knows it."""
+    """Its name as the server knows it."""
     api_key: str = field(default="", repr=False)
     """Sent as a bearer token. "" for servers that need none."""
     timeout_s: float = 60.0
@@ -73,12 +73,12 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What came of some texts."""
+    """The vectors of some texts."""
 
     vectors: list[Vector] | Fault
-    """One for each text, of one length, finite and not zero; or why there are none."""
+    """A vector for each text, of one length, finite and not zero; or why there are none."""
     tokens: int = 0
-    """As the server reports them, also for vectors that cannot be used; else estimated."""
+    """Reported by the server, also for vectors that cannot be used; else estimated."""
     cost_usd: float = 0.0
 
 
@@ -91,11 +91,11 @@ Canary = Callable[[], Awaitable["Fault | None"]]
 
 
 class _Got(NamedTuple, Generic[T]):
-    """What the attempts at one call came to."""
+    """The outcome of all attempts at one call."""
 
     outcome: T | Fault
     asked: bool = True
-    """Whether the server was asked at all, so that the breaker should know."""
+    """True if the server was asked at all, so that the breaker should know."""
 
 
 class Endpoint:
@@ -178,23 +178,23 @@ class Endpoint:
         await self._wire.close()
 
     def spend(self, prompt_tokens: int, completion_tokens: int = 0) -> Spend:
-        """So many tokens and their price, answered at once and without the server's cache."""
+        """Return tokens with their price, answered at once and without the server's cache."""
         return Spend(
             prompt_tokens + completion_tokens, self._price(self.model, prompt_tokens, completion_tokens)
         )
 
     def cost(self, got: Completion) -> Spend:
-        """What a reply cost, as far as the server reports it."""
+        """Return what a reply cost, as far as the server reports it."""
         prompt, completion = got.prompt_tokens or 0, got.completion_tokens or 0
         usd = self._price(self.model, prompt, completion, got.tier, min(got.cached_tokens, prompt))
         return Spend(prompt + completion, usd)
 
     def usual_spend(self, prompt_tokens: int) -> Spend:
-        """What a prompt of so many tokens costs, with a reply as long as they usually are at most."""
+        """Return the cost of a prompt of so many tokens, with a reply as long as they usually are at most."""
         return self.spend(prompt_tokens, self._longest_reply)
 
     def estimate(self, request: ChatRequest) -> Spend:
-        """What a request may cost: an upper bound, as long as the server heeds the limit."""
+        """Return what a request may cost: an upper bound, as long as the server heeds the limit."""
         return self.spend(request.bound, self._limited(request).limit_tokens or 0)
 
     def _limited(self, request: ChatRequest) -> ChatRequest:
@@ -320,14 +320,14 @@ class Endpoint:
         return Embedded(vectors, *self.spend(tokens))
 
     def _embedded(self, reply: Mapping[str, Any]) -> Spend | None:
-        """What vectors cost as the server reports it; None if it does not."""
+        """Return what vectors cost as the server reports it; None if it does not."""
         tokens = result_of(reply).input_tokens
         return self.spend(tokens) if tokens else None
 
     async def _negotiate(
         self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
-        """One attempt; one that can wait is made at once where the server has no room for it in time."""
+        """Make one attempt; one that can wait is made at once where the server has no room for it in time."""
         if request.flex and self._accepted.flex:
             got = await self._agreed(request, expected, FLEX_TIMES * limit_s, budget)
             if not (isinstance(got, Fault) and (got.no_room or got.reason == "timeout")):
@@ -374,7 +374,7 @@ class Endpoint:
         proven: Callable[[T], Spend | None],
         budget: CallBudget | None,
     ) -> T | Fault:
-        """One request, reserved before and settled after."""
+        """Send one request, reserved before and settled after."""
         budget = budget or self._budget
         if budget is None:
             return await send()
@@ -389,7 +389,7 @@ class Endpoint:
         return Fault("budget", "The day's budget does not allow another call.") if got is None else got
 
     def _reported(self, got: Completion) -> Spend | None:
-        """What a call cost as the server reports it; None if it does not."""
+        """Return what a call cost as the server reports it; None if it does not."""
         return self.cost(got) if got.prompt_tokens and got.completion_tokens is not None else None
 
     async def _completed(
@@ -412,7 +412,7 @@ class Endpoint:
     async def _sent(
         self, path: str, call: ModelCall, body: Mapping[str, Any], limit_s: float
     ) -> Mapping[str, Any] | Fault:
-        """One request on the wire; returns the JSON object that is the reply."""
+        """Send one request on the wire; returns the JSON object that is the reply."""
         with self._observer.call(call) as report:
             url = f"{self._url}{path}{self._query}"
             response = await self._wire.post(
@@ -515,7 +515,7 @@ class Endpoint:
 
     @asynccontextmanager
     async def _turn(self, expected: int, *, slow: bool) -> AsyncIterator[None]:
-        """One of the places for calls under way, for one who stood in line."""
+        """Take one of the places for calls under way, after standing in line."""
         async with AsyncExitStack() as places:
             try:
                 if slow:
@@ -532,7 +532,7 @@ class Endpoint:
         return await asyncio.shield(self._asking_canary)
 
     async def _closes(self, canary: Canary | None) -> bool:
-        """Whether the call that tries an open breaker may go out: after the canary, if there is one."""
+        """Return whether the call that tries an open breaker may go out; a canary decides, if any."""
         if canary is None:
             return True
         ok = _says_nothing_bad(await self._ask(canary))
@@ -579,7 +579,7 @@ class Endpoint:
 
 
 def _says_nothing_bad(refused: Fault | None) -> bool:
-    """Whether the canary was answered, or not asked for want of budget."""
+    """Return whether the canary was answered, or not asked for want of budget."""
     return refused is None or refused.reason == "budget"
 
 

@@ -19,11 +19,11 @@ MAX_DECODED_BYTES: Final = 16 << 20
 
 _NO_ENCODING: Final = frozenset({"", "identity"})
 _MOST_ENCODINGS: Final = 3
-"""One over the other. Each is undone as a whole, so a few bytes of header would be minutes of work."""
+"""Encodings over each other. Each is undone as a whole, so few bytes of header would be minutes of work."""
 _MOST_MEMBERS: Final = 1000
 """gzip members or zstd frames in a row. An empty one takes nine bytes and as long as a large one."""
 _SLICE_BYTES: Final = 64 << 10
-"""What follows a gzip member is copied, so it is given no more than this at a time."""
+"""Bytes given at a time, because what follows a gzip member is copied."""
 _ZSTD_WINDOW_BYTES: Final = 8 << 20
 """RFC 9659: what every receiver of HTTP content must be ready for, and no more."""
 _ZSTD_SLICE_BYTES: Final = 256
@@ -59,8 +59,8 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
     Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown, or more than three) or
         "encoding_broken" (corrupt, cut off or in too many pieces).
     """
-    named = [one.strip() for one in headers.get("content-encoding", "").lower().split(",")]
-    encodings = [one for one in named if one not in _NO_ENCODING]
+    named = [name.strip() for name in headers.get("content-encoding", "").lower().split(",")]
+    encodings = [name for name in named if name not in _NO_ENCODING]
     if len(encodings) > _MOST_ENCODINGS:
         raise UnreadableBody(
             "encoding_unsupported", f"more than {_MOST_ENCODINGS} encodings, one over the other"

@@ -23,23 +23,23 @@ class Fault(NamedTuple):
     """A call that brought no answer, or none that can be used."""
 
     reason: str
-    """In snake case: "timeout", "rate_limited", "bad_schema" …"""
+    """Snake case: "timeout", "rate_limited", "bad_schema" …"""
     detail: str
-    """One sentence for people. Holds no credentials."""
+    """A sentence for people. Holds no credentials."""
     passing: bool = False
-    """Whether the same call may succeed a little later."""
+    """True if the same call may succeed a little later."""
     throttled: bool = False
-    """Whether the endpoint wants fewer calls, from whomever."""
+    """True if the endpoint wants fewer calls, from whomever."""
     asked_pause_s: float | None = None
-    """How long the endpoint asked to be left alone, in seconds; None if it did not say."""
+    """Seconds that the endpoint asked to be left alone; None if it did not say."""
     unbilled: bool = False
-    """Whether the call certainly cost nothing: the endpoint refused it, or was never reached.
+    """True if the call certainly cost nothing: the endpoint refused it, or was never reached.
 
     An endpoint that fails (5xx) or gives up (408) may have done the work."""
     complaint: str = ""
-    """What the endpoint says is wrong with the request, if leaving out a parameter may cure it."""
+    """The endpoint's complaint about the request, if leaving out a parameter may cure it."""
     no_room: bool = False
-    """Whether the endpoint has no room now for what can wait; the same call may be answered at once."""
+    """True if the endpoint has no room now for what can wait; the same call may be answered at once."""
 
 
 _TIMED_OUT: Final = 408
@@ -126,7 +126,7 @@ _TOO_LONG: Final = re.compile(
 _MORE_THAN_EVER: Final = re.compile(
     r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b", re.IGNORECASE
 )
-"""Of a limit per minute: a request for more than all of it is not cured by waiting."""
+"""A limit per minute: a request for more than all of it is not cured by waiting."""
 _FILTER_CODES: Final = frozenset(
     {
         "content_filter",
@@ -146,7 +146,7 @@ _READ_CHARS: Final = 2_000
 
 
 def has_no_room(status: int, words: str) -> bool:
-    """Whether an error says that the flex tier has no room now.
+    """Return whether an error says that the flex tier has no room now.
 
     Args:
         status: Of the response.
@@ -156,7 +156,7 @@ def has_no_room(status: int, words: str) -> bool:
 
 
 def about_request(status: int, names: Iterable[object], message: str) -> str | None:
-    """Whether an error is about what this one request says: "too_long" or "refused"; None if it may not be.
+    """Tell whether an error is about this one request: "too_long" or "refused"; None if it may not be.
 
     Args:
         status: Of the response.

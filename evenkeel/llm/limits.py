@@ -1,4 +1,4 @@
-"""When an endpoint may be called: requests and tokens a minute, pauses it asks for, and a circuit breaker."""
+"""The pace of calls to an endpoint: requests and tokens a minute, pauses it asks for, a circuit breaker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BURST = 0.1
 """Share of a minute's allowance that may be used at once after a quiet time."""
 _MINUTE_S = 60.0
 _LONGEST_PAUSE_S = 60.0
-"""No `Retry-After` silences a judge for longer; then the endpoint is tried again."""
+"""Longest silence that a `Retry-After` brings about; then the endpoint is tried again."""
 
 
 class Bucket:
@@ -187,21 +187,21 @@ class Breaker:
 
     @property
     def failures_in_a_row(self) -> int:
-        """How many calls have failed since the last success."""
+        """Calls that have failed since the last success."""
         return self._in_a_row
 
     @property
     def opens_next(self) -> bool:
-        """Whether another failure opens it, or keeps it open."""
+        """True if another failure opens it, or keeps it open."""
         return self._in_a_row + 1 >= self._failures
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are being held back, a single trial call aside."""
+        """True while calls are being held back, a single trial call aside."""
         return self._in_a_row >= self._failures
 
     def allow(self) -> bool:
-        """Whether a call may go out now. While open, True is a trial and given once per pause."""
+        """Return whether a call may go out now. While open, True is a trial and given once per pause."""
         if not self.is_open:
             return True
         now = self._clock()

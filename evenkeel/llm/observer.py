@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import ToolCall
 
 Purpose = Literal["replay", "judge", "rewriter", "embeddings"]
-"""What evenkeel calls a model for."""
+"""Purpose of a call to a model."""
 
 Operation = Literal["chat", "text_completion", "embeddings"]
-"""What kind of call it is, by OpenTelemetry's names."""
+"""Kind of a call, by OpenTelemetry's names."""
 
 
 class Message(NamedTuple):
@@ -33,18 +33,18 @@ class ModelCall:
     operation: Operation
     model: str
     url: str
-    """Of the endpoint. Its query may hold credentials: only scheme, host, port and path are for showing."""
+    """The endpoint. Its query may hold credentials: only scheme, host, port and path are for showing."""
     unix_path: str | None = None
     """File name of the Unix socket that is connected to, in place of the URL's host."""
     prompt: str = ""
     """Name and version of evenkeel's own wording, as "similarity@1"; "" for a replay."""
     content: Callable[[], Sequence[Message]] = tuple
-    """What is said to the model; asked only by an observer that may know."""
+    """The messages to the model; asked only by an observer that may know."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What came of a call. None = the endpoint did not say."""
+    """The outcome of a call. None = the endpoint did not say."""
 
     model: str | None = None
     input_tokens: int | None = None
@@ -54,13 +54,13 @@ class CallResult:
     tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
     response_id: str | None = None
     cached_tokens: int | None = None
-    """Those of the prompt that came from the endpoint's cache."""
+    """Tokens of the prompt that came from the endpoint's cache."""
     failure: str = ""
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
 
 
 class CallReport(Protocol):
-    """One call under observation."""
+    """A call under observation."""
 
     @property
     def headers(self) -> Mapping[str, str]:

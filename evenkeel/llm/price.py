@@ -71,7 +71,7 @@ def free(
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """What a model costs, in US dollars per million tokens."""
+    """Price of a model, in US dollars per million tokens."""
 
     input_usd: float
     output_usd: float
@@ -121,7 +121,7 @@ def _listing(model: str) -> _Listing | None:
     some = Usage(input_tokens=_MILLION, output_tokens=_MILLION)
     for known_as in dict.fromkeys((model[:_LONGEST_NAME], name, _DATED.sub("", name))):
         found: list[tuple[float, _Listing]] = []
-        for provider in (None, *(one.id for one in providers)):
+        for provider in (None, *(listed.id for listed in providers)):
             try:
                 usd = float(calc_price(some, known_as, provider_id=provider).total_price)
             except LookupError:
@@ -165,7 +165,7 @@ class Prices:
     configured: Mapping[str, ModelPrice] = field(default_factory=dict)
     """By name or by pattern: "llama*", or "*" for every model that has no other price."""
     required: bool = False
-    """Whether models without a price may not be replayed, because they could pass a limit in dollars."""
+    """True if models without a price may not be replayed, because they could pass a limit in dollars."""
     assumed: ModelPrice | None = None
     """Of models without any price; None = they count zero dollars."""
 
@@ -214,29 +214,29 @@ class Prices:
             own = [price for price in (self.configured.get("*", self.assumed),) if price]
         costs = (
             (
-                (prompt_tokens - cached_tokens * (1 - one.cached_share)) * one.input_usd
-                + completion_tokens * one.output_usd
+                (prompt_tokens - cached_tokens * (1 - price.cached_share)) * price.input_usd
+                + completion_tokens * price.output_usd
             )
-            * (1.0 if tier == "standard" else one.tier_share)
-            for one in own
+            * (1.0 if tier == "standard" else price.tier_share)
+            for price in own
         )
         return max(costs, default=0.0) / _MILLION
 
     def knows(self, *names: str | None) -> bool:
-        """Whether a model has a price, if only 0, by any of its names."""
+        """Return whether a model has a price, if only 0, by any of its names."""
         return "*" in self.configured or any(
             self._configured(name) or _is_simulated(name) or _listing(name) for name in names if name
         )
 
     def refuses(self, *names: str | None) -> bool:
-        """Whether a model must not be replayed: a price is required, and it has none by any of its names."""
+        """Return whether a model must not be replayed: a price is required, and no name of it has one."""
         return self.required and not self.knows(*names)
 
     def _configured(self, model: str) -> ModelPrice | None:
         """The price of this name, else of the longest pattern that covers it, except the last resort."""
         if model in self.configured:
             return self.configured[model]
-        patterns = [one for one in self.configured if one != "*" and fnmatchcase(model, one)]
+        patterns = [name for name in self.configured if name != "*" and fnmatchcase(model, name)]
         return self.configured[max(patterns, key=len)] if patterns else None
 
 
@@ -289,7 +289,7 @@ def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     options = members.get("options")
     places = [members, *([options] if isinstance(options, dict) else [])]
     stated = [place.get(name) for place in places for name in names]
-    return max((_ENDLESS if one < 0 else one for one in stated if type(one) is int), default=0)
+    return max((_ENDLESS if limit < 0 else limit for limit in stated if type(limit) is int), default=0)
 
 
 def stated_limit(value: object) -> int | None:
@@ -300,7 +300,7 @@ def stated_limit(value: object) -> int | None:
 
 
 class Quote:
-    """What a request much like an earlier one costs at most, and what it is proven to have cost.
+    """The most that a request much like an earlier one costs, and what it is proven to have cost.
 
     The prompt has a token for each byte of the request at most, or twice the tokens of the earlier one if
     that is more, because the server adds some; and some more for what servers put around it. The answer is as
@@ -333,7 +333,7 @@ class Quote:
         self.most_tokens = most_tokens
         members = _members(body)
         stated = [stated_limit(members.get(name)) for name in _LIMITS]
-        limits = [one for one in stated if one is not None]
+        limits = [limit for limit in stated if limit is not None]
         usual = most_tokens or _ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN
         most = max(limits, default=usual)
         self.limit_tokens = None if limits else most
@@ -351,12 +351,12 @@ class Quote:
         """An upper bound."""
 
     def cuts(self, answer: Answer) -> bool:
-        """Whether an answer ends for no reason but our own limit."""
+        """Return whether an answer ends for no reason but our own limit."""
         said = answer.completion_tokens
         return self._ours is not None and answer.cut and (said is None or said >= self._ours)
 
     def proven(self, answer: Answer, tier: Tier | None = None) -> Spend:
-        """What an answer cost as its endpoint reports it, the estimate if it does not.
+        """Return what an answer cost as its endpoint reports it, the estimate if it does not.
 
         Args:
             answer: With the tokens that were used.

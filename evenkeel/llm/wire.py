@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FLEX_TIMES: Final = 5
-"""How many times as long an answer of the flex tier may take."""
+"""Times as long an answer of the flex tier may take."""
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _NAMES: Final = ("content-type", "content-encoding")
 _FIRST_REDIRECTION: Final = 300
@@ -45,17 +45,17 @@ class Received:
 
     @property
     def is_error(self) -> bool:
-        """Whether the status says so."""
+        """True if the status says so."""
         return self.status >= _FIRST_ERROR_STATUS
 
     @property
     def is_success(self) -> bool:
-        """Whether it is neither an error nor a redirection, which nothing follows."""
+        """True if it is neither an error nor a redirection, which nothing follows."""
         return self.status < _FIRST_REDIRECTION
 
     @property
     def is_free(self) -> bool:
-        """Whether it certainly cost nothing; a server may fail, or give up, when the work is done."""
+        """True if it certainly cost nothing; a server may fail, or give up, when the work is done."""
         return _FIRST_ERROR_STATUS <= self.status < _FIRST_SERVER_ERROR and self.status != _TIMED_OUT
 
     def error(self) -> Mapping[str, Any]:
@@ -82,13 +82,13 @@ class Unanswered:
     reason: str
     """"timeout", "connection", or as `UnreadableBody` has it."""
     detail: str
-    """One sentence for people."""
+    """A sentence for people."""
     arrived: bool = True
     """False if it certainly never reached the server."""
 
     @property
     def is_free(self) -> bool:
-        """Whether it certainly cost nothing."""
+        """True if it certainly cost nothing."""
         return not self.arrived
 
 
@@ -116,7 +116,7 @@ class Wire:
         self._uses_proxies = uses_proxies
         self._transport = transport
         self._clients: dict[str | None, httpx2.AsyncClient] = {}
-        """By Unix socket; None for TCP."""
+        """Clients by Unix socket; None for TCP."""
 
     async def close(self) -> None:
         """Close the connections. Requests under way fail."""

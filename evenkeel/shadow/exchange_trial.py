@@ -45,7 +45,7 @@ class Planned(NamedTuple):
 
 
 class ExchangeTrial:
-    """What is tried of one exchange, in two rounds: `first`, and then `follow`."""
+    """The trials of one exchange, in two rounds: `first`, and then `follow`."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class ExchangeTrial:
         self.verdicts = {verdict.id: verdict for verdict in verdicts}
         self.control_trial = control_trial(original.exchange.id, _CONTROL)
         self.urgent = needs.urgent
-        """Whether it may use the reserve of the budget: its route has just changed, or is suspected to have.
+        """True if it may use the reserve of the budget: its route has just changed, or is suspected to have.
         Evidence on its way to an alert is no reason: that of drift comes far by chance if nothing changes."""
         route = original.route
         learning = is_learning(route.perturbations, route.trials_per_exchange, needs.cells)
         self.can_wait = not learning and not is_suspected(needs)
-        """Whether its calls may go to a cheaper tier."""
+        """True if its calls may go to a cheaper tier."""
         self._needs = needs
         self._adaptive = not learning and route.settled_rate is not None
         self._outcome = outcome
@@ -112,7 +112,7 @@ class ExchangeTrial:
         return self._applicable(trials, len(trials))
 
     def _by_need(self) -> list[Planned]:
-        """As many rewordings as the route says, those first of which least is known."""
+        """Return as many rewordings as the route says, those first of which least is known."""
         original = self.original
         made = self.verdicts.keys() - {self.control_trial.id}
         trials = candidates(original.exchange.id, original.route, self._needs.cells)

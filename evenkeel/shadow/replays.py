@@ -35,7 +35,7 @@ _MOST_INFLEXIBLE: Final = 100
 _ANSWER_MARGIN: Final = 256
 """Tokens that an answer may be longer than its share of the original's says."""
 _LONGER: Final = 4
-"""How many times as long a replay may be that is asked for again, where the client states no limit."""
+"""Times as long a replay may be that is asked for again, where the client states no limit."""
 
 
 class Replays:
@@ -72,14 +72,14 @@ class Replays:
         self._unpriced: set[str] = set()
 
     def refuses(self, original: Original) -> bool:
-        """Whether the model must not be replayed, because its price is not known; that is logged once."""
+        """Return whether the model must not be replayed, for want of a price; that is logged once."""
         names = (original.model, original.view.model)
         if not self._prices.knows(*names):
             self._warn(original)
         return self._prices.refuses(*names)
 
     def quote(self, original: Original, *, can_wait: bool, as_long: bool) -> Quote:
-        """What a replay like the original may cost. Reads the request: work for a thread.
+        """Quote a replay like the original. Reads the request: work for a thread.
 
         Args:
             original: The exchange.

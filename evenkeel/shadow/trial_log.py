@@ -1,4 +1,4 @@
-"""What came of trials, as verdicts in the log."""
+"""The log of trials: their outcomes as verdicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What is the same for all verdicts of a process."""
+    """The part that all verdicts of a process share."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     """Fingerprint of its settings, by route."""
@@ -49,7 +49,7 @@ class Stamp:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a trial: first its replay, then how that was judged."""
+    """The outcome of a trial: first its replay, then how that was judged."""
 
     trial: Trial
     variant: PromptView
@@ -57,7 +57,7 @@ class Outcome:
     judgement: Judgement | None = None
     """None if the replay brought no answer."""
     against_free: Judgement | None = None
-    """How an answer in a format was judged against the one in plain prose."""
+    """Judgement of an answer in a format against the one in plain prose."""
     spent: Spend = NOTHING
 
     @property

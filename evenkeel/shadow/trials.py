@@ -51,7 +51,7 @@ To set aside the ceiling would leave much of a small budget unused."""
 
 
 class Booking:
-    """What a round has set aside: for each of its replays, and for the judge."""
+    """Money that a round has set aside: for each of its replays, and for the judge."""
 
     def __init__(
         self, costs: CostTracker, route: str, quotes: Sequence[Quote], scoring: Spend, *, urgent: bool
@@ -71,11 +71,11 @@ class Booking:
         self._costs = costs
         self._route = route
         self._reported = NOTHING
-        """What judgements say that they cost; the encoder's tokens are included."""
+        """Cost by the judgements; the encoder's tokens are included."""
 
     @property
     def judged(self) -> Spend:
-        """What the judging has cost, calls that brought nothing included."""
+        """Cost of the judging, calls that brought nothing included."""
         known, booked = self._reported, self.judge.spent
         return Spend(max(known.tokens, booked.tokens), max(known.usd, booked.usd))
 
@@ -158,7 +158,7 @@ class TrialMaker:
         return len(state.verdicts) or "budget"
 
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
-        """What a perturbation makes of the prompt; costs no call.
+        """Apply a trial's perturbation to the prompt; costs no call.
 
         A draft for which there is no rewriter is not applicable, so that another perturbation gets its turn.
         """
@@ -377,7 +377,7 @@ def _free_id(original: Original) -> str:
 
 
 def _is_formatted(trial: Trial) -> bool:
-    """Whether a trial asks for an answer in a format, other than plain prose."""
+    """Return whether a trial asks for an answer in a format, other than plain prose."""
     return trial.perturbation.wanted.format not in {None, FREE.format}
 
 

@@ -42,7 +42,7 @@ _PROCESSOR_TIME: Final = "processor_time"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How the worker treats the queue."""
+    """Constants of the worker's way with the queue."""
 
     exchanges_at_once: int = 16
     lease_s: float = 15.0
@@ -235,7 +235,7 @@ async def _wait(stop: asyncio.Event, timeout_s: float) -> None:
 
 
 def _about(exchange: Exchange) -> dict[str, str]:
-    """What an event of the log is about."""
+    """Name the exchange that an event of the log is about."""
     return {"route": exchange.route, "exchange": exchange.id}
 
 

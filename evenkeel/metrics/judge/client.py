@@ -1,4 +1,4 @@
-"""One call to a judge: a question in, a ruling or a failure out, and what it cost.
+"""A call to a judge: a question in, a ruling or a failure out, and what it cost.
 
 Rulings are remembered by content: the same question to the same judge need not be paid for twice.
 """
@@ -140,7 +140,7 @@ class Judge:
         return self._endpoint.model
 
     def expense(self, prompt_tokens: int, *, calls: int = 1) -> Spend:
-        """What some calls of so many prompt tokens cost, with replies as long as they usually are at most."""
+        """Return the cost of calls of so many prompt tokens, with the longest of usual replies."""
         return self._endpoint.usual_spend(prompt_tokens).times(calls)
 
     async def ask(
@@ -211,13 +211,13 @@ class Judge:
         outcome = (
             _failure(question, read)
             if isinstance(read, Fault)
-            else [_failure(question, one) if isinstance(one, Fault) else one for one in read]
+            else [_failure(question, ruling) if isinstance(ruling, Fault) else ruling for ruling in read]
         )
         usd = self._endpoint.cost(got).usd
         return GroupReply(outcome, got.prompt_tokens or 0, got.completion_tokens or 0, usd)
 
     async def remembers(self, question: Question) -> bool:
-        """Whether the first vote on a question is remembered, so that asking it costs nothing."""
+        """Return whether the first vote on a question is remembered, so that asking it costs nothing."""
         key = ruling_key(self._endpoint.base_url, self.model, question)
         return self._rulings is not None and await self._rulings.get(key) is not None
 

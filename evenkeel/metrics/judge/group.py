@@ -35,10 +35,10 @@ log = logging.getLogger("evenkeel.judge")
 
 
 class _Answer(NamedTuple):
-    """What a call about several pairs brought for one of them."""
+    """The part of a call's reply that is about one pair."""
 
     reply: Reply
-    """With the pair's part of the call's price."""
+    """The ruling, with the pair's part of the call's price."""
     swapped: bool
     together: int
     """Pairs in the call."""
@@ -56,9 +56,9 @@ _NOT_ALONE: Final = frozenset({"circuit_open", "connection", "unauthorized"})
 _USELESS: Final = frozenset(
     {"bad_request", "bad_schema", "empty", "refused", "server_error", "timeout", "truncated"}
 )
-"""What speaks against asking about groups if it goes on: each was paid for or waited for in vain."""
+"""Failures that speak against groups if they go on: each was paid for or waited for in vain."""
 _MOST_USELESS: Final = 5
-"""After so many calls in a row that rated no pair, pairs are judged alone for some exchanges."""
+"""Calls in a row that rated no pair, after which pairs are judged alone for some exchanges."""
 _EXCHANGES_ALONE: Final = 200
 _TO_THE_JUDGE: Final = re.compile(
     r"\"(?:pair|ratings?)\"\s*:|<<<\s*(?:begin|end)\b|\b(?:candidate|reference)\s+answers?\s+#?\d",
@@ -67,7 +67,7 @@ _TO_THE_JUDGE: Final = re.compile(
 """Forms of a group's question or reply. A text that has one may be meant for the judge, and could speak of
 other pairs."""
 _LONGEST_CHARS: Final = 40_000
-"""Of the answers in one call: judges overlook things in long ones."""
+"""Length of the answers in one call: judges overlook things in long ones."""
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 
@@ -97,7 +97,7 @@ class GroupRater:
         self._useless = 0
         """Calls in a row that rated no pair."""
         self._exchanges_alone = 0
-        """To come, before the next call about several pairs."""
+        """Exchanges to come before the next call about several pairs."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """The judge's ratings in order, each as of the rater of single pairs.
@@ -122,7 +122,7 @@ class GroupRater:
         return replace(rating, details=rating.details | of_call)
 
     async def _ask_together(self, pairs: Sequence[Pair]) -> dict[int, _Answer]:
-        """What one call for each reference brings, or several for many candidates, by place of the pair."""
+        """Ask once for each reference, or several times for many candidates; answers by place of the pair."""
         if len(pairs) <= 1 or not self._alone.may_be_grouped:
             return {}
         if self._exchanges_alone:
@@ -214,5 +214,5 @@ class GroupRater:
             self._count("calls", "given_up_useless")
 
     def turned(self, pair: Pair, rated: Rating) -> bool:
-        """Whether a pair has to change sides to be shown, by itself, as in the group that was rated."""
+        """Return whether a pair has to change sides to be shown by itself as in the group that was rated."""
         return bool(rated.details.get("swapped")) != self._alone.swaps(pair)

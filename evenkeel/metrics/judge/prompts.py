@@ -1,4 +1,4 @@
-"""What a judge is asked, versioned, with answers and context kept apart from instructions.
+"""Questions to a judge, versioned, with answers and context kept apart from instructions.
 
 The wording is in the `prompts.toml` of the packages that ask.
 
@@ -47,12 +47,12 @@ class Question:
     scale: tuple[int, ...] = SCALE
     """Ratings that count as an answer, ascending."""
     pairs: int | None = None
-    """How many ratings are asked for in one reply; None = one, which is the reply."""
+    """Ratings asked for in one reply; None = one, which is the reply."""
 
     @property
     def chars(self) -> int:
         """Characters of all messages."""
-        return sum(len(one.content) for one in self.messages)
+        return sum(len(message.content) for message in self.messages)
 
     @property
     def prompt_version(self) -> str:
@@ -259,6 +259,7 @@ def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: 
     """
     bare = prompt.fill(dict.fromkeys(labels, ""))
     wording = sum(
-        math.ceil(len(one.content) / _WORDING_CHARS_PER_TOKEN) + MESSAGE_TOKENS for one in bare.messages
+        math.ceil(len(message.content) / _WORDING_CHARS_PER_TOKEN) + MESSAGE_TOKENS
+        for message in bare.messages
     )
     return wording + max(0, texts_chars)

@@ -47,7 +47,7 @@ _SIDE = re.compile(
 
 
 def swaps(sides: tuple[str, str], vote: int, share: float) -> bool:
-    """Whether a call shows these two texts in the other order: for the given share of all pairs and calls.
+    """Decide whether a call shows these two texts in the other order: for a share of all pairs and calls.
 
     The same two texts always get the same decision, whichever of them is the reference: a pair that is
     swapped on purpose to measure the effect of its order is then really shown the other way round.
@@ -79,11 +79,11 @@ def relabelled(explanation: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One call's reply."""
+    """The reply of one call."""
 
     reply: Reply
     swapped: bool = False
-    """Whether the judge saw the sides in the other order; the reply speaks of the pair as it is."""
+    """True if the judge saw the sides in the other order; the reply speaks of the pair as it is."""
 
 
 def check_votes(votes: int) -> int:
@@ -106,8 +106,8 @@ async def poll(cast: Callable[[int], Awaitable[Vote]], votes: int) -> list[Vote]
     majority = votes // 2 + 1
     first = list(await asyncio.gather(*(cast(number) for number in range(majority))))
     outcomes = [vote.reply.outcome for vote in first]
-    said = {one.rating for one in outcomes if isinstance(one, Ruling)}
-    failed = sum(isinstance(one, Failure) for one in outcomes)
+    said = {outcome.rating for outcome in outcomes if isinstance(outcome, Ruling)}
+    failed = sum(isinstance(outcome, Failure) for outcome in outcomes)
     if failed == majority or (len(said) == 1 and not failed):
         return first
     return first + list(await asyncio.gather(*(cast(number) for number in range(majority, votes))))
@@ -160,10 +160,10 @@ def _median(ratings: list[int], failures: list[Failure], votes: int, prompt: Pro
 
 
 class _Asking:
-    """What both raters do: put a prompt to a judge, several times, and decide."""
+    """The work of both raters: put a prompt to a judge, several times, and decide."""
 
     labels: ClassVar[tuple[str, str]]
-    """Of the texts that the prompt is filled with."""
+    """Labels of the texts that the prompt is filled with."""
 
     def __init__(self, judge: Judge, prompt: Prompt, votes: int) -> None:
         self._judge = judge
@@ -228,19 +228,19 @@ class JudgeRater(_Asking):
 
     @property
     def may_be_grouped(self) -> bool:
-        """Whether pairs may be judged in one call with others: one vote decides."""
+        """True if pairs may be judged in one call with others: one vote decides."""
         return self._votes == 1
 
     def swaps(self, pair: Pair) -> bool:
-        """Whether a call about this pair, the first one, shows its sides in the other order."""
+        """Return whether the first call about this pair shows its sides in the other order."""
         return swaps((render(pair.reference), render(pair.candidate)), 0, self._swap_share)
 
     def swaps_group(self, reference: str, candidates: Iterable[str]) -> bool:
-        """Whether a call shows the candidates in place of the reference, and that in place of them."""
+        """Return whether a call shows the candidates in place of the reference, and that in place of them."""
         return swaps((reference, "\0".join(sorted(candidates))), 0, self._swap_share)
 
     async def remembers(self, reference: str, candidate: str) -> bool:
-        """Whether the judge remembers its ruling on these texts."""
+        """Return whether the judge remembers its ruling on these texts."""
         return await self._judge.remembers(self._question((reference, candidate)))
 
     async def remember(self, reference: str, candidate: str, ruling: Ruling) -> None:
@@ -322,7 +322,7 @@ class JudgedQuality(_Asking):
 
 _PURPOSE: Final = "judge_noise"
 GROUP_AUDIT_SHARE: Final = 0.04
-"""Of the pairs judged in one call with others, those that are judged alone as well."""
+"""Share of the pairs judged in one call with others that are judged alone as well."""
 
 
 class JudgeNoise:
@@ -386,8 +386,8 @@ class JudgeNoise:
         asked["again"] = (JUDGED_AGAIN, shown)
         if drawn < share:
             asked["swapped"] = (JUDGED_SWAPPED, other)
-        for kind, (detail, one) in asked.items():
-            repeated = await self._fresh.rate(one)
+        for kind, (detail, sides) in asked.items():
+            repeated = await self._fresh.rate(sides)
             rated = replace(
                 rated, tokens=rated.tokens + repeated.tokens, cost_usd=rated.cost_usd + repeated.cost_usd
             )

@@ -106,7 +106,7 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
 
 
 def _said(text: str | None) -> str | Fault:
-    """What a reply says behind its thoughts."""
+    """Return what a reply says behind its thoughts."""
     if not text or not text.strip():
         return Fault("empty", "The judge's reply has no text.")
     said = _THOUGHT.sub("", text, count=1).strip()
@@ -144,10 +144,10 @@ def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
 
 @dataclass(frozen=True, slots=True)
 class GroupReply:
-    """What came of one question about several pairs."""
+    """The outcome of one question about several pairs."""
 
     outcome: list[Ruling | Failure] | Failure
-    """In the order asked; a failure alone if the whole reply is of no use."""
+    """Outcomes in the order asked; a failure alone if the whole reply is of no use."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
@@ -155,16 +155,16 @@ class GroupReply:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of one question."""
+    """The outcome of one question."""
 
     outcome: Ruling | Failure
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
     prompt_version: str = ""
-    """Under which wording, as "name@version"."""
+    """The wording, as "name@version"."""
     cached: bool = False
-    """Whether it was remembered from an earlier call; it then cost nothing."""
+    """True if it was remembered from an earlier call; it then cost nothing."""
 
     @property
     def tokens(self) -> int:

@@ -36,7 +36,7 @@ class NotCalled(NamedTuple):
     reason: str
     """Snake case, usable as a label."""
     for_good: bool
-    """Whether it can never be, because its prompt cannot be read; else because of prices or budgets."""
+    """True if it can never be, because its prompt cannot be read; else prices or budgets are the reason."""
 
 
 class ReferenceCaller:
@@ -98,7 +98,7 @@ class ReferenceCaller:
         await asyncio.to_thread(self._costs.settle, held, route, {"reference": call.booked.spent})
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
-        """What an answer may cost, by the longest of the earlier ones."""
+        """Quote an answer as long as the longest of the earlier ones."""
         known = [one.answer for one in (*reference.answers, *reference.former)]
         prompt_tokens = max((answer.prompt_tokens or 0 for answer in known), default=0)
         completion_tokens = max(
