@@ -373,7 +373,7 @@ def _marked(old: str, new: str) -> tuple[Text, Text]:
 
 
 def asked_of_rewriter(tried: Tried) -> str:
-    """What a rewriter would be asked, in words; "" where nothing."""
+    """Return what a rewriter would be asked, in words; "" where nothing."""
     tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
     asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
     texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"

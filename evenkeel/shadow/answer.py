@@ -54,7 +54,7 @@ def json_object(text: str, reason: str) -> dict[str, Any]:
 
 
 def error_body(error: Any) -> UnreadableAnswer:
-    """What an endpoint's report of an error is as an exception; its message is not quoted."""
+    """Return what an endpoint's report of an error is as an exception; its message is not quoted."""
     named = fields(error)
     kind = string(named.get("code")) or string(named.get("type")) or "no type"
     return UnreadableAnswer("error_body", f"the endpoint reports an error ({kind[:_LONGEST_KIND]})")
@@ -243,23 +243,23 @@ class ChoicesReader:
 
     @property
     def complete(self) -> bool:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         return self._done or bool(self.draft.finish_reason)
 
     def whole(self, body: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         self._read(body, whole=True)
 
     def event(self, data: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         self._read(data, whole=False)
 
     def done(self) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         self._done = True
 
     def answer(self) -> Answer:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         if not self._any_choice:
             raise UnreadableAnswer("no_choices", "the response holds no choice 0")
         return self.draft.answer()

@@ -60,7 +60,7 @@ _LONGEST_KEYS: Final = 30
 
 
 def prescribes(text: str) -> bool:
-    """Whether a text says in which language to write, or asks for a translation.
+    """Return whether a text says in which language to write, or asks for a translation.
 
     Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese are known.
     """
@@ -170,5 +170,5 @@ def language_of_segments(segments: Iterable[Segment]) -> str | None:
 
 
 def may_be_in(text: str, language: str) -> bool:
-    """Whether a text may be in a language: labels, schemas and a few words may be in any."""
+    """Return whether a text may be in a language: labels, schemas and a few words may be in any."""
     return language_of(text) in {language, None}

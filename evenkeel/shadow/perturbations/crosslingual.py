@@ -69,7 +69,7 @@ class CrossLingual:
         )
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """What to translate, as `Perturbation.apply`; the variant itself if nothing need be.
+        """Return what to translate, as `Perturbation.apply`; the variant itself if nothing need be.
 
         Not applicable: "no_input"; "already_in_language" if the prompt is wholly in the language wanted;
             "already_wanted" if it asks for that itself; "language_prescribed", "translation_wanted" as

@@ -83,7 +83,7 @@ _QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "�
 
 
 def chatter_in(original: str, text: str, tag: str) -> str:
-    """What a reply has around the text: "an introduction", "quotation marks" …; "" if nothing.
+    """Return what a reply has around the text: "an introduction", "quotation marks" …; "" if nothing.
 
     What the original has itself is no chatter.
     """
@@ -109,13 +109,13 @@ def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
 
 
 def _closes(text: str) -> bool:
-    """Whether the last line is a remark about the text above it."""
+    """Return whether the last line is a remark about the text above it."""
     _, parted, line = text.rstrip().rpartition("\n")
     return bool(parted) and _CLOSER.match(line.lstrip()) is not None
 
 
 def _fenced(text: str) -> bool:
-    """Whether the first and the last line are fences of one kind."""
+    """Return whether the first and the last line are fences of one kind."""
     bare = text.strip()
     _, _, rest = bare.partition("\n")
     inner = rest.removesuffix(bare[:3])
@@ -123,7 +123,7 @@ def _fenced(text: str) -> bool:
 
 
 def _quoted(original: str, text: str) -> bool:
-    """Whether a pair of marks stands around the text that the original has not got anywhere."""
+    """Return whether a pair of marks stands around the text that the original has not got anywhere."""
     return any(
         text[:1] == opens
         and text[-1:] == closes
@@ -197,7 +197,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
 
 
 def _cores(amount: str) -> Iterator[tuple[int, str]]:
-    """What a translation keeps of tokens with digits, and where it stands.
+    """Return what a translation keeps of tokens with digits, and where it stands.
 
     All of a code ("0x1F2E", "v2beta"), and of an amount with its unit ("3kg") what stands up to the last
     digit.
@@ -294,12 +294,12 @@ _MARKS: Final = {
 
 
 def layout_of(text: str) -> Counter[str]:
-    """How many lines begin with each kind of mark."""
+    """Return how many lines begin with each kind of mark."""
     return Counter({name: len(mark.findall(text)) for name, mark in _MARKS.items()})
 
 
 def layout_faults(before: str, after: str) -> list[str]:
-    """How the layout of a rewriting differs: "3 bulleted items instead of 4"; empty if it does not."""
+    """Return how the layout of a rewriting differs: "3 bulleted items instead of 4"; empty if it does not."""
     had, has = layout_of(before), layout_of(after)
     return [
         f"{has[name]} {name if has[name] == 1 else f'{name}s'} instead of {had[name]}"
@@ -353,7 +353,7 @@ def weight(text: str) -> float:
 
 
 def speaks(before: str, after: str, target: str | None) -> str:
-    """What is wrong with the language of a rewritten text; "" if nothing is, or nobody can say.
+    """Return what is wrong with the language of a rewritten text; "" if nothing is, or nobody can say.
 
     Regions do not matter: fr-CA is checked as French. A language that can't be identified is
     a fault only in a text of some length, and what should stay in its language is not checked if it is
@@ -404,7 +404,7 @@ _SHOWN_CHARS: Final = 120
 
 
 def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, ...]:
-    """What is wrong with a rewritten text; empty if nothing is.
+    """Return what is wrong with a rewritten text; empty if nothing is.
 
     Args:
         task: What was asked for.
@@ -415,7 +415,7 @@ def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, .
 
 
 def may_stay(text: str) -> bool:
-    """Whether a text may have no other wording: a few words of no language, as names are.
+    """Return whether a text may have no other wording: a few words of no language, as names are.
 
     Learned templates leave such values as segments of their own ("Mara Jonas", "Windows 11 Pro").
     """
@@ -464,7 +464,7 @@ def _shown(passages: list[str]) -> str:
 
 
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-    """What a perturbation makes of a prompt, if that passes the gate.
+    """Return what a perturbation makes of a prompt, if that passes the gate.
 
     Not applicable: as the kind says, "gate_" and the flaw of the variant, or "too_many_parts".
     Raises: ValueError if the severity is out of range.
@@ -488,7 +488,7 @@ def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
 
 
 def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """What is wrong with the changed words of a user, text by text."""
+    """Return what is wrong with the changed words of a user, text by text."""
     if len(before.segments) != len(after.segments):
         return
     for old in before.typed:
@@ -498,7 +498,7 @@ def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFaul
 
 
 def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Whether a change of the template has lost words of the input."""
+    """Return whether a change of the template has lost words of the input."""
     had = Counter(
         word
         for one in before.segments

@@ -259,5 +259,5 @@ def _slip(word: str, slips: Slips, rng: random.Random) -> str:
 
 
 def _below(bound: int, rng: random.Random) -> int:
-    """As `randrange`, in a fifth of the time; the bounds are small enough for all to be as likely."""
+    """Draw like `randrange`, in a fifth of the time; the bounds are small enough for all to be as likely."""
     return int(rng.random() * bound)

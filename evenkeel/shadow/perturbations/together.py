@@ -26,7 +26,7 @@ _SEED_BITS: Final = 53
 
 
 def combinable(kind: Perturbation) -> bool:
-    """Whether a rewording can be tried together with others of its category.
+    """Return whether a rewording can be tried together with others of its category.
 
     It works by rule, asks nothing of the answer, and is no combination itself.
     """

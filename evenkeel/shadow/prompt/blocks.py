@@ -156,14 +156,14 @@ _SAYS_JAPANESE: Final = re.compile(
 
 
 def says_form(text: str, at: int, end: int) -> bool:
-    """Whether a sentence that says what the answer should look like begins at `at`."""
+    """Return whether a sentence that says what the answer should look like begins at `at`."""
     if text[at : at + 1] > "\u3000" or not text[at:end].isascii():
         return _SAYS_JAPANESE.match(text, at, end) is not None or _SAYS.match(text, at, end) is not None
     return _SAYS.match(text, at, end) is not None
 
 
 def announces(line: str) -> bool:
-    """Whether a line leaves it to what follows to say what it means."""
+    """Return whether a line leaves it to what follows to say what it means."""
     return _ANNOUNCES.search(line[-LONGEST_ANNOUNCEMENT:]) is not None
 
 
@@ -234,7 +234,7 @@ class _Scanner:
         }
 
     def blocks(self) -> tuple[TypedText, ...]:
-        """What was found."""
+        """Return what was found."""
         if not self._text:
             return ()
         starts = [*self._found, (self._open.type, self._open.start)]
@@ -258,7 +258,7 @@ class _Scanner:
                 yield _Stretch("text", start, one.end)
 
     def _request_start(self, document: _Stretch, *, asked: bool) -> int:
-        """Where the first paragraph begins that is none of the document's own; its end if all are."""
+        """Return where the first paragraph begins that is none of the document's own; its end if all are."""
         text = self._text[document.start : document.end]
         if CLOSED.search(text[-LONGEST_ANNOUNCEMENT:]):
             return document.end
@@ -346,7 +346,7 @@ class _Scanner:
             self._plain_label(rule, at, end)
 
     def _leads_in(self, at: int, end: int) -> bool:
-        """Whether a line introduces a text to work on, and no list."""
+        """Return whether a line introduces a text to work on, and no list."""
         behind = LINE_START.match(self._text, end)
         return (
             introduces_context(self._text[at:end])
@@ -382,7 +382,7 @@ class _Scanner:
             self._begin("text", at)
 
     def _waits(self, at: int, end: int) -> bool:
-        """Whether a line is but a label to complete, such as "Output:", with nothing behind it."""
+        """Return whether a line is but a label to complete, such as "Output:", with nothing behind it."""
         bare = BARE_LABEL.fullmatch(self._text[at:end].strip()) is not None
         return bare and not self._text[end : end + 1].strip() and self._text[at] not in "#*"
 
@@ -406,7 +406,7 @@ class _Scanner:
         self._sentences(self._end_of_output(at, end), end)
 
     def _end_of_output(self, at: int, end: int) -> int:
-        """Where other text goes on behind output instructions; `end` if they fill the line."""
+        """Return where other text goes on behind output instructions; `end` if they fill the line."""
         self._open.opens = announces(self._text[max(at, end - LONGEST_ANNOUNCEMENT) : end])
         self._open.labelled = False
         stop = SENTENCE_END.search(self._text, at, end)

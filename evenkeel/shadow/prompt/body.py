@@ -175,13 +175,13 @@ def read_part(text: str, number: int, part: Value, text_types: Collection[str]) 
 
 
 def type_of(value: Value) -> str | None:
-    """What an object says its type is; None if it says nothing or is no object."""
+    """Return what an object says its type is; None if it says nothing or is no object."""
     kind = value.decoded.get("type") if isinstance(value.decoded, dict) else None
     return kind if isinstance(kind, str) else None
 
 
 def call_note(text: str, call: Value, arguments_key: str) -> str:
-    """What an earlier turn called, for showing: name and arguments as they stand in the body."""
+    """Return what an earlier turn called, for showing: name and arguments as they stand in the body."""
     arguments = last(members_of(text, call.start)[0], arguments_key)
     if arguments is None:
         return f"[calls {call.decoded.get('name')}]"

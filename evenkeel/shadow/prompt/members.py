@@ -80,12 +80,12 @@ _LIMITED_OTHERWISE: Final = frozenset({
 
 
 def may_be_limited(members: Iterable[Member]) -> bool:
-    """Whether the answer's usual length may be made its limit."""
+    """Return whether the answer's usual length may be made its limit."""
     return not any(member.key in _LIMITED_OTHERWISE for member in members)
 
 
 def counted(keys: Iterable[str]) -> list[str]:
-    """What a counter calls the members that were left out: one of some forty names each, sorted."""
+    """Return what a counter calls the members that were left out: one of some forty names each, sorted."""
     # The absence of a stream is no loss that anybody asks about.
     lost = {key for key in keys if key != _NEEDS_A_STREAM}
     return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})

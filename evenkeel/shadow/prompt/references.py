@@ -82,7 +82,7 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def _shown_behind(text: str, end: int) -> bool:
-    """Whether what a word points at stands in the text itself: behind a colon, or as a structure."""
+    """Return whether what a word points at stands in the text itself: behind a colon, or as a structure."""
     line_end = text.find("\n", end)
     line = text[end : line_end if line_end >= 0 else len(text)]
     if _IN_LINE.search(line) or line.rstrip(" *_").endswith((":", "\uff1a")):
@@ -91,14 +91,14 @@ def _shown_behind(text: str, end: int) -> bool:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    """What stands near a word in its own clause."""
+    """Return what stands near a word in its own clause."""
     before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
     behind = _ENDS.split(text[end : end + _NEAR], maxsplit=1)[0]
     return " ".join((*before.split()[-2:], *behind.split()[:3]))
 
 
 def _names(text: str, pointer: re.Match[str], near: str) -> bool:
-    """Whether a word beside a pointer stands on the side that it points at, in another line."""
+    """Return whether a word beside a pointer stands on the side that it points at, in another line."""
     if pointer.lastgroup == "back":
         line = text.rfind("\n", 0, pointer.start()) + 1
         said = text[max(0, line - _LONGEST_LOOK) : line].lower()
@@ -113,7 +113,7 @@ _LONGEST_LEAD: Final = 200
 
 
 def _stems(near: str) -> set[str]:
-    """What may be pointed at: no verb of a request, and no word of every other sentence."""
+    """Return what may be pointed at: no verb of a request, and no word of every other sentence."""
     words = (word for word in _WORD.findall(near) if not _compiled("request").fullmatch(word))
     return {word.lower().removesuffix("s") for word in words} - _EVERYDAY
 
@@ -122,27 +122,27 @@ _EVERYDAY: Final = frozenset(word for table in _TABLES.values() for word in tabl
 
 
 def points_by_order(text: str) -> bool:
-    """Whether a text speaks of the places of items or documents among others: "the second rule"."""
+    """Return whether a text speaks of the places of items or documents among others: "the second rule"."""
     return _compiled("order").search(text) is not None
 
 
 def goes_on(item: str) -> bool:
-    """Whether an item begins like one that goes on with the one before it: "otherwise", "zuletzt"."""
+    """Return whether an item begins like one that goes on with the one before it: "otherwise", "zuletzt"."""
     return _begins("follows").match(item) is not None or _compiled("then").search(item) is not None
 
 
 def speaks_of_output(line: str) -> bool:
-    """Whether a line speaks of the form of the answer: "Format of the summary:"."""
+    """Return whether a line speaks of the form of the answer: "Format of the summary:"."""
     return _compiled("output").search(line) is not None
 
 
 def announces_an_order(line: str) -> bool:
-    """Whether the line above a list says that its order means something."""
+    """Return whether the line above a list says that its order means something."""
     return _compiled("announces").search(line) is not None
 
 
 def orders(paragraph: str) -> bool:
-    """Whether a paragraph tells a reader what to do, or points back at what it is about."""
+    """Return whether a paragraph tells a reader what to do, or points back at what it is about."""
     return (
         labels_a_request(paragraph)
         or _begins("request").match(paragraph) is not None
@@ -151,7 +151,7 @@ def orders(paragraph: str) -> bool:
 
 
 def asks(paragraph: str) -> bool:
-    """Whether a paragraph is a question, or tells a reader what to do."""
+    """Return whether a paragraph is a question, or tells a reader what to do."""
     return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
 
 
@@ -167,7 +167,7 @@ def introduces_context(line: str) -> bool:
 
 
 def labels_a_request(line: str) -> bool:
-    """Whether a line begins with a label such as "Question:"."""
+    """Return whether a line begins with a label such as "Question:"."""
     return _labelled().match(line) is not None
 
 

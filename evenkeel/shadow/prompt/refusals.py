@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def refusal(view: PromptView) -> Refusal | None:
-    """Why this request must not be replayed, or cannot be compared; None if it can.
+    """Return why this request must not be replayed, or cannot be compared; None if it can.
 
     Function tools are no reason: a replay offers them, and what the model calls is compared but
     never executed. Tools that the provider runs itself are: searching, computing and reaching other
@@ -140,7 +140,7 @@ def _is_function(tool: Any) -> bool:
 
 
 def _runs_at_client(tool: Any, client_tools: tuple[str, ...]) -> bool:
-    """Whether a tool is a function, or one that the provider defined for clients to run."""
+    """Return whether a tool is a function, or one that the provider defined for clients to run."""
     kind = tool.get("type") if isinstance(tool, dict) else None
     return _is_function(tool) or (isinstance(kind, str) and kind.startswith(client_tools))
 
@@ -159,7 +159,7 @@ _STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")
 
 
 def _names_remote_content(view: PromptView) -> bool:
-    """Whether a part of a message names a file or picture instead of holding it."""
+    """Return whether a part of a message names a file or picture instead of holding it."""
     waiting: list[tuple[str, Any]] = [("content", view.get(key)) for key in ("messages", "input", "system")]
     while waiting:
         key, value = waiting.pop()

@@ -46,7 +46,7 @@ Classifier = Callable[[Sequence[SlotText]], Sequence[Sequence[Block]]]
 
 
 def by_role(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
-    """What a user says is input, system messages are instructions, everything else is history.
+    """Return what a user says is input, system messages are instructions, everything else is history.
 
     The classification where nothing is known of a route's template.
     """

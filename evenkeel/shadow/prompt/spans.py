@@ -107,7 +107,7 @@ def elements_of(text: str, start: int) -> tuple[Value, ...]:
 
 
 def _after_value(text: str, end: int, closing: str) -> tuple[int, bool]:
-    """Where the next value begins, or the position after the closing bracket and True."""
+    """Return where the next value begins, or the position after the closing bracket and True."""
     at = skip_whitespace(text, end)
     if text.startswith(closing, at):
         return at + 1, True

@@ -112,7 +112,7 @@ def _known_request() -> ChatRequest:
 
 
 def declines(text: str) -> bool:
-    """Whether a text begins like a refusal in words."""
+    """Return whether a text begins like a refusal in words."""
     return _DECLINES.match(text) is not None
 
 

@@ -42,7 +42,7 @@ class JudgedMeaning:
         self._budget = budget
 
     async def __call__(self, original: str, rewritten: str) -> bool | None:
-        """Whether both say the same; None if nobody could say."""
+        """Return whether both say the same; None if nobody could say."""
         question = MEANING.fill({"ORIGINAL TEXT": original, "REWRITTEN TEXT": rewritten})
         reply = await self._judge.ask(question, budget=self._budget)
         return None if isinstance(reply.outcome, Failure) else reply.outcome.rating == _SAME

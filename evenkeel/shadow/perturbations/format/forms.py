@@ -83,7 +83,7 @@ class Form:
 
     @property
     def name(self) -> str:
-        """As `Perturbation.name`."""
+        """Implement `Perturbation.name`."""
         return f"format.{self.format}"
 
     @property
@@ -141,7 +141,7 @@ class Form:
     def _refused(
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
-        """Why what the prompt says of its answers cannot be replaced whole, or need not be."""
+        """Return why what the prompt says of its answers cannot be replaced whole, or need not be."""
         if not asking and _is_asked_by_user(view):
             return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
         if (stated or "free") == self.format:
@@ -171,7 +171,7 @@ class Form:
     def _left(
         self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
-        """What of the old wish the rewritten words still say."""
+        """Return what of the old wish the rewritten words still say."""
         reminding = "\n".join(changed.segments[index].text for index in reminders).split("\n")
         words = "\n".join((
             *(changed.segments[index].text for index in asking),
@@ -259,7 +259,7 @@ def _words(text: str, named: Format | None) -> str:
 
 
 def _shows(text: str, format_: Format) -> bool:
-    """Whether an example is written in a format."""
+    """Return whether an example is written in a format."""
     return any(one.format == format_ for one in skeletons(text, format_))
 
 
@@ -298,7 +298,7 @@ def _reminders(view: PromptView) -> dict[int, Format]:
 
 
 def _is_asked_by_user(view: PromptView) -> bool:
-    """Whether the last user message is no template's, and asks for a format somewhere."""
+    """Return whether the last user message is no template's, and asks for a format somewhere."""
     own = [segment for segment in view.segments if segment.slot == view.last_user_slot]
     if any(segment.kind != "input" for segment in own):
         return False
@@ -325,7 +325,7 @@ def _form_named(asking: Sequence[Segment]) -> Format | None:
 
 
 def _holds(texts: Collection[str], node: Node | None) -> bool:
-    """Whether instructions name all fields already."""
+    """Return whether instructions name all fields already."""
     return node is None or all(any(name in text for text in texts) for name in names_in(node))
 
 

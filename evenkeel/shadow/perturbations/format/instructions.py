@@ -144,7 +144,7 @@ def asked_format(line: str) -> Format | None:
 
 
 def forbids(text: str, format_: Format) -> bool:
-    """Whether a text says that an answer must not have a format."""
+    """Return whether a text says that an answer must not have a format."""
     return any(one.against and one.format == format_ for one in _mentions(text))
 
 

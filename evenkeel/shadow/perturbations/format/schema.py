@@ -82,7 +82,7 @@ ANYTHING: Final = Leaf("…")
 
 
 def leaf_of(written: str, *, quoted: bool = False) -> Node:
-    """What a value in a skeleton stands for.
+    """Return what a value in a skeleton stands for.
 
     Args:
         written: The value without quotation marks.
@@ -232,7 +232,7 @@ class Constraint:
 
 
 def constraint_of(view: PromptView) -> Constraint:
-    """What a request demands of its answer's format by members, a JSON Schema read."""
+    """Return what a request demands of its answer's format by members, a JSON Schema read."""
     is_json = False
     node: Node | None = None
     removed: dict[str, str | None] = {}
@@ -266,7 +266,7 @@ def constraint_of(view: PromptView) -> Constraint:
 
 
 def forces_tools(view: PromptView) -> bool:
-    """Whether the request makes the model call a tool, so that it writes no answer."""
+    """Return whether the request makes the model call a tool, so that it writes no answer."""
     choice = view.get("tool_choice")
     if choice is None:
         choice = view.get("function_call")

@@ -150,7 +150,7 @@ def _listing(text: str, start: int, depth: int) -> Read:
 
 
 def _after_value(text: str, at: int) -> tuple[int, str]:
-    """Where the next key or value begins, and the remarks on the way there."""
+    """Return where the next key or value begins, and the remarks on the way there."""
     comma = _COMMA.match(text, at)
     at, before = (at, "") if comma else _skipped(text, at)
     comma = comma or _COMMA.match(text, at)
@@ -169,7 +169,7 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def _skipped(text: str, at: int) -> tuple[int, str]:
-    """Where the next thing begins that is neither blank nor comment, and the comments."""
+    """Return where the next thing begins that is neither blank nor comment, and the comments."""
     comments: list[str] = []
     while True:
         at = _past_blanks(text, at)

@@ -74,7 +74,7 @@ def _first_sound(
 
 
 def _places(layout: Layout, start: int, end: int) -> list[int]:
-    """Where among the other passages a run could stand, its present place apart."""
+    """Return where among the other passages a run could stand, its present place apart."""
     others = [*layout.passages[:start], *layout.passages[end:]]
     parts = "".join(passage.part for passage in others)
     if not parts.strip("l"):

@@ -32,7 +32,7 @@ _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n")
 
 
 def broken(before: Sequence[Layout], after: Sequence[Layout]) -> str:
-    """What another order of the passages breaks, in words; "" if nothing.
+    """Return what another order of the passages breaks, in words; "" if nothing.
 
     Too strict is harmless: such a move is not made.
     """
@@ -84,7 +84,7 @@ class _Order:
         self.stacked = {one.name for one, other in self.pairs if one.introduces and other.part == "l"}
 
     def beside(self, name: Name, direction: Direction) -> object:
-        """What stands before or behind a passage in its message; all documents are one."""
+        """Return what stands before or behind a passage in its message; all documents are one."""
         return (self._before if direction == "back" else self._behind).get(name)
 
     def on_side(self, name: Name, direction: Direction, target: Target) -> set[Name]:
@@ -128,7 +128,7 @@ def _pointers(passage: Passage) -> Iterator[tuple[Direction, Target]]:
 
 
 def _reads_on(document: Passage, following: Passage) -> bool:
-    """Whether a reader would take what stands behind a document for a part of it."""
+    """Return whether a reader would take what stands behind a document for a part of it."""
     if not document.is_document or following.is_document:
         return False
     text = f"{document.text}\n\n"

@@ -154,7 +154,7 @@ class Layout:
         return replace(self, passages=(*inner, passages[-1].followed_by(end)))
 
     def segments(self) -> Iterator[Segment]:
-        """What the slot is made of now, blanks included."""
+        """Return what the slot is made of now, blanks included."""
         before = self.lead
         message, part = self.slot
         for passage in self.passages:
@@ -261,7 +261,7 @@ def _closings(pieces: Sequence[Piece]) -> dict[int, int]:
 
 
 def _belongs(group: Sequence[Piece], piece: Piece) -> bool:
-    """Whether a piece goes on in the line of those before it, or is what their label names."""
+    """Return whether a piece goes on in the line of those before it, or is what their label names."""
     last = group[-1]
     if "\n" not in last.gap:
         return True

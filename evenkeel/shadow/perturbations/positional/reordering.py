@@ -130,7 +130,7 @@ _FIRST_LINES = 2
 
 
 def order_matters(items: Sequence[str], introduction: str = "") -> bool:
-    """Whether items say something by their order.
+    """Return whether items say something by their order.
 
     Too eager is harmless: such items are left alone.
 
@@ -153,7 +153,7 @@ def order_matters(items: Sequence[str], introduction: str = "") -> bool:
 
 
 def is_chronicle(documents: Sequence[str]) -> bool:
-    """Whether documents are entries of a log, turns or steps, by how they begin.
+    """Return whether documents are entries of a log, turns or steps, by how they begin.
 
     Args:
         documents: Each with its label.
@@ -228,7 +228,7 @@ class Reordering:
 
 
 def _said(view: PromptView) -> str:
-    """What the application says, or anybody where that is not known."""
+    """Return what the application says, or anybody where that is not known."""
     own = [one.text for one in view.segments if one.kind == "template" and one.type != "document"]
     return "\n".join(own or (one.text for one in view.segments if one.type not in ("document", "code")))
 

@@ -43,7 +43,7 @@ class ChatApi(Api):
     has_flex = True
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """As `Api`."""
+        """Implement `Api`."""
         elements = listed(text, members, "messages")
         return tuple(self._message(text, index, element) for index, element in enumerate(elements))
 
@@ -54,19 +54,19 @@ class ChatApi(Api):
         return RawMessage(role, content.slots, (*content.notes, *calls))
 
     def answer_reader(self) -> ChatReader:
-        """As `Api`."""
+        """Implement `Api`."""
         return ChatReader()
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return "messages" in body
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return any("message" in fields(choice) for choice in elements(body.get("choices")))
 
     def ask(self, question: str) -> dict[str, Any]:
-        """As `Api`."""
+        """Implement `Api`."""
         return {"messages": [{"role": "user", "content": question}]}
 
 
@@ -84,7 +84,7 @@ class ChatReader(ChoicesReader):
     """Reads chat completions. A refusal counts as text."""
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """As `ChoicesReader`."""
+        """Implement `ChoicesReader`."""
         # Some servers close a stream with a whole message in place of a delta.
         given = choice.get("message") if whole else choice.get("delta") or choice.get("message")
         message = fields(given)

@@ -51,7 +51,7 @@ class CompletionsApi(Api):
         raise UnreadablePrompt("unsupported_shape", "'prompt' is neither text nor a list of texts")
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
-        """As `Api`."""
+        """Implement `Api`."""
         prompt = get("prompt")
         if isinstance(prompt, list) and len(prompt) > 1:
             yield Refusal(
@@ -61,19 +61,19 @@ class CompletionsApi(Api):
             yield Refusal("echo", "the answer repeats the prompt, so it differs whenever the prompt does")
 
     def answer_reader(self) -> CompletionsReader:
-        """As `Api`."""
+        """Implement `Api`."""
         return CompletionsReader()
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return "prompt" in body
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return "choices" in body
 
     def ask(self, question: str) -> dict[str, Any]:
-        """As `Api`."""
+        """Implement `Api`."""
         return {"prompt": question}
 
 
@@ -81,7 +81,7 @@ class CompletionsReader(ChoicesReader):
     """Reads completions, whole and streamed alike: each choice holds text."""
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """As `ChoicesReader`."""
+        """Implement `ChoicesReader`."""
         self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
         if "text" in choice:
             self.draft.text.append(text_of(choice["text"]))

@@ -58,7 +58,7 @@ class MessagesApi(Api):
     headers = (("anthropic-version", "2023-06-01"),)
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """As `Api`; the system prompt comes first."""
+        """Implement `Api`; the system prompt comes first."""
         found: list[RawMessage] = []
         system = last(members, "system")
         if system is not None and isinstance(system.decoded, str | list):
@@ -98,19 +98,19 @@ class MessagesApi(Api):
             yield RawMessage(role, tuple(slots), tuple(notes))
 
     def answer_reader(self) -> MessagesReader:
-        """As `Api`."""
+        """Implement `Api`."""
         return MessagesReader()
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return "messages" in body and ("system" in body or "anthropic_version" in body)
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return isinstance(body.get("content"), list)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """As `Api`."""
+        """Implement `Api`."""
         return {"messages": [{"role": "user", "content": question}]}
 
 
@@ -131,11 +131,11 @@ class MessagesReader:
 
     @property
     def complete(self) -> bool:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         return self._stopped or bool(self._draft.finish_reason)
 
     def whole(self, body: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         if body.get("type") == "error" or (body.get("error") and not body.get("content")):
             raise error_body(body.get("error"))
         if not isinstance(body.get("content"), list):
@@ -143,7 +143,7 @@ class MessagesReader:
         self._begin(body)
 
     def event(self, data: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         match data.get("type"):
             case "message_start":
                 self._begin(fields(data.get("message")))
@@ -164,7 +164,7 @@ class MessagesReader:
         """Says nothing: a stream of this API ends with its own event."""
 
     def answer(self) -> Answer:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         if not self._begun:
             raise UnreadableAnswer("no_output", "the stream holds no message")
         for call in self._draft.calls.values():

@@ -89,11 +89,11 @@ class Api(ABC):
 
     @abstractmethod
     def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Whether a body without a path looks like a request of this API."""
+        """Return whether a body without a path looks like a request of this API."""
 
     @abstractmethod
     def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """Whether a body without a path looks like a whole answer of this API."""
+        """Return whether a body without a path looks like a whole answer of this API."""
 
     @abstractmethod
     def ask(self, question: str) -> dict[str, Any]:
@@ -154,5 +154,5 @@ class Api(ABC):
 
 
 def _at_most_one(value: object) -> bool:
-    """Whether a number of choices is none or one. A text is not: servers take "128" for a number."""
+    """Return whether a number of choices is none or one. A text is not: servers take "128" for a number."""
     return value is None or (isinstance(value, bool | float) and value <= 1)

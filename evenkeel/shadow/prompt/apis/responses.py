@@ -60,7 +60,7 @@ class ResponsesApi(Api):
     parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """As `Api`; instructions come first, as a system message."""
+        """Implement `Api`; instructions come first, as a system message."""
         instructions = last(members, "instructions")
         system: tuple[RawMessage, ...] = ()
         if instructions is not None and isinstance(instructions.decoded, str):
@@ -90,7 +90,7 @@ class ResponsesApi(Api):
         return RawMessage("assistant", (), (f"[{kind}]",))
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
-        """As `Api`."""
+        """Implement `Api`."""
         items = list(map(fields, elements(get("input"))))
         if any(item.get("type") == "item_reference" for item in items):
             yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
@@ -102,19 +102,19 @@ class ResponsesApi(Api):
             yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
 
     def answer_reader(self) -> ResponsesReader:
-        """As `Api`."""
+        """Implement `Api`."""
         return ResponsesReader()
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return "input" in body
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """As `Api`."""
+        """Implement `Api`."""
         return isinstance(body.get("output"), list)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """As `Api`."""
+        """Implement `Api`."""
         return {"input": question}
 
 
@@ -133,11 +133,11 @@ class ResponsesReader:
 
     @property
     def complete(self) -> bool:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         return self._read
 
     def whole(self, body: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         status = string(body.get("status"))
         if body.get("error") or status == "failed":
             raise error_body(body.get("error"))
@@ -157,7 +157,7 @@ class ResponsesReader:
             self._draft.text += self._pieces
 
     def event(self, data: dict[str, Any]) -> None:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         if self._read:
             return
         match data.get("type"):
@@ -178,7 +178,7 @@ class ResponsesReader:
         """Says nothing: a stream of this API ends with one of its last events."""
 
     def answer(self) -> Answer:
-        """As `AnswerReader`."""
+        """Implement `AnswerReader`."""
         return self._draft.answer()
 
     def _add_item(self, number: int, item: dict[str, Any]) -> None:

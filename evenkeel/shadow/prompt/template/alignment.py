@@ -135,7 +135,7 @@ def _between_anchors(
 def _units(
     side: Sequence[str], start: int, end: int, unit_of: Callable[[Sequence[str]], tuple[str, ...]]
 ) -> dict[tuple[str, ...], int]:
-    """Where each unit stands that begins exactly one line."""
+    """Return where each unit stands that begins exactly one line."""
     starts = [start, *(at + 1 for at in range(start, end) if side[at] in {"\n", CUT}), end]
     found: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
@@ -244,7 +244,7 @@ def _same_line(before: _Run, after: _Run, left: Sequence[str], right: Sequence[s
 
 
 def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
-    """What is left of a skeleton in all of some padded texts."""
+    """Return what is left of a skeleton in all of some padded texts."""
     for text in texts:
         if place(before, text) is None:
             before = merge(before, text, trusted=True)
@@ -252,7 +252,7 @@ def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
 
 
 def grown(before: Skeleton, left: Skeleton, texts: Sequence[str], values: Collection[str]) -> Skeleton:
-    """What is left of a skeleton, with the words that some texts have alike in its gaps.
+    """Return what is left of a skeleton, with the words that some texts have alike in its gaps.
 
     Args:
         before: The skeleton so far.
@@ -317,7 +317,7 @@ _FEWEST_NEW: Final = 2
 
 
 def may_have_grown(skeleton: Skeleton, texts: Sequence[str], values: Collection[str]) -> bool:
-    """Whether all texts begin or end a gap with the same words, none of which was a value before."""
+    """Return whether all texts begin or end a gap with the same words, none of which was a value before."""
     placed = [spans for text in texts if (spans := place(skeleton, text)) is not None]
     if len(placed) < len(texts):
         return False

@@ -114,7 +114,7 @@ class Cluster:
         return len(own & units) / len(own) if own else 0.0
 
     def is_repeat(self, texts: Texts) -> bool:
-        """Whether the very same texts came before; remembers them."""
+        """Return whether the very same texts came before; remembers them."""
         digest = hashlib.blake2b(digest_size=12)
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass"))
@@ -127,7 +127,7 @@ class Cluster:
         return is_known
 
     def placed(self, texts: Texts) -> list[list[Span]] | None:
-        """Where the template stands in each text; None if the request does not fit."""
+        """Return where the template stands in each text; None if the request does not fit."""
         return place_all(self.skeletons, texts)
 
     def merged(self, texts: Texts) -> tuple[Skeleton, ...]:
@@ -203,7 +203,7 @@ class Cluster:
         self.doubts += requests
 
     def is_settled(self) -> bool:
-        """Whether the template has been seen often enough, without a change, to have a name."""
+        """Return whether the template has been seen often enough, without a change, to have a name."""
         return self.support >= NAMED_FROM and (
             self.unchanged >= _NAMED_AFTER_UNCHANGED or self.support >= NAMED_AT_LATEST
         )
@@ -263,7 +263,7 @@ class Cluster:
             self.values.popitem(last=False)
 
     def _settle(self, number: int) -> Cluster | None:
-        """What several requests missed, between others, is a second wording, or it becomes a gap."""
+        """Return what several requests missed, between others, is a second wording, or it becomes a gap."""
         waited = bool(self.doubts) and self.support - self.doubted_at >= _DOUBTED_FOR
         if len(self.doubts) < _MOST_DOUBTS and not waited:
             return None
@@ -306,7 +306,7 @@ class Cluster:
 
 
 def place_all(skeletons: Sequence[Skeleton], texts: Texts) -> list[list[Span]] | None:
-    """Where the skeletons stand in their texts, None if one does not fit."""
+    """Return where the skeletons stand in their texts, None if one does not fit."""
     found: list[list[Span]] = []
     for skeleton, text in zip(skeletons, texts, strict=True):
         spans = place(skeleton, text)
@@ -349,7 +349,7 @@ def words_fixed(skeletons: Sequence[Skeleton]) -> int:
 
 
 def _lost_only_marks(before: Sequence[Skeleton], after: Sequence[Skeleton]) -> bool:
-    """Whether only marks beside gaps are gone, such as a full stop that most values end with."""
+    """Return whether only marks beside gaps are gone, such as a full stop that most values end with."""
     return all(
         len(one) == len(other) and fixed_words(one) == fixed_words(other)
         for one, other in zip(before, after, strict=True)

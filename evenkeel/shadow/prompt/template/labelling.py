@@ -134,7 +134,7 @@ def _of_whole_tokens(text: str, template: Iterable[Span | tuple[int, int]]) -> I
 
 
 def _inside_a_token(text: str, at: int) -> bool:
-    """Whether a place is inside a word, or beside a sign that joins two ("INC-4711", "a.b@c.de")."""
+    """Return whether a place is inside a word, or beside a sign that joins two ("INC-4711", "a.b@c.de")."""
     if not 0 < at < len(text):
         return False
     before, behind = text[at - 1], text[at]

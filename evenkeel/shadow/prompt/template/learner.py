@@ -96,7 +96,7 @@ class TemplateLearner:
         return tuple(sorted(known, key=lambda version: (version.first_seen, version.fingerprint)))
 
     def snapshot(self) -> dict[str, Any]:
-        """What was learned, as JSON-able values; only templates, nothing of what filled them."""
+        """Return what was learned, as JSON-able values; only templates, nothing of what filled them."""
         with self._lock:
             return {"format": FORMAT, "routes": {name: one.state() for name, one in self._routes.items()}}
 

@@ -260,7 +260,7 @@ _ABOUT_AS_WELL: Final = 0.03
 
 
 def _is_special_case(cluster: Cluster, other: Cluster) -> bool:
-    """Whether the first is the second with a value that came often, such as the same article."""
+    """Return whether the first is the second with a value that came often, such as the same article."""
     if other is cluster or other.shape != cluster.shape or other.support < cluster.support:
         return False
     return other.placed(tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)) is not None

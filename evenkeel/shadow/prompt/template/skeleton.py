@@ -71,7 +71,7 @@ def tokens(text: str) -> list[str]:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is a word or a number."""
+    """Return whether a token is a word or a number."""
     return token[0].isalnum() or token[0] == "_"
 
 
@@ -86,7 +86,7 @@ def words_of(text: str) -> list[str]:
 
 
 def splits_word(text: str, at: int) -> bool:
-    """Whether a cut before character `at` would go through a word."""
+    """Return whether a cut before character `at` would go through a word."""
     return 0 < at < len(text) and _JOINS.match(text, at - 1) is not None
 
 
@@ -175,7 +175,7 @@ def fixed_characters(skeleton: Skeleton) -> int:
 
 
 def place(skeleton: Skeleton, text: str) -> list[Span] | None:
-    """Where the fragments stand in a text, None if they do not all occur in order.
+    """Return where the fragments stand in a text, None if they do not all occur in order.
 
     The first and the last stand at the ends, each other at the first place behind the one before, so a
     request into which a user pasted the template's own words is read as the template means it.
