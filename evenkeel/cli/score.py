@@ -41,16 +41,16 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
 
     FILE holds JSON lines with `reference` and `candidate`, and optionally `prompt`, `task` and `wanted` (the
     requested format and language). Each line is printed with `rating` (3 = same content, 2 = some details
-    differ, 1 = different message, null = not proven), `similarity` (0 to 1), `decided_by`, `explanation`,
+    differ, 1 = different message, null = unsure), `similarity` (0 to 1), `decided_by`, `explanation`,
     `qualities` and `invalid`.
 
-    Without a judge, heuristics rate only what they can prove: equal answers, unrelated answers, and a
-    different value, negation or operator. A judge in the settings file rates the rest.
+    Without a judge, only identical answers (3) and an empty answer beside a text (1) are rated. A judge in
+    the settings file rates the rest.
 
     \b
       evenkeel score pairs.jsonl
       evenkeel score pairs.jsonl --config evenkeel.yaml > scored.jsonl
-      echo '{"reference": "D. Berlin", "candidate": "The answer is D. Berlin."}' | evenkeel score -
+      echo '{"reference": "Berlin.", "candidate": "In Berlin."}' | evenkeel score -
 
     Counts of the ratings go to standard error.
 

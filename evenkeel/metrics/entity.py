@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.structured.json import find_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import canonical_tag
@@ -82,7 +81,7 @@ def _wanted(given: object) -> Wanted:
         tag = None if language is None else canonical_tag(language)
     except (ValueError, AttributeError, TypeError) as error:
         raise PairError(f"wanted.language: {language!r} is no language tag") from error
-    return replace(AS_BEFORE, format=given.get("format"), language=tag)
+    return Wanted(format=given.get("format"), language=tag)
 
 
 def finding(judgement: Judgement) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import DECIDED_BY, SHIFTED_BELOW, STAGES, Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.identity import identical
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.obedience import ignored
@@ -17,7 +18,6 @@ from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.similarity.likeness import likeness
-from evenkeel.metrics.similarity.normalised import canonical_call, is_empty
 from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # 
 class TwoStageScorer:
     """Scores pairs by one rater and the qualities of the pair's task.
 
-    1. Answers that are equal to the letter are the same: rating 3, free of charge.
+    1. Identical answers are the same: rating 3, free of charge.
     2. An answer that ignores the format or the language that the variant asks for is invalid and is not
        rated: it counts as a shift for the worse.
     3. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
@@ -127,9 +127,10 @@ class TwoStageScorer:
             near = likeness(pair.reference.text, pair.candidate.text)
             why = f"The answer ignores the {' and the '.join(invalid)} asked for."
             return Judgement(self._scorer, None, why, unsure=True, similarity=near, invalid=invalid)
-        if _is_same(pair):
+        sameness = identical(pair)
+        if sameness is not None:
             equal = {DECIDED_BY: float(STAGES.index("equality"))}
-            return Judgement(self._scorer, _SAME, "The answers are equal.", equal, similarity=1.0)
+            return Judgement(self._scorer, _SAME, sameness, equal, similarity=1.0)
         return None
 
     async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
@@ -164,18 +165,10 @@ def _similarity(rated: Rating, pair: Pair) -> float:
     return 1.0 if rated.outcome == _SAME else likeness(pair.reference.text, pair.candidate.text)
 
 
-def _is_same(pair: Pair) -> bool:
-    """Whether two answers are equal to the letter, white space around them and in tool calls aside."""
-    if is_empty(pair.reference) or pair.reference.text.strip() != pair.candidate.text.strip():
-        return False
-    calls = [tuple(map(canonical_call, side.tool_calls)) for side in (pair.reference, pair.candidate)]
-    return calls[0] == calls[1]
-
-
 def heuristic_scorer(
     rater: HeuristicRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
 ) -> TwoStageScorer:
-    """A scorer without a judge: heuristics rate, stand-ins named `*_proxy` measure quality.
+    """A scorer without a judge: it rates identical and empty answers, and measures the similarity of others.
 
     Args:
         rater: Default: one without embeddings that tells no languages, so that answers in two languages may

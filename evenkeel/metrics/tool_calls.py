@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1
+from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.details import detail_overlap, read_details
-from evenkeel.metrics.similarity.normalised import canonical_json, is_empty, json_value, normalise
-from evenkeel.metrics.similarity.sequence import common_length, rouge_l
-from evenkeel.metrics.similarity.words import words
+from evenkeel.metrics.similarity.sequence import common_length
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.json_rouge import json_rouge
@@ -21,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from evenkeel.core.pair import Pair, ToolCall
+    from evenkeel.metrics.identity import Value
     from evenkeel.metrics.protocol import Metric
+
+Argument = tuple[str, Scalar]
+"""Where a scalar stands in the arguments of a call, as ".customer.tags[0]", and what it is."""
 
 
 class ToolArguments:
@@ -114,14 +115,14 @@ class ToolCalls:
     """F1 over tool names and argument values."""
 
     name: ClassVar[str] = "tool_calls"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
         """How many tool names and argument values the two answers share.
 
         Every call gives one item for its name and one for each scalar in its arguments (at its
-        path, normalised). Repeated calls count as often as they occur; their order does not count.
+        path, to the letter). Repeated calls count as often as they occur; their order does not count.
 
         Returns: ratio in [0, 1]; 1 = the same calls, also if neither side calls a tool; 0 = no
             item in common, or only one side calls. A `Failure` "no_text" if neither side has text
@@ -135,85 +136,61 @@ class ToolCalls:
         return 2 * (left & right).total() / total if total else 1.0
 
 
-def same_tools(reference: Iterable[ToolCall], candidate: Iterable[ToolCall]) -> bool:
-    """Whether two answers call the same tools equally often, whatever the arguments."""
-    return Counter(call.name for call in reference) == Counter(call.name for call in candidate)
-
-
-def _items(calls: Iterable[ToolCall]) -> Iterator[tuple[str, ...]]:
+def _items(calls: Iterable[ToolCall]) -> Iterator[tuple[str, Argument | None]]:
     for call in calls:
-        yield (call.name,)
-        try:
-            arguments = json_value(call.arguments.strip() or "{}")
-        except ValueError:
-            yield (call.name, "", normalise(call.arguments))
-        else:
-            for path, value in _scalars(arguments, ""):
-                yield (call.name, path, value)
+        yield call.name, None
+        for argument in arguments_of(call.arguments):
+            yield call.name, argument
 
 
-def _scalars(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def arguments_of(text: str) -> list[Argument]:
+    """Return the scalars of a call's arguments at their paths; unreadable arguments are one string."""
+    try:
+        return list(_scalars(json_value(text.strip() or "{}"), ""))
+    except NotDataError:
+        return [("", Scalar("string", text.strip()))]
+
+
+def _scalars(value: Value, path: str) -> Iterator[Argument]:
     match value:
         case dict() if value:
-            for key, item in value.items():
-                yield from _scalars(item, f"{path}.{key}")
+            for key, member in value.items():
+                yield from _scalars(member, f"{path}.{key}")
         case list() if value:
-            for index, item in enumerate(value):
-                yield from _scalars(item, f"{path}[{index}]")
-        case {} if not path:
-            pass
-        case _:
-            yield path, canonical_json(value)
-
-
-_FEWEST_WORDS = 3
-"""Shorter values are names and codes, not wordings."""
+            for index, member in enumerate(value):
+                yield from _scalars(member, f"{path}[{index}]")
+        case Scalar():
+            yield path, value
+        case _ if path:
+            yield path, Scalar("untyped", "{}" if isinstance(value, dict) else "[]")
 
 
 class ToolArgumentsMatch:
-    """F1 of arguments that are alike, over the calls that both answers make of the same tools.
+    """F1 of arguments that are equal, over the calls that both answers make of the same tools.
 
     `ToolArguments` measures how close arguments are; this one decides for each whether it does the same,
     so that 1 means no change and everything below means one.
     """
 
     name: ClassVar[str] = "tool_arguments_match"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def score(self, pair: Pair) -> float | Failure:
-        """Arguments alike, over the arguments of both calls, as the mean of all calls. Symmetric.
+        """Equal arguments over the arguments of both calls, as the mean of all calls. Symmetric.
 
         Calls are assigned one to one within their tool so that most agrees. Values under one key are
-        alike if they are equal after normalisation, or if they are wordings of three words and more with
-        the same details and a ROUGE-L F1 of 0.7. Calls without counterpart do not count here (see
-        `ToolNames`).
+        compared to the letter. Calls without counterpart do not count here (see `ToolNames`).
 
-        Returns: ratio in [0, 1]; 1 = all alike; 0 = none. A `Failure` "no_tool_calls" if neither side
+        Returns: ratio in [0, 1]; 1 = all equal; 0 = none. A `Failure` "no_tool_calls" if neither side
             calls a tool, "no_shared_tool" if no tool is called by both, "too_large" if the arguments of
             a side exceed 500,000 characters or one tool is called more than 50 times by both.
         """
-        return _mean_over_shared(self, pair, _slots, _slots_alike)
+        return _mean_over_shared(self, pair, arguments_of, _share_equal)
 
 
-def _slots(arguments: str) -> list[Slot]:
-    """The arguments by key; those that can't be read are one value without a key."""
-    read = read_slots(arguments, "json")
-    if isinstance(read, list):
-        return read
-    return [Slot("", arguments.strip())] if arguments.strip() else []
-
-
-def _slots_alike(left: list[Slot], right: list[Slot]) -> float:
-    return slot_f1(left, right, _alike)
-
-
-def _alike(left: Slot, right: Slot) -> float:
-    if normalise(left.value) == normalise(right.value):
-        return 1.0
-    if min(len(words(left.value)), len(words(right.value))) < _FEWEST_WORDS:
-        return 0.0
-    same_details = detail_overlap(read_details(left.value), read_details(right.value)) == 1
-    return float(same_details and rouge_l(left.value, right.value) >= SAME_TEXT)
+def _share_equal(left: list[Argument], right: list[Argument]) -> float:
+    total = len(left) + len(right)
+    return 2 * (Counter(left) & Counter(right)).total() / total if total else 1.0
 
 
 _MOST_COMPARED = 400

@@ -11,7 +11,7 @@ from evenkeel.cli.main import main
 from evenkeel.metrics import PairError, score_pairs
 from tests.scripted_chat import ScriptedChat
 
-FRAMED = {"id": 7, "reference": "D. Berlin", "candidate": "The correct answer is D. Berlin."}
+SAME_DATA = {"id": 7, "reference": '{"city": "Berlin"}', "candidate": '{"city":"Berlin"}'}
 REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was delayed."}
 
 
@@ -28,12 +28,12 @@ def lines(*rows):
 
 def test_each_line_comes_out_again_with_what_was_found():
     """In order, with its own fields; blank lines are passed over."""
-    first, second = map(json.loads, run(lines(FRAMED) + "\n" + lines(REWORDED)).splitlines())
-    assert first == FRAMED | {
+    first, second = map(json.loads, run(lines(SAME_DATA) + "\n" + lines(REWORDED)).splitlines())
+    assert first == SAME_DATA | {
         "rating": 3,
         "similarity": 1.0,
         "decided_by": "equality",
-        "explanation": "The same short answer in another frame.",
+        "explanation": "The data has the same values.",
         "qualities": [],
         "invalid": [],
     }
@@ -43,7 +43,7 @@ def test_each_line_comes_out_again_with_what_was_found():
 
 def test_as_json_the_pairs_are_counted():
     """One document instead of lines."""
-    shown = json.loads(run(lines(FRAMED, REWORDED), "--json"))
+    shown = json.loads(run(lines(SAME_DATA, REWORDED), "--json"))
     assert len(shown["pairs"]) == 2
     assert shown["counts"] == {"3": 1, "unsure": 1}
 
@@ -78,13 +78,13 @@ def test_an_answer_that_ignores_what_was_asked_is_invalid():
 )
 def test_a_bad_line_is_named(line, message):
     """Exit code 2, the number of the line, and what is wrong with it."""
-    shown = run(lines(FRAMED) + line + "\n", code=2)
+    shown = run(lines(SAME_DATA) + line + "\n", code=2)
     assert message in shown
     assert "Traceback" not in shown
 
 
-def test_the_judge_of_the_settings_rates_what_is_not_proven(tmp_path, monkeypatch):
-    """One call for the reworded pair and none for the framed one, but for qualities of what shifted."""
+def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeypatch):
+    """One call for the reworded pair and none for the identical one."""
     monkeypatch.setenv("EVENKEEL_JUDGE_API_KEY", "any")
     reply = json.dumps({"explanation": "the same", "rating": 3})
     with ScriptedChat(lambda _: reply) as chat:
@@ -93,14 +93,16 @@ def test_the_judge_of_the_settings_rates_what_is_not_proven(tmp_path, monkeypatc
             f"routes: [{{upstream: 'http://127.0.0.1:9/v1'}}]\n"
             f"judge: {{base_url: '{chat.url}', model: scripted, audit_share: 0, recheck_share: 0}}\n"
         )
-        shown = [json.loads(line) for line in run(lines(FRAMED, REWORDED), "--config", config).splitlines()]
+        shown = [
+            json.loads(line) for line in run(lines(SAME_DATA, REWORDED), "--config", config).splitlines()
+        ]
         assert chat.prompts.total() == 1
     assert [(one["rating"], one["decided_by"]) for one in shown] == [(3, "equality"), (3, "judge")]
 
 
 def test_from_python_rows_are_scored_the_same_way():
     """And a bad row is named by its number."""
-    found = score_pairs([FRAMED, REWORDED])
+    found = score_pairs([SAME_DATA, REWORDED])
     assert [one["rating"] for one in found] == [3, None]
     with pytest.raises(PairError, match="row 2: candidate: is missing"):
-        score_pairs([FRAMED, {"reference": "a"}])
+        score_pairs([SAME_DATA, {"reference": "a"}])

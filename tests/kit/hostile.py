@@ -22,13 +22,11 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.metrics.entity import read_schema, read_slots
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.prompts import marked, unforgeable_tag
+from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import Agreement
-from evenkeel.metrics.quality.stand_ins import labels_in, read_citations
 from evenkeel.metrics.registry import heuristics
-from evenkeel.metrics.similarity.equality import prove
-from evenkeel.metrics.similarity.statements import claims, read_statements, render
 from evenkeel.metrics.structured.reading import fences, read_structure
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.metrics.workflow.reading import read_workflow
@@ -380,19 +378,11 @@ def _metrics() -> Iterator[Subject]:
     yield Subject("heuristic rater", pair_of, HeuristicRater().rate_now)
     yield Subject("heuristic rater, unlike", unlike_pair_of, HeuristicRater().rate_now)
     yield Subject("heuristic rater, calls", calling_pair_of, HeuristicRater().rate_now)
-    yield Subject("proof", pair_of, lambda pair: prove(pair.reference.text, pair.candidate.text, "en"))
-    yield Subject(
-        "proof, unlike", unlike_pair_of, lambda pair: prove(pair.reference.text, pair.candidate.text, "en")
-    )
     yield Subject("steps", _as_is, _steps)
     yield Subject("schema of slots", _as_is, read_schema)
     yield Subject("slots", _as_is, read_slots)
     yield Subject("fences", _as_is, lambda text: list(fences(text)))
     yield Subject("structure", _as_is, read_structure)
-    yield Subject("citations", _as_is, read_citations)
-    yield Subject("labels of sources", _as_is, labels_in)
-    yield Subject("statements", Answer, read_statements)
-    yield Subject("claims", Answer, claims)
     yield Subject("rendered answer", Answer, render)
     yield Subject("ruling of a judge", _as_is, read_ruling)
     yield Subject("question to a judge", _as_is, lambda text: marked("A", text, unforgeable_tag([text])))

@@ -35,9 +35,9 @@ from tests.kit.records import altered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SAME, OTHER = "The import of order 4711 failed at noon.", "I'm sorry, but I can't help with that."
-NEAR = "The import of order 4711 failed at 12:00"
-"""Proven to be the same, but not equal to `SAME`."""
+SAME, OTHER = "The import of order 4711 failed at noon.", ""
+NEAR = f"{SAME}\n"
+"""Identical to `SAME`."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pai
 @pytest.mark.parametrize(
     ("candidate", "outcome", "stage"),
     [
-        (SAME.upper(), 3, "equality"),
+        (SAME.upper(), 2, "judge"),
         (NEAR, 3, "equality"),
         (OTHER, 1, "heuristic"),
         (SAME.replace("4711", "4712"), 2, "judge"),
@@ -162,20 +162,11 @@ class Paid:
         return Measured(0.9, 3, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("candidate", "share", "outcome", "tokens", "usd"),
-    [
-        (OTHER, 0.0, 2, 3, 0.25),
-        (OTHER, 1.0, 2, 13, 0.75),
-        (OTHER, 1.0, Failure("similarity", 1, "timeout"), 13, 0.75),
-        (SAME.replace("4711", "4712"), 0.0, 2, 13, 0.75),
-    ],
-)
-def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outcome, tokens, usd):
-    """Decided without the judge, audited, audited in vain, and judged."""
-    cascade = CascadeRater(HeuristicRater(Paid()), Script(outcome), audit_share=share)
-    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, candidate)]))
-    assert (rating.tokens, rating.cost_usd) == (tokens, usd)
+def test_paid_embeddings_are_part_of_a_ratings_price():
+    """The encoder's three tokens beside the judge's ten."""
+    cascade = CascadeRater(HeuristicRater(Paid()), Script(2), audit_share=0.0)
+    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, SAME.replace("4711", "4712"))]))
+    assert (rating.tokens, rating.cost_usd) == (13, 0.75)
 
 
 def test_what_heuristics_decide_carries_the_probability_of_an_audit():
@@ -223,7 +214,7 @@ def test_the_audited_share_is_about_the_share_asked_for():
     judge = Script(3)
     rater = CascadeRater(HeuristicRater(), judge)
     pairs = [
-        pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon!")
+        pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon.\n")
         for number in range(1000)
     ]
     ratings = asyncio.run(rater.rate_all(pairs))

@@ -150,30 +150,16 @@ def cheap(reference: str, candidate: str, context: str = CASE, task: str | None 
     return asyncio.run(heuristic_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
 
 
-def test_a_degraded_answer_is_a_shift_that_changes_quality() -> None:
-    """A vague answer against a specific one: far below the cut, less complete by a stand-in."""
+def test_a_degraded_answer_is_far_and_unsure() -> None:
+    """Without a judge it counts as shifted, and the stand-ins see that it is less complete."""
     judgement = cheap(GOOD, VAGUE)
     assert judgement.scorer == "metrics"
     assert (judgement.rating, judgement.unsure) == (None, True)
     assert judgement.similarity < 0.3
-    assert [(s.metric, s.reference, s.candidate) for s in judgement.quality] == [
-        ("faithfulness_proxy", 3, 3),
-        ("completeness_proxy", 3, 1),
+    assert [(score.metric, score.direction) for score in judgement.quality] == [
+        ("faithfulness_proxy", None),
+        ("completeness_proxy", "worse"),
     ]
-
-
-def test_a_different_answer_of_equal_quality_is_a_shift_without_change() -> None:
-    """The other half of a case, as faithful and as complete: content moved, quality did not."""
-    context = (
-        "Tickets INC001, INC002, INC003 and INC004 were opened on 2024-03-05 and 2024-03-06 by two teams."
-    )
-    judgement = cheap(
-        "Tickets INC001 and INC002 on 2024-03-05 were opened.",
-        "Two teams: INC003, INC004; 2024-03-06.",
-        context,
-    )
-    assert judgement.unsure
-    assert [score.changed for score in judgement.quality] == [False, False]
 
 
 def test_typing_errors_carried_over_are_no_shift() -> None:
@@ -181,29 +167,18 @@ def test_typing_errors_carried_over_are_no_shift() -> None:
     assert cheap(GOOD, GOOD.replace("client", "cleint").replace("failed", "faield")).similarity > 0.7
 
 
-def test_a_prompt_without_text_fails_quality_and_keeps_the_rating() -> None:
-    """Stand-ins have nothing to check against: two failures, each named, and the similarity stands."""
-    judgement = cheap(GOOD, VAGUE, context="")
-    assert judgement.similarity is not None
-    assert judgement.quality == ()
-    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
-        ("faithfulness_proxy", "no_context"),
-        ("completeness_proxy", "no_context"),
-    ]
-
-
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No metric runs in the loop's own thread."""
     import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 
     threads: list[threading.Thread] = []
-    original = module.prove
+    original = module.likeness
 
     def noted(*given: object) -> object:
         threads.append(threading.current_thread())
         return original(*given)
 
-    monkeypatch.setattr(module, "prove", noted)
+    monkeypatch.setattr(module, "likeness", noted)
     cheap(GOOD, VAGUE)
     assert threads
     assert threading.main_thread() not in threads

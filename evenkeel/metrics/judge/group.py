@@ -19,8 +19,8 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.raters import Vote, decide, relabelled
+from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import Reply, Ruling
-from evenkeel.metrics.similarity.statements import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from evenkeel.core.pair import draw
 from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import CANDIDATE, REFERENCE, SIMILARITY, prompt_tokens_at_most
+from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
-from evenkeel.metrics.similarity.statements import render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

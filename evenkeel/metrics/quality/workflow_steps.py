@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.measurement import Measured
-from evenkeel.metrics.similarity.normalised import normalise
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.workflow.alignment import Alignment, ExactText, Matched
@@ -163,26 +161,6 @@ def is_workflow(answer: Answer) -> bool:
     """Whether an answer can be read as two steps or more."""
     read = _read(answer)
     return read is not None and not isinstance(read, WorkflowError) and len(read.steps) > 1
-
-
-def steps_differ(pair: Pair) -> str | None:
-    """What certainly differs between the steps of two workflows, as a sentence; None if nothing does."""
-    sides = [_read(side) for side in (pair.reference, pair.candidate)]
-    reference, candidate = sides
-    if (
-        reference is None
-        or candidate is None
-        or isinstance(reference, WorkflowError)
-        or isinstance(candidate, WorkflowError)
-    ):
-        return None
-    left, right = (Counter(map(normalise, side.steps)) for side in (reference, candidate))
-    if left == right:
-        same = chain_f1(reference, candidate, ExactText().align(reference, candidate)).f1
-        return None if same == 1 else "The same steps in another order."
-    if left < right or right < left:
-        return "One workflow has a step that the other lacks."
-    return None
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:

@@ -15,8 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty, normalise, parse_json
+from evenkeel.metrics.similarity.normalised import normalise, parse_json
 from evenkeel.metrics.similarity.values import read_values, told_language
 from evenkeel.metrics.similarity.words import (
     GLUE,

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import GLUE, stem, words
 
 if TYPE_CHECKING:

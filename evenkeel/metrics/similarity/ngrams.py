@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

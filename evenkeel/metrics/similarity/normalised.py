@@ -1,4 +1,4 @@
-"""Equality after normalisation: the free first step of the cascade."""
+"""Equality after normalisation, as a metric beside others; it rates nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
 
 if TYPE_CHECKING:
@@ -166,11 +167,6 @@ def canonical_call(call: ToolCall) -> str:
     except ValueError:
         arguments = normalise(call.arguments)
     return f"{call.name}({arguments})"
-
-
-def is_empty(answer: Answer) -> bool:
-    """Whether an answer carries neither text nor a tool call."""
-    return not answer.text.strip() and not answer.tool_calls
 
 
 class NormalisedEquality:

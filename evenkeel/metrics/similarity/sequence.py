@@ -14,8 +14,8 @@ from rapidfuzz.distance import Indel, LCSseq
 from rapidfuzz.process import cdist
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import words
 
 if TYPE_CHECKING:

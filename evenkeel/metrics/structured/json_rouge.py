@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import words
 from evenkeel.metrics.structured.alignment import ValuePair, align

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair

@@ -127,7 +127,7 @@ def test_answers_without_tool_calls_have_no_tool_qualities() -> None:
 
 @pytest.mark.parametrize("case", CASES["calls"])
 def test_another_argument_tool_or_order_is_a_change_without_direction(case: dict[str, Any]) -> None:
-    """Each is noticed by its own quality; the same calls in other words are no change."""
+    """Each is noticed by its own quality; the same arguments in another order are no change."""
     scores = by_tools(calls(*case["before"]), calls(*case["after"]) if case["after"] else Answer("Done."))
     assert changes(scores) == case["changes"]
     for name, value in case.get("scores", {}).items():
@@ -135,8 +135,7 @@ def test_another_argument_tool_or_order_is_a_change_without_direction(case: dict
 
 
 @pytest.mark.parametrize(("before", "after", "score"), CASES["arguments"])
-def test_arguments_are_alike_if_they_do_the_same(before: str, after: str, score: float) -> None:
-    """Rewording passes, another number, name or address does not."""
+def test_arguments_are_compared_to_the_letter(before: str, after: str, score: float) -> None:
     pair = Pair(Answer("", (ToolCall("t", before),)), Answer("", (ToolCall("t", after),)), "")
     assert ToolArgumentsMatch().score(pair) == score
 

@@ -70,9 +70,11 @@ def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
     for offset, verdict in enumerate(verdicts, start=1):
         state.apply(LoggedVerdict(offset, altered(verdict, id=f"{offset}")))
     (cell,) = state.reports()
-    assert cell.content_delta is not None
-    assert cell.robustness is not None
-    return cell.content_delta.value, cell.quality_delta and cell.quality_delta.value, cell.robustness.value
+    estimates = cell.estimates
+    assert estimates.content_delta is not None
+    assert estimates.robustness is not None
+    quality = estimates.quality_delta and estimates.quality_delta.value
+    return estimates.content_delta.value, quality, estimates.robustness.value
 
 
 def test_the_worked_example_of_the_paper() -> None:

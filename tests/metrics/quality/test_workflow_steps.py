@@ -82,17 +82,15 @@ def test_two_workflows_are_compared_whatever_the_task():
     assert quality.measure_now(Pair(bullets, bullets, "")) is None
 
 
-def test_the_order_of_steps_and_a_lost_one_count_in_the_rating():
-    """Both are proven differences of a workflow, and lower its similarity; other words prove nothing."""
+def test_the_order_of_steps_and_a_lost_one_count_in_the_similarity():
+    """Without a judge neither is a rating."""
 
     def rated(candidate):
         return HeuristicRater().rate_now(Pair(listed(STEPS), candidate, "", "workflow"))
 
     turned, shorter = rated(listed(STEPS[::-1])), rated(listed(STEPS[:4]))
-    assert (turned.outcome, shorter.outcome) == (2, 2)
-    assert "another order" in turned.explanation
+    assert (turned.outcome, shorter.outcome) == (None, None)
     assert turned.similarity < shorter.similarity < 1
-    assert rated(listed((*STEPS[:4], "Tell the foreman"))).outcome is None
 
 
 def test_a_broken_workflow_is_a_failure():

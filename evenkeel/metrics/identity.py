@@ -1,0 +1,389 @@
+"""Identity: the only equality that code decides. Everything else is the judge's.
+
+Two answers are identical if their text is the same after Unicode NFC, line ends, and blanks at the ends of
+lines and of the text; or if both are data with the same values; and if they call the same tools in the same
+order with arguments that are equal as JSON. Case, indentation, marks and line breaks can all carry meaning,
+so none of them is folded.
+
+Data is JSON, always; YAML and XML only where a fence or the variant's wanted format says so, because prose
+such as "Status: open #2" is valid YAML. Two formats are compared only where the variant asked for one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from xml.etree import ElementTree as ET
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.pair import Answer, Pair, ToolCall
+
+DEEPEST: Final = 64
+"""Levels of nesting that are compared; deeper data counts as text."""
+LONGEST: Final = 200_000
+"""Characters that are read as data; longer data counts as text."""
+
+Kind = Literal["string", "number", "boolean", "null", "untyped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value of data without members, as its format writes it."""
+
+    kind: Kind
+    """`untyped` is the text of an XML element, which may stand for a string, a number or a boolean."""
+    lexeme: str
+    """A string without its quotes and escapes; a number to the letter, so that 2.10 differs from 2.1."""
+
+
+Value: TypeAlias = "Scalar | list[Value] | dict[str, Value] | ET.Element"
+
+
+class NotDataError(ValueError):
+    """A text is not data in one format, or is data in a form that parsers disagree about."""
+
+
+def identical(pair: Pair) -> str | None:
+    """Return in what way two answers are identical, as a sentence; None if they are not.
+
+    Two empty answers are not compared: None.
+    """
+    if is_empty(pair.reference) or is_empty(pair.candidate):
+        return None
+    calls = pair.reference.tool_calls, pair.candidate.tool_calls
+    if not same_calls(*calls):
+        return None
+    texts = pair.reference.text, pair.candidate.text
+    if plain(texts[0]) == plain(texts[1]):
+        return "The same tools with the same arguments." if calls[0] else "The texts are identical."
+    return "The data has the same values." if same_data(*texts, wanted=pair.wanted.format) else None
+
+
+def only_one_is_empty(pair: Pair) -> bool:
+    """Return whether one answer is empty and the other is not."""
+    return is_empty(pair.reference) != is_empty(pair.candidate)
+
+
+def is_empty(answer: Answer) -> bool:
+    """Return whether an answer has neither text nor a tool call."""
+    return not answer.text.strip() and not answer.tool_calls
+
+
+_LINE_END: Final = re.compile(r"\r\n?")
+
+
+def plain(text: str) -> str:
+    """Return a text in NFC with line feeds as line ends, without blanks at the ends of lines and of the text.
+
+    The indentation of a first line is kept where other lines follow, since it may be that of a block.
+    """
+    normal = _LINE_END.sub("\n", unicodedata.normalize("NFC", text))
+    # One line at a time: a pattern for blanks before a line end is quadratic in runs of blanks.
+    lines = [line.rstrip(" \t") for line in normal.split("\n")]
+    trimmed = "\n".join(lines).strip("\n")
+    return trimmed if "\n" in trimmed else trimmed.lstrip(" \t")
+
+
+def same_calls(reference: Iterable[ToolCall], candidate: Iterable[ToolCall]) -> bool:
+    """Return whether two lists of tool calls have the same names in the same order and equal arguments."""
+    left, right = list(reference), list(candidate)
+    if [call.name for call in left] != [call.name for call in right]:
+        return False
+    return all(
+        same_arguments(call.arguments, other.arguments) for call, other in zip(left, right, strict=True)
+    )
+
+
+def same_arguments(reference: str, candidate: str) -> bool:
+    """Return whether the arguments of two calls are equal as JSON; no arguments equal an empty object."""
+    if reference == candidate:
+        return True
+    try:
+        left, right = json_value(reference.strip() or "{}"), json_value(candidate.strip() or "{}")
+    except NotDataError:
+        return False
+    return same_value(left, right)
+
+
+def same_data(reference: str, candidate: str, *, wanted: str | None = None) -> bool:
+    """Return whether two texts are nothing but data with the same values.
+
+    Args:
+        reference: The answer to the original request.
+        candidate: The answer to the variant.
+        wanted: The format that the variant asks for; None if it asks for none, and the formats must be equal.
+    """
+    if max(len(reference), len(candidate)) > LONGEST:
+        return False
+    try:
+        left, right = _read(reference, wanted), _read(candidate, wanted)
+    except NotDataError:
+        return False
+    if left.format != right.format and wanted not in _READERS:
+        return False
+    return same_value(left.value, right.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    format: str
+    value: Value
+
+
+_FENCED: Final = re.compile(
+    r"\A(`{3,}|~{3,})[ \t]*(json|yaml|yml|xml)?[ \t]*\n(.*)\n[ \t]*\1[ \t]*\Z", re.DOTALL
+)
+
+
+def _read(text: str, wanted: str | None) -> _Data:
+    """Read a text that is data, bare or in one fence; see the module for which formats are tried.
+
+    Raises: NotDataError.
+    """
+    body = _LINE_END.sub("\n", text).strip()
+    declared = None
+    fence = _FENCED.match(body)
+    if fence is not None:
+        # A fence inside the fence means that the whole is a document, not one block of data.
+        if fence[1] in fence[3]:
+            raise NotDataError("more than one fence")
+        declared = "yaml" if fence[2] == "yml" else fence[2]
+        body = fence[3].strip()
+    formats = [declared] if declared else ["json"]
+    if wanted in _READERS and not declared:
+        formats += ["xml"] if body.startswith("<") else ["yaml"]
+    for name in formats:
+        try:
+            return _Data(name, _READERS[name](body))
+        except NotDataError:
+            continue
+    raise NotDataError("no data")
+
+
+def json_value(text: str) -> Value:
+    """Read a JSON value by the standard; numbers keep their spelling.
+
+    Raises: NotDataError for anything else: malformed, an object with a repeated key (whose value depends on
+        the parser), a bare string or number (which is prose as far as answers go), or deeper than `DEEPEST`.
+    """
+    try:
+        decoded = _JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise NotDataError(str(error)) from error
+    value = _typed(decoded, 0)
+    if isinstance(value, Scalar):
+        raise NotDataError("a bare value")
+    return value
+
+
+class _Number(str):
+    """A number of JSON to the letter, distinct from a string."""
+
+    __slots__ = ()
+
+
+def _refuse_constant(constant: str) -> Any:
+    raise NotDataError(f"{constant} is not JSON")
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise NotDataError("a key is repeated")
+    return found
+
+
+_JSON: Final = json.JSONDecoder(
+    parse_int=_Number, parse_float=_Number, parse_constant=_refuse_constant, object_pairs_hook=_unique
+)
+
+
+def _typed(value: Any, depth: int) -> Value:
+    if depth > DEEPEST:
+        raise NotDataError("nested too deeply")
+    match value:
+        case dict():
+            return {name: _typed(member, depth + 1) for name, member in value.items()}
+        case list():
+            return [_typed(member, depth + 1) for member in value]
+        case _Number():
+            return Scalar("number", str(value))
+        case str():
+            return Scalar("string", value)
+        case bool():
+            return Scalar("boolean", "true" if value else "false")
+        case _:
+            return Scalar("null", "null")
+
+
+_YAML_KINDS: Final[dict[str, Kind]] = {
+    "tag:yaml.org,2002:str": "string",
+    "tag:yaml.org,2002:int": "number",
+    "tag:yaml.org,2002:float": "number",
+    "tag:yaml.org,2002:bool": "boolean",
+    "tag:yaml.org,2002:null": "null",
+}
+_YAML_COMMENT: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
+
+
+def yaml_value(text: str) -> Value:
+    """Read a YAML mapping or sequence; numbers and booleans keep their spelling.
+
+    Raises: NotDataError for anything else, and for what readers take in two ways: comments, anchors, tags of
+        an application, repeated keys, several documents.
+    """
+    if _YAML_COMMENT.search(text):
+        raise NotDataError("a comment, or a text that looks like one")
+    try:
+        _check_events(yaml.parse(text, yaml.CSafeLoader))
+        node = yaml.compose(text, yaml.CSafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise NotDataError(str(error)) from error
+    if not isinstance(node, yaml.CollectionNode):
+        raise NotDataError("a bare value")
+    return _typed_yaml(node, 0)
+
+
+def _check_events(events: Iterable[yaml.Event]) -> None:
+    """Refuse aliases, which can grow, and deep nesting, on which the composer would recurse."""
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise NotDataError("an alias")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise NotDataError("nested too deeply")
+
+
+def _typed_yaml(node: yaml.Node, depth: int) -> Value:
+    if depth > DEEPEST:
+        raise NotDataError("nested too deeply")
+    match node:
+        case yaml.MappingNode():
+            members: dict[str, Value] = {}
+            for key, member in node.value:
+                if not isinstance(key, yaml.ScalarNode) or key.value in members or key.value == "<<":
+                    raise NotDataError("a key that is repeated or no text")
+                members[key.value] = _typed_yaml(member, depth + 1)
+            return members
+        case yaml.SequenceNode():
+            return [_typed_yaml(member, depth + 1) for member in node.value]
+        case yaml.ScalarNode() if node.tag in _YAML_KINDS:
+            kind = _YAML_KINDS[node.tag]
+            return Scalar(kind, "null" if kind == "null" else node.value)
+        case _:
+            raise NotDataError(f"tag {node.tag}")
+
+
+def xml_value(text: str) -> Value:
+    """Read an XML document; its root element stands for the value.
+
+    Raises: NotDataError for anything else, and for documents with a comment, a processing instruction or a
+        document type.
+    """
+    body = re.sub(r"\A<\?xml[^>]*\?>", "", text).strip()
+    if "<!" in body or "<?" in body:
+        raise NotDataError("a comment, a document type or an instruction")
+    try:
+        root = ET.fromstring(body)  # noqa: S314 - without a document type no entity can grow
+    except (ET.ParseError, RecursionError, ValueError) as error:
+        raise NotDataError(str(error)) from error
+    _check_depth(root)
+    return root
+
+
+def _check_depth(root: ET.Element) -> None:
+    layer = [root]
+    for _ in range(DEEPEST + 1):
+        layer = [child for element in layer for child in element]
+        if not layer:
+            return
+    raise NotDataError("nested too deeply")
+
+
+_READERS: Final = {"json": json_value, "yaml": yaml_value, "xml": xml_value}
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """Return whether two values are the same: keys in any order, lists in order, strings to the letter."""
+    if isinstance(left, ET.Element):
+        return _same_elements(left, right) if isinstance(right, ET.Element) else _element_is(left, right)
+    if isinstance(right, ET.Element):
+        return _element_is(right, left)
+    match left, right:
+        case dict(), dict():
+            return left.keys() == right.keys() and all(
+                same_value(member, right[name]) for name, member in left.items()
+            )
+        case list(), list():
+            return len(left) == len(right) and all(map(same_value, left, right))
+        case _:
+            return left == right
+
+
+def _is_layout(text: str | None) -> bool:
+    """Return whether text between elements is only a line break and indentation."""
+    return not text or (not text.strip() and "\n" in text)
+
+
+def _same_elements(left: ET.Element, right: ET.Element) -> bool:
+    if left.tag != right.tag or left.attrib != right.attrib or len(left) != len(right):
+        return False
+    if not _same_text(left.text, right.text, has_children=len(left) > 0):
+        return False
+    return all(
+        _same_elements(child, other) and _same_text(child.tail, other.tail, has_children=True)
+        for child, other in zip(left, right, strict=True)
+    )
+
+
+def _same_text(left: str | None, right: str | None, *, has_children: bool) -> bool:
+    if has_children and _is_layout(left) and _is_layout(right):
+        return True
+    return (left or "") == (right or "")
+
+
+def _element_is(element: ET.Element, value: Value) -> bool:
+    """Return whether an element says the same as a value of JSON or YAML.
+
+    A member of a mapping is a child of its name; a list is a run of children of one name. The name of the
+    root has no counterpart and is not compared.
+    """
+    if element.attrib:
+        return False
+    children = list(element)
+    match value:
+        case Scalar():
+            return not children and value.kind != "null" and (element.text or "") == value.lexeme
+        case _ if not _is_layout(element.text) or not all(_is_layout(child.tail) for child in children):
+            return False
+        case list():
+            return len({child.tag for child in children}) == 1 and _are_items(children, value)
+        case dict():
+            return {child.tag for child in children} == value.keys() and all(
+                _is_member([child for child in children if child.tag == name], member)
+                for name, member in value.items()
+            )
+        case _:
+            return False
+
+
+def _are_items(elements: list[ET.Element], items: list[Value]) -> bool:
+    return len(elements) == len(items) and all(map(_element_is, elements, items))
+
+
+def _is_member(elements: list[ET.Element], member: Value) -> bool:
+    """Return whether the children of one name are a member: its items, or one child for the whole."""
+    if isinstance(member, list) and _are_items(elements, member):
+        return True
+    return len(elements) == 1 and _element_is(elements[0], member)
