@@ -1,4 +1,4 @@
-"""What APIs of simulated models have in common on the wire, and chat completions.
+"""The common part of simulated models' APIs on the wire, and chat completions.
 
 An API reads requests and writes answers and events. The others are in `evenkeel.lab.simulated_apis`.
 """
@@ -35,7 +35,7 @@ _TOKEN_LENGTH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer with everything the wire needs."""
+    """An answer with everything the wire needs."""
 
     id: str
     created: int
@@ -47,7 +47,7 @@ class Completion:
     tool_call: ToolCall | None
     prompt_tokens: int
     flex: bool = False
-    """Whether the flex tier answered."""
+    """True if the flex tier answered."""
     finish_reason: str = "stop"
     """Why a text ended, as chat completions name it; a call of a tool has its own reason."""
 
@@ -58,7 +58,7 @@ class Completion:
 
     @property
     def short_id(self) -> str:
-        """What tells this answer from others, for the ids of its parts."""
+        """Id that tells this answer from others, for its parts."""
         return self.id[-24:]
 
 
@@ -104,12 +104,12 @@ def named_event(content: dict[str, Any]) -> bytes:
 
 
 class SimulatedApi(Protocol):
-    """One way to ask a model over HTTP."""
+    """A way to ask a model over HTTP."""
 
     path: str
-    """Where it is served."""
+    """Path that it is served at."""
     id_prefix: str
-    """What the ids of its answers begin with; all of them say "simulated"."""
+    """Beginning of the ids of its answers; all of them say "simulated"."""
 
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request.
@@ -138,7 +138,7 @@ DONE: Final = b"data: [DONE]\n\n"
 
 
 def answer_head(completion: Completion, kind: str) -> dict[str, Any]:
-    """What answers with choices, and their events, begin with."""
+    """Return what answers with choices, and their events, begin with."""
     return {
         "id": completion.id,
         "object": kind,
@@ -196,7 +196,7 @@ class SimulatedChat(SimulatedApi):
         )
 
     def body(self, completion: Completion) -> bytes:
-        """One choice with the message."""
+        """Write one choice with the message."""
         message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
         if completion.tool_call:
             message["content"] = None

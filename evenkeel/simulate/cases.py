@@ -20,13 +20,13 @@ INSTRUCTIONS: Final = (
     "the key events and the resolution, quote identifiers exactly as they are written, and add "
     "nothing that the case does not say."
 )
-"""What `summary_prompt` asks for."""
+"""Task of `summary_prompt`."""
 
 _STOCK: Final = tomllib.loads(files(__package__).joinpath("cases.toml").read_text("utf-8"))
 """Stock sentences and parts of names."""
 _YEAR: Final = 2026
 _SPREAD: Final = 3
-"""By the end at least this many times as many people were affected."""
+"""Factor: by the end at least this many times as many people were affected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def make_case(seed: int) -> Case:
 
 
 def summary_prompt(case: Case) -> str:
-    """What an application would send as the user message: instructions, then the case."""
+    """Write what an application would send as the user message: instructions, then the case."""
     return f"{INSTRUCTIONS}\n\n{case.text}"
 
 

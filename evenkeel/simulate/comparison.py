@@ -19,7 +19,7 @@ _TOLERATED_MISSES: Final = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One estimate of one cell beside the truth."""
+    """An estimate of a cell beside the truth."""
 
     route: str
     model: str
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the planted value."""
+        """Tell whether the interval holds the planted value."""
         return self.lower <= self.planted <= self.upper
 
 
@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Whether few cells were missed, and any was measured."""
+        """Tell whether few cells were missed, and any was measured."""
         return self.cells > 0 and self.missed <= _TOLERATED_MISSES * self.cells
 
 

@@ -1,4 +1,4 @@
-"""What an answer says: good, worse, or different at equal quality, before it has a format.
+"""Content of an answer: good, worse, or different at equal quality, before it has a format.
 
 Each is a function of the prompt alone. For a case of the catalogue it depends only on the topic and the
 identifiers, so every variant of the case that keeps those gets the same three answers.
@@ -35,7 +35,7 @@ Items = tuple[tuple[str, Value], ...]
 
 
 class Condition(StrEnum):
-    """What state an answer is in."""
+    """State of an answer."""
 
     GOOD = "good"
     WORSE = "worse"
@@ -44,7 +44,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One state's content. Identifiers that the prompt lacks are "", and all of them in a worse answer."""
+    """Content of a state. Identifiers that the prompt lacks are "", and all of them in a worse answer."""
 
     condition: Condition
     subject: str
@@ -60,7 +60,7 @@ class Told:
     reference: str
     """The article or the change that the remedy follows."""
     problem: str
-    """One or two sentences, with their marks and with the identifiers that belong there."""
+    """Content in one or two sentences, with their marks and with the identifiers that belong there."""
     event: str
     fix: str
 
@@ -135,7 +135,7 @@ def put(template: str, value: str) -> str:
 
 
 def seen(side: SideDetails) -> str:
-    """Where a side was seen, in brackets, as far as the prompt tells."""
+    """Write where a side was seen, in brackets, as far as the prompt tells."""
     return _listed(
         put(template, value)
         for template, value in (("host {}", side.host), ("version {}", side.version), ("error {}", side.code))
@@ -227,7 +227,7 @@ _FINAL_MARKS: Final = " \t.!?,;:"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the simulated model may say to one prompt."""
+    """Answers of the simulated model to one prompt."""
 
     good: str
     worse: str

@@ -117,7 +117,7 @@ class DemoError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where things are, as URLs without a slash at the end."""
+    """Places of things, as URLs without a slash at the end."""
 
     simulation: str
     proxy: str
@@ -266,17 +266,17 @@ _TABLE_WIDTH = 118
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long the phases are, in requests to each route."""
+    """Lengths of the phases, in requests to each route."""
 
     quiet: int = 130
     fragile: int = 90
     rolled_back: tuple[int, ...] = (45, 25, 25)
-    """To the swapped route only, one after the other until the incident is resolved."""
+    """Requests to the swapped route only, one after the other until the incident is resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the demo ended."""
+    """Outcome of the demo."""
 
     comparison: Comparison
     sent: int
@@ -289,13 +289,13 @@ class Outcome:
     incidents: tuple[dict[str, Any], ...]
     """Incidents after the swap on the swapped route, as the API has them at the end."""
     messages: tuple[dict[str, Any], ...]
-    """What was posted about them."""
+    """Messages posted about them."""
     swapped_at: float
     """Unix time in seconds."""
 
     @property
     def problems(self) -> list[str]:
-        """What went wrong; empty if all is as planted."""
+        """Yield what went wrong; empty if all is as planted."""
         found = []
         if self.failed_requests:
             found.append(f"{self.failed_requests} forwarded requests failed")
@@ -349,7 +349,7 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
 
 
 def _secret(addresses: Addresses, name: str) -> str:
-    """What is in a file of the data folder that evenkeel has made for itself."""
+    """Read a file of the data folder that evenkeel has made for itself."""
     return (addresses.data / name).read_text(encoding="ascii").strip()
 
 

@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def embed(text: str) -> list[float]:
-    """How often each word occurs, words hashed into 256 numbers; of length 1, zeros without words."""
+    """Count how often each word occurs, words hashed into 256 numbers; of length 1, zeros without words."""
     counts = Counter(_place(word) for word in _WORD.findall(text.lower()))
     norm = math.hypot(*counts.values()) or 1.0
     return [counts[place] / norm for place in range(DIMENSIONS)]

@@ -109,7 +109,7 @@ _QUOTED_ALIKE: Final = 0.6
 
 
 def rate_similarity(reference: str, candidate: str) -> Ruling:
-    """How far two answers say the same.
+    """Rate how far two answers say the same.
 
     Of the simulated model's answers: 3 = the same state on the same topic with the same identifiers,
     2 = good against different (two sides of one incident) or other identifiers, 1 = anything else.
@@ -137,7 +137,7 @@ def _rate_known(left: Known, right: Known, *, alike: bool) -> Ruling:
 
 
 def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
-    """How faithful or how complete an answer is.
+    """Rate how faithful or how complete an answer is.
 
     Of the simulated model's answers: 1 for a worse one, or one on another topic than the request's; 3 for
     the others. Of any other answer the specifics (passages with digits) count: `_share_held`.
@@ -233,9 +233,9 @@ _EXAMPLE: Final = "EXAMPLE "
 _NUMBERED: Final = re.compile(r"(?:CANDIDATE|REFERENCE) ANSWER \d+")
 """Labels of several texts, each to be compared with the one that has no number."""
 _AUDITED: Final = re.compile(r'"rating": <whole number from (-?\d+) to (-?\d+)>')
-"""What a prompt of the judge audit asks for, and the ends of its scale."""
+"""Request of a prompt of the judge audit, and the ends of its scale."""
 _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
-"""What evenkeel's prompts about completeness say, whatever the task."""
+"""Words of evenkeel's prompts about completeness, whatever the task."""
 
 
 def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:

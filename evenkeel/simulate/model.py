@@ -254,7 +254,7 @@ def _scalar(kind: object, name: str, filling: _Filling) -> object:
 
 
 class Message(NamedTuple):
-    """One message of a prompt."""
+    """A message of a prompt."""
 
     role: str
     text: str
@@ -262,7 +262,7 @@ class Message(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What a request's parameters, not its words, demand of the answer."""
+    """Demands of a request's parameters, not its words, on the form of the answer."""
 
     format: Format | None = None
     """None = the words of the prompt decide."""
@@ -271,7 +271,7 @@ class Form(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What the model understood of a prompt."""
+    """Facts that the model understood of a prompt."""
 
     text: str
     """The user's words; everything if no message is the user's."""

@@ -17,7 +17,7 @@ class Triple(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What stands before an identifier where an answer lists it."""
+    """Words before an identifier where an answer lists it."""
 
     ticket: str
     host: str
@@ -32,7 +32,7 @@ class Labels(NamedTuple):
 
 
 class Tones(NamedTuple):
-    """What a sender of each tone begins with."""
+    """Openings of a sender of each tone."""
 
     formal: str
     casual: str
@@ -52,7 +52,7 @@ class Phrases:
     tag: str
     """BCP 47 tag."""
     names: tuple[str, ...]
-    """What the language is called in a prompt that asks for it, in lower case."""
+    """Names of the language in a prompt that asks for it, in lower case."""
     quote: str
     """A template with `{}` that puts a name in quotation marks."""
     labels: Labels
@@ -71,7 +71,7 @@ class Phrases:
     """Words of equal meaning: a paraphrase puts the second where the first stands."""
     tones: Tones
     spaced: bool = True
-    """Whether words are written with spaces between them."""
+    """True if words are written with spaces between them."""
     stop: str = "."
     """The mark that ends a sentence."""
 

@@ -1,4 +1,4 @@
-"""What the simulated model reads out of a prompt: topic, identifiers, language of the answer.
+"""Recognition of a prompt by the simulated model: topic, identifiers, language of the answer.
 
 A topic is found by its name in quotation marks, or by a weighted vote of character trigrams: one votes for
 the few topics whose clauses it occurs in. Typing errors, upper case and odd spacing leave most of a text's

@@ -1,4 +1,4 @@
-"""What a request asks for, read from its body, and error answers in OpenAI's shape.
+"""Requests of clients, read from its body, and error answers in OpenAI's shape.
 
 Errors are mistakes of the caller, or faults made on demand.
 """
@@ -20,7 +20,7 @@ FAULT_HEADER: Final = b"x-simulate-error"
 """Request header that asks for a fault: a status from 400 to 599, or one of `CONNECTION_FAULTS`."""
 
 CONNECTION_FAULTS: Final = ("reset", "cut", "stall")
-"""Without an answer: reset the connection at once, in the middle of the answer, or never answer."""
+"""Faults without an answer: reset the connection at once, in the middle of the answer, or never answer."""
 
 _ON_DEMAND: Final = {
     400: ("invalid_request_error", "invalid_value", "The request was called invalid"),
@@ -31,7 +31,7 @@ _ON_DEMAND: Final = {
     503: ("server_error", "overloaded", "The server was called overloaded"),
 }
 _KEY_HEADER: Final = b"x-api-key"
-"""Where clients in Anthropic's style put the key."""
+"""Header in which clients in Anthropic's style put the key."""
 _STATUS_RANGE: Final = range(400, 600)
 _FIRST_SERVER_ERROR: Final = 500
 _TOO_MANY_REQUESTS: Final = 429
@@ -57,7 +57,7 @@ class WireError(Exception):
 
     @property
     def is_callers(self) -> bool:
-        """Whether the request is to blame, not the server."""
+        """Tell whether the request is to blame, not the server."""
         return self.status < _FIRST_SERVER_ERROR
 
     def body(self) -> bytes:
@@ -127,7 +127,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     stream: bool
     include_usage: bool
-    """Whether a stream ends with a chunk of token counts, where the API leaves that open."""
+    """True if a stream ends with a chunk of token counts, where the API leaves that open."""
     tools: tuple[dict[str, Any], ...]
     """The offered functions with `name` and `parameters`; each has a name."""
     tool_choice: Any
@@ -137,7 +137,7 @@ class ModelRequest:
     temperature: float | None = None
     """None = not stated."""
     flex: bool = False
-    """Whether the flex tier is asked for."""
+    """True if the flex tier is asked for."""
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def read_temperature(raw: dict[str, Any]) -> float | None:
 
 
 def wants_usage(raw: dict[str, Any]) -> bool:
-    """Whether a stream is to end with token counts: `stream_options` of chats and completions.
+    """Tell whether a stream is to end with token counts: `stream_options` of chats and completions.
 
     Raises: WireError (400) if the options are no object.
     """

@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
     text: str
     kept: bool
-    """Whether it must survive as it is."""
+    """True if it must survive as it is."""
 
 
 # Labels of documents, and names of formats: the same in every language, and no rule of protection
@@ -265,7 +265,7 @@ def rewrite(messages: Sequence[Message]) -> str:
 
 
 def is_rewriting(original: str, text: str) -> bool:
-    """Whether a text is what the simulated rewriter makes of the original, in any tone or language."""
+    """Tell whether a text is what the simulated rewriter makes of the original, in any tone or language."""
     return (
         text == paraphrase(original)
         or any(text == in_tone(original, tone) for tone in Tones._fields)

@@ -139,7 +139,7 @@ class _ClientLeftError(Exception):
 
 
 class ModelCall:
-    """One call under one of the APIs, from its body to the last byte of the answer."""
+    """A call under one of the APIs, from its body to the last byte of the answer."""
 
     def __init__(
         self, simulation: Simulation, api: SimulatedApi, scope: HTTPScope, receive: Receive, send: Send
@@ -334,15 +334,15 @@ def _prompt_tokens(request: ModelRequest) -> int:
 _SHUTDOWN_S: Final = 1
 
 _DEPLOYMENTS: Final = "/openai/deployments"
-"""Where Azure OpenAI serves models, each under its name. The request's body names it as well."""
+"""Path at which Azure OpenAI serves models, each under its name. The request's body names it as well."""
 
 _KEEP_ALIVE_S = 75
-"""As usual in production. A server that closes a kept connection just when a request is on its way fails that
+"""Usual in production. A server that closes a kept connection just when a request is on its way fails that
 request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance."""
 
 
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
+"""Option SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
 
 
 class BreakableProtocol(HttpToolsProtocol):

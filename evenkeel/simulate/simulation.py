@@ -112,10 +112,10 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """How one served model behaves."""
+    """Behaviour of a served model."""
 
     name: str
-    """What requests ask for."""
+    """Name that requests ask for."""
     fragility: float = 0.0
     """Share of prompts answered badly, always; in [0, 1]."""
     noise: float = 0.0
@@ -175,7 +175,7 @@ def read_patch(body: bytes) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class CallCounts:
-    """What one model was asked since the start."""
+    """Counts of a model's calls since the start."""
 
     calls: int = 0
     streamed: int = 0
@@ -189,7 +189,7 @@ class CallCounts:
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """What stays fixed while a simulation runs."""
+    """Settings that stay fixed while a simulation runs."""
 
     api_key: str | None = field(default=None, repr=False)
     """The bearer token that requests must carry; None = any or none."""
@@ -225,7 +225,7 @@ class Recordings(Protocol):
         """Let another version answer. Returns the model name. Raises: WireError (400)."""
 
     def state(self) -> dict[str, Any]:
-        """What is recorded and served, for the admin call."""
+        """Return what is recorded and served, for the admin call."""
 
 
 class Simulation:

@@ -49,9 +49,9 @@ class Template(NamedTuple):
     system: str
     """"" = everything stands in the user's message."""
     before: str
-    """Before the input."""
+    """Words before the input."""
     after: str
-    """After it."""
+    """Words after it."""
 
 
 def spoken(text: str) -> str:
@@ -60,7 +60,7 @@ def spoken(text: str) -> str:
 
 
 class Task:
-    """One kind of request that an application sends. Its prose is that of a summary."""
+    """A kind of request that an application sends. Its prose is that of a summary."""
 
     def __init__(self, name: TaskName) -> None:
         """Take the words of a task."""
@@ -68,7 +68,7 @@ class Task:
         self._words = words = _WORDS[name]
         system = words["system"].replace("{schema}", json.dumps(SCHEMA, indent=2))
         self.template: Final = Template(system, words["before"], words["after"])
-        """Its constant words."""
+        """Constant words of the task."""
 
     def input(self, case: Case, rng: random.Random) -> str:
         """The case as this task's input; differs from case to case."""
@@ -91,7 +91,7 @@ class Task:
         return _FIELD.sub(filled, self._words["input"])
 
     def asked_by(self, words: str) -> bool:
-        """Whether a prompt is of this task: whether it names enough of its parts.
+        """Tell whether a prompt is of this task: whether it names enough of its parts.
 
         Args:
             words: The prompt as of `spoken`.
@@ -145,7 +145,7 @@ class SlotFilling(Task):
     """The entities of a case, by the names of a JSON schema."""
 
     def items(self, told: Told) -> Items:
-        """One item for each slot; a number of people that the answer does not know is 0."""
+        """Return an item for each slot; a number of people that the answer does not know is 0."""
         known = dict(super().items(told))
         return tuple((known | {"people_affected": int(told.people or 0)}).items())
 

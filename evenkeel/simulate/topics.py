@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 
 class Side(NamedTuple):
-    """One side of an incident: three clauses without a final mark."""
+    """A side of an incident: three clauses without a final mark."""
 
     problem: str
     event: str
@@ -22,7 +22,7 @@ class Side(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """One kind of incident."""
+    """A kind of incident."""
 
     name: str
     """Two or three words; also the key."""
