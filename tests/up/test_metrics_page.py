@@ -77,9 +77,9 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
         kinds = ["general.casing", "general.punctuation", "general.whitespace", "general.spelling"]
         # Counters know no weights, which trials of the adaptive plan have.
         given = {"perturbations": kinds, "inputs": ["typed", "documents"], "plan": "uniform"}
-        route = {"upstream": url, "sampling_rate": 1, **given}
+        route = {"upstream": url, "sampling_rate": 1, "trials": given}
         path = tmp_path / "evenkeel.yaml"
-        path.write_text(json.dumps({"routes": [route], "metrics": {"detail": True}}))
+        path.write_text(json.dumps({"routes": [route], "telemetry": {"metrics_detail": True}}))
         return str(path)
 
     with (
