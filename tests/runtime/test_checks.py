@@ -111,7 +111,7 @@ LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
 @pytest.mark.parametrize(
     ("more", "models", "state", "said"),
     [
-        (LIMITED, "", "good", "At most 3.50 US dollars and 7,000 tokens a day."),
+        (LIMITED, "", "note", "At most 3.50 US dollars and 7,000 tokens a day."),
         ({}, "gpt-4o", "good", "The price of gpt-4o is known."),
         ({}, "own-7b", "note", "own-7b has no known price."),
         ({"budget": {"usd_per_day": 2.0}}, "own-7b", "bad", "so it is not replayed"),
