@@ -72,4 +72,4 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "storage.redis.verdicts": "write `storage.verdicts`",
     }
 )
-"""What to do, by the setting's place; entries of lists have none of their own."""
+"""Advice for each setting that is gone, by its place without indexes of lists."""

@@ -1,4 +1,4 @@
-"""How replays are sent, rewritten and paid for, and what is asked again after a change."""
+"""Settings of replays, of the rewriter, of what is asked again after a change, and of the budget."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Rewriter(Section):
     headroom_tokens: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Tokens allowed beyond the text itself; a few thousand for models that reason first."""
     check_meaning: bool | None = None
-    """Whether the judge checks that a text still means the same; `null` = if there is a judge."""
+    """Makes the judge check that a text still means the same; `null` = if there is a judge."""
 
 
 class Goldens(Section):
     """When the goldens of a route are asked again, within the budgets."""
 
     after_change: bool = True
-    """Whether they are asked after a change."""
+    """Asks them after each change."""
     every_hours: Annotated[float, Field(ge=0)] = 24.0
     """Hours between two rounds, to notice what nobody announces; 0 = none."""
 
@@ -47,7 +47,7 @@ class References(Section):
 
 
 class Replays(Section):
-    """How sampled exchanges are asked again."""
+    """Sending of replays: credential, limits, goldens, reference prompts, rewriter."""
 
     api_key_env: Variable = "EVENKEEL_SHADOW_API_KEY"
     """Variable with the replays' own credential; sent only if it is set, and only to one origin."""
@@ -67,7 +67,7 @@ class Replays(Section):
     """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
     number."""
     burst_minutes: Annotated[float, Field(ge=0)] = 30.0
-    """How long all requests of a route are sampled after a change, or until 300 are; 0 = no burst."""
+    """Minutes of sampling all requests of a route after a change, or until 300 are sampled; 0 = none."""
     goldens: Goldens = Goldens()
     references: References = References()
     rewriter: Rewriter | None = None
@@ -78,7 +78,7 @@ class Replays(Section):
 
 
 class Price(Section):
-    """What a model costs, in US dollars per million tokens."""
+    """Price of a model, in US dollars per million tokens."""
 
     input_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     """Tokens of the prompt."""
@@ -91,7 +91,7 @@ class Price(Section):
 
 
 class Budget(Section):
-    """What replays and judging may cost per UTC day, all routes together. `null` = no limit."""
+    """Daily limit (UTC) on the cost of replays and judging, all routes together. `null` = no limit."""
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """Tokens as the endpoints report them; estimated from the length where they do not."""

@@ -46,7 +46,7 @@ DEFAULT_PERTURBATIONS = (
     "general.tone",
     "positional",
 )
-"""Those that work by rule and leave format and language of the answer alone: they need no judge."""
+"""Perturbations by rule that leave format and language of the answer alone, so they need no judge."""
 
 
 class Timeouts(Section):
@@ -79,7 +79,7 @@ class Fallback(Section):
     api_key_env: Variable | None = None
     """Variable with the key that it is sent. Without one, a fallback of another origin gets no credential."""
     api_key_header: str = "authorization"
-    """As for the route."""
+    """Header of that key; see the route's."""
     replay_key_env: Variable | None = None
     """Variable with the key of replays to it, in the same header."""
 
@@ -90,7 +90,7 @@ class Fallback(Section):
 
 
 class Match(Section):
-    """Which requests a route takes: those that meet every condition set here."""
+    """Conditions on the requests that a route takes; all that are set must hold."""
 
     prefix: Annotated[str, Field(pattern=PREFIX_PATTERN)] = ""
     """Path prefix; removed before forwarding."""
@@ -103,7 +103,7 @@ class Match(Section):
 
 
 class Trials(Section):
-    """How sampled exchanges of a route are replayed."""
+    """Replays of the sampled exchanges of a route."""
 
     perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
     """Perturbations to try, besides the control: names, categories (`format`) or patterns
@@ -112,7 +112,7 @@ class Trials(Section):
     """Shares of the eligible places that are changed; each trial draws one. People mistype 0.07 on a desktop
     and 0.13 on a phone; 0.3 and 0.5 are stress."""
     inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
-    """Whose words the input perturbations change: `typed` (what an end user typed), `documents`,
+    """Words that the input perturbations change: `typed` (what an end user typed), `documents`,
     `tool_results`, `instructions`."""
     plan: Literal["adaptive", "uniform"] = "adaptive"
     """`uniform` tries every sampled exchange alike. `adaptive` begins so; once every perturbation is known it
@@ -124,14 +124,14 @@ class Trials(Section):
 
 
 class Contact(Section):
-    """What messages about an incident of a route tell people to do."""
+    """Advice in messages about an incident of the route."""
 
     owner: str = ""
-    """Whom to call: `@support-ml`, a team, a rota."""
+    """Person, team or rota to call, such as `@support-ml`."""
     runbook_url: HttpUrl | None = None
-    """What the owner does about an incident; messages link there."""
+    """Instructions for the owner; messages link there."""
     rollback: str = ""
-    """How to undo the last release: a command, a sentence or a URL. Messages quote it."""
+    """Command, sentence or URL that undoes the last release. Messages quote it."""
 
 
 class Route(Section):
@@ -145,8 +145,8 @@ class Route(Section):
     fallbacks: list[Fallback] = []
     """Endpoints to try in order when the one before does not take the request: URLs, or with keys."""
     share_credentials: bool = False
-    """Whether fallbacks of another origin (scheme, host, port) get the client's keys and cookies, and the
-    keys of `upstream`."""
+    """Gives fallbacks of another origin (scheme, host, port) the client's keys and cookies, and the keys of
+    `upstream`."""
     api_key_env: Variable | None = None
     """Variable with the key that is sent upstream; without it the client's own key passes through."""
     api_key_header: str = "authorization"

@@ -1,4 +1,4 @@
-"""How answers are compared and judged, and when an alert is raised."""
+"""Settings of the judge, of sentence embeddings and of alerts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Quality(Section):
     """A quality of answers that the judge rates, in words."""
 
     description: Annotated[str, Field(min_length=1)]
-    """What to look at."""
+    """Aspect of the answer to look at."""
     scale: dict[int, str]
-    """What 3 (best), 2 and 1 mean."""
+    """Meanings of 3 (best), 2 and 1."""
 
 
 class Embeddings(Section):
@@ -28,7 +28,7 @@ class Embeddings(Section):
     """
 
     enabled: bool | None = None
-    """What `true`, `false` or `null` in place of all this stands for."""
+    """Value that `true`, `false` or `null` in place of the whole section sets."""
     model: str | None = None
     """Name or folder of a sentence-transformers model, or its name at `base_url`; none = all-MiniLM-L6-v2."""
     languages: list[Tag] = []
@@ -77,13 +77,13 @@ class Judge(Section):
     recheck_share: Rate = 0.02
     """Share of the judged pairs that are judged again, to measure the judge's own noise."""
     cascade: bool = True
-    """Whether heuristics decide the pairs of which they can prove the rating, and the judge the others."""
+    """Lets heuristics decide the pairs whose rating they can prove, and the judge the others."""
     audit_share: Rate = 0.05
     """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}
-    """Which qualities the judge rates in a task, in place of the task's own."""
+    """Qualities that the judge rates in a task, in place of the task's own."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Judge:
@@ -110,11 +110,11 @@ class Alerts(Section):
     calibration: Path | None = None
     """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
-    """Of all alarms of all cells together, on average."""
+    """Average number of trials between two false alarms, all cells together."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """How far the share of shifted answers may move from the cell's baseline, up or down."""
+    """Distance, up or down, that the share of shifted answers may move from the cell's baseline."""
     min_trials: Annotated[int, Field(ge=1)] = 30
-    """Nothing is reported of a cell with fewer."""
+    """Fewest trials with which anything is reported of a cell."""
     webhook: HttpUrl | None = None
     """Gets each incident as a JSON POST: when it is opened, when it becomes graver, when it is over."""
     webhook_secret_env: Variable | None = None
@@ -123,7 +123,7 @@ class Alerts(Section):
     """Variable with the token of a Slack bot that may `chat:write`; one message an incident, updated in place
     and answered in its thread."""
     slack_channel: str = ""
-    """Where it posts."""
+    """Channel that it posts to."""
     teams_url_env: Variable | None = None
     """Variable with the address of a Microsoft Teams workflow that takes posts."""
     pagerduty_key_env: Variable | None = None
@@ -131,10 +131,10 @@ class Alerts(Section):
     notify: list[Variable] = []
     """Variables with addresses of other services, all that apprise knows. Needs the extra `notify`."""
     notify_window_s: Seconds = 30.0
-    """What becomes known of an incident within that time is one message; up to twice as long if more came
-    within its last third."""
+    """Seconds in which news of an incident becomes one message; up to twice as long if more came within the
+    last third."""
     console_url: HttpUrl | None = None
-    """Where people reach the console; messages link there."""
+    """Address at which people reach the console; messages link there."""
 
     @model_validator(mode="after")
     def _slack_knows_where(self) -> Alerts:

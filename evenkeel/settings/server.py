@@ -1,4 +1,4 @@
-"""Where evenkeel listens, who may open the admin port, and what it reports about itself."""
+"""Settings of the data plane's port, of access to the admin port, and of telemetry."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Network = Annotated[str, AfterValidator(_network)]
 
 
 class _Holder(Section):
-    """Who has a token."""
+    """Holder of a token."""
 
     name: PersonName
     """Name that the audit log records for actions under this token."""
@@ -134,7 +134,7 @@ class Login(Section):
     """Addresses, or networks, of the proxy: nobody else is believed. May be empty with
     `access.tls.client_ca_file`; then everybody who has a certificate is."""
     role: Role = "viewer"
-    """Of those who are not among the people."""
+    """Role of everybody who is not among the people."""
 
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nobody listens there by default
@@ -153,7 +153,7 @@ def _with_trace_id(url: str) -> str:
 
 
 class Listen(Section):
-    """Where the data plane listens. Applications use `http://HOST:PORT/v1` as base URL."""
+    """Port of the data plane. Applications use `http://HOST:PORT/v1` as base URL."""
 
     host: str = "127.0.0.1"
     """Address to listen on; `0.0.0.0` for all."""
@@ -166,8 +166,8 @@ class Listen(Section):
     """Connections of clients at once, in each process; more are closed. None, or more than there is room
     for = as many as the limit on open files leaves room for, at most 65,536."""
     connections_per_address: Annotated[int, Field(ge=1)] | None = None
-    """Those of one address (in IPv6, of one network of 64 bits), in each process; none = no limit of its own.
-    Everybody behind a load balancer has its address."""
+    """Connections of one address at once (in IPv6, of one network of 64 bits), in each process; none = no
+    limit of its own. Everybody behind a load balancer has its address."""
 
     hosts: list[HostName] = []
     """Names and addresses, without a port, by which applications reach routes with `api_key_env`, besides
@@ -196,7 +196,7 @@ class Tls(Section):
     show no certificate."""
 
     def context(self) -> ssl.SSLContext:
-        """What the port speaks TLS with, 1.2 or later.
+        """Context with which the port speaks TLS, 1.2 or later.
 
         Raises: ValueError that names the file if one of them cannot be used.
         """
@@ -222,7 +222,7 @@ def _no_password() -> str:
 
 
 class Access(Section):
-    """Where metrics, health and the console listen: a port of their own."""
+    """Admin port, with metrics, health and console, and who may open it."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
@@ -236,16 +236,16 @@ class Access(Section):
     """Variable with a token that reads `/metrics` and nothing else, for Prometheus. None = the admin token is
     needed, or the one in the file `metrics-token` that is made with it."""
     open_on_loopback: bool = False
-    """Whether everybody on this machine gets in without a token."""
+    """Lets everybody on this machine in without a token."""
     session_key_env: Variable | None = None
     """Variable with what encrypts their cookies, the same for all monitors behind one address. None = made at
     the first start, in the file `session-key` of the data folder."""
     tokens: list[Token] = []
     """Tokens of programs, each with a name and a scope."""
     people: list[Person] = []
-    """Those who have a name of their own."""
+    """People with a name, and a role, of their own."""
     login: Login | None = None
-    """None = nobody is believed who says in a header who is asking."""
+    """Proxy that signs people in; none = no header with a name is believed."""
     tls: Tls | None = None
     """Makes the port speak TLS."""
     hosts: list[str] = []
@@ -260,11 +260,11 @@ class Access(Section):
 
     @property
     def url(self) -> str:
-        """Where a browser finds the port."""
+        """Address of the port for a browser."""
         return f"{'https' if self.tls else 'http'}://{self.address}"
 
     def tls_context(self) -> ssl.SSLContext | None:
-        """What the port speaks TLS with, None if it does not. Raises: ValueError, as `Tls.context`."""
+        """Context with which the port speaks TLS, if it does. Raises: ValueError, as `Tls.context`."""
         return None if self.tls is None else self.tls.context()
 
     @property
@@ -279,17 +279,17 @@ class Access(Section):
 
     @property
     def session_key(self) -> str | None:
-        """What encrypts cookies, None if it is made at the first start."""
+        """Key that encrypts cookies; None if it is made at the first start."""
         return os.environ.get(self.session_key_env) if self.session_key_env else None
 
     @property
     def asks(self) -> bool:
-        """Whether nobody gets in without a token or a login that the settings name."""
+        """Tell whether everybody needs a token or a login that the settings name."""
         return self.token_env is not None or bool(self.people) or bool(self.tokens) or self.login is not None
 
     @property
     def makes_tokens(self) -> bool:
-        """Whether nobody gets in without a token that evenkeel makes for itself."""
+        """Tell whether everybody needs a token that evenkeel makes for itself."""
         return not (self.asks or self._certified or self.open_on_loopback)
 
     @property
@@ -348,22 +348,22 @@ class Access(Section):
 
 
 class Telemetry(Section):
-    """What evenkeel tells other systems about itself, besides its metrics."""
+    """Logs, traces and details of the metrics."""
 
     traces: bool = False
     """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say. They need the extra
     `tracing`."""
     evaluations: bool = False
-    """Whether ratings are also sent as events of the log (`gen_ai.evaluation.result`), with the id of the
+    """Also sends ratings as events of the log (`gen_ai.evaluation.result`), with the id of the
     response that they are about. Needs `traces`."""
     content: bool = False
-    """Whether spans and events carry prompts, answers and the judge's explanations."""
+    """Puts prompts, answers and the judge's explanations into spans and events."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
-    """Where a trace can be looked at, with `{trace_id}` in it; the pages of trials link there."""
+    """Address of a trace, with `{trace_id}` in it; the pages of trials link there."""
 
     metrics_detail: bool = False
-    """Whether `/metrics` exports all estimates, windows and counters of every perturbation, and roll-ups:
-    some two thousand more series for two routes."""
+    """Exports all estimates, windows and counters of every perturbation, and roll-ups, on `/metrics`: two
+    thousand more series for two routes."""
     log_level: Level = "info"
     """Least severe events that are logged, to standard error. Takes effect while evenkeel runs."""
     log_format: Format = "auto"

@@ -66,12 +66,12 @@ class Settings(BaseSettings):
 
     @property
     def asks_references(self) -> bool:
-        """Whether reference prompts are kept and asked: not where no exchange may be kept."""
+        """Tell whether reference prompts are kept and asked: not where no exchange may be kept."""
         return self.replays.references.calls_per_day > 0 and self.storage.archive > 0
 
     @property
     def limits_dollars(self) -> bool:
-        """Whether somebody set a limit in dollars: models without a price are not replayed then.
+        """Tell whether somebody set a limit in dollars: models without a price are not replayed then.
 
         Under the default limit they count at an assumed price: else models of one's own went unwatched.
         """
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
         return routes or (own and self.budget.usd_per_day is not None)
 
     def base_url(self, route: Route) -> str:
-        """What an application sets as its base URL to use a route."""
+        """Base URL of a route for applications."""
         return f"http://{self.listen.address}{route.match.prefix}/v1"
 
 
@@ -275,7 +275,7 @@ _SHARE: Final = "; it is a share: 10 % is 0.1"
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """What is wrong, so that it can be put right without knowing pydantic."""
+    """Say what is wrong so that it can be put right without knowing pydantic."""
     context, given = fault.get("ctx", {}), fault["input"]
     if fault["type"] == "string_pattern_mismatch":
         return _PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
@@ -288,7 +288,7 @@ def _in_words(fault: ErrorDetails) -> str:
 
 
 def _given(fault: ErrorDetails) -> str:
-    """What stood there instead, unless it is more than a word or a credential may be in it."""
+    """Quote the wrong value, unless it is more than a word or may hold a credential."""
     given = fault["input"]
     hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
     hidden = hidden or not isinstance(given, str | int | float | None)
@@ -324,7 +324,7 @@ def _meant(location: tuple[int | str, ...]) -> str:
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Where each setting of a section stands, as its names from there on; "[]" is one of a list."""
+    """Yield the place of each setting of a section, as names from there on; "[]" is an entry of a list."""
     for name, field in section.model_fields.items():
         yield (name,)
         for steps, inner in _sections_in(field.annotation):

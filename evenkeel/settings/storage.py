@@ -1,4 +1,4 @@
-"""Where exchanges, verdicts and everything learned from them are stored, and how they are protected."""
+"""Settings of the store: limits, protection, Redis, and the part of one of several monitors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Redis(Section):
     sentinel_password_env: Variable = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
     """Variable with their password; none is sent if it is empty."""
     cluster: bool = False
-    """Whether it is a Redis Cluster."""
+    """Set for a Redis Cluster."""
     ca_file: Path | None = None
     """Certificates that sign the server's; none = those of the system."""
     cert_file: Path | None = None
@@ -60,7 +60,7 @@ class Redis(Section):
     """Replicas that must have an exchange or a verdict before it counts as kept; with 0 a failover may lose
     the last ones. Not for a Cluster."""
     megabytes: Annotated[float, Field(gt=0)] = 1024.0
-    """What exchanges in the queue may take there; what comes then is not scored, and counted."""
+    """Memory that waiting exchanges may take there; further ones are not scored, and counted."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Redis:
@@ -77,17 +77,17 @@ class Redis(Section):
 
     @property
     def password(self) -> str | None:
-        """What the variable holds, None if it is empty."""
+        """Password in the variable; None if it is empty."""
         return os.environ.get(self.password_env) or None
 
     @property
     def sentinel_password(self) -> str | None:
-        """What the variable holds, None if it is empty."""
+        """Password of the Sentinels in the variable; None if it is empty."""
         return os.environ.get(self.sentinel_password_env) or None
 
 
 class Monitor(Section):
-    """How one of several monitors on a Redis takes its part."""
+    """Part of one of several monitors on a Redis."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None
     """Names its checkpoint: each monitor its own, the same one after a restart; none = the host's name."""
@@ -103,7 +103,7 @@ class Presidio(Section):
     """Recognition of names, places and the like by Presidio; needs the extra `presidio` and a spaCy model."""
 
     language: Annotated[str, Field(pattern=r"^[a-z]{2}$")] = "en"
-    """Of the traffic."""
+    """Language of the traffic."""
     entities: list[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]] = ["PERSON", "LOCATION"]
     """Kinds that are replaced, as Presidio names them; none = all it knows."""
 
@@ -114,7 +114,7 @@ class Presidio(Section):
 
 
 class Redaction(Section):
-    """What is replaced by placeholders in sampled exchanges before they leave the proxy's process."""
+    """Values that placeholders replace in sampled exchanges before they leave the proxy's process."""
 
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""
@@ -139,21 +139,21 @@ class Redaction(Section):
 
     @property
     def active(self) -> bool:
-        """Whether anything is replaced."""
+        """Tell whether anything is replaced."""
         return bool(self.kinds or self.patterns or self.presidio)
 
 
 class Storage(Section):
-    """What is kept of exchanges and verdicts, for how long, and how it is protected."""
+    """Exchanges and verdicts that are kept, for how long, and their protection."""
 
     exchange_hours: Annotated[float, Field(gt=0)] = 24.0
-    """How long an exchange may wait; its bodies are deleted then, scored or not."""
+    """Hours that an exchange may wait; its bodies are deleted then, scored or not."""
     verdicts: Annotated[int, Field(ge=1_000)] = 500_000
     """Verdicts kept, the newest; one takes 1 kB, on a Redis 1.5 kB."""
     evidence: Annotated[int, Field(ge=0)] = 20_000
     """Verdicts of which prompts and answers are kept, the newest."""
     evidence_days: Annotated[float, Field(gt=0)] = 30.0
-    """How long these prompts and answers, and archived exchanges, are kept."""
+    """Days that these prompts and answers, and archived exchanges, are kept."""
     archive: Annotated[int, Field(ge=0, le=100_000)] = 1_000
     """Sampled exchanges kept per route, the newest, so that they can be approved as goldens; 0 keeps none,
     and drops those that were kept."""

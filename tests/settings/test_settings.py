@@ -299,15 +299,6 @@ def calibration_file(tmp_path, **changed):
     return path
 
 
-def test_a_calibration_with_bands_says_what_to_remove(read, tmp_path):
-    """The cascade has none any more."""
-    path = calibration_file(tmp_path)
-    check(read(f"alerts: {{calibration: {path}}}\nembeddings: true"), "here")
-    path.write_text(f"{path.read_text(encoding='utf-8')}bands: {{version: 1}}\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"bands: no longer read, .*remove the field"):
-        check(read(f"alerts: {{calibration: {path}}}\nembeddings: true"), "here")
-
-
 @pytest.mark.parametrize(
     ("changed", "embeddings", "message"),
     [
