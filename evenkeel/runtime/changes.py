@@ -1,4 +1,4 @@
-"""What is done about changes (`evenkeel.monitor.changes` says what they are).
+"""Responses to changes (`evenkeel.monitor.changes` says what they are).
 
 `Responder` sees that a route has changed, starts a burst of
 sampling and has its goldens asked again; it also asks them every so many hours as canaries. `ChangeResponse`
@@ -67,7 +67,7 @@ _BURST_FOR: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""What asks for more samples; about other traffic, settings and judges the usual ones say enough."""
+"""Kinds of changes that ask for more samples; for other traffic, settings and judges the usual ones do."""
 _SUSPICION: Final = frozenset((kinds.TRAITS,))
 """Calls for reference prompts, which others ask, and for nothing else."""
 _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
@@ -255,7 +255,7 @@ async def _renew(lease: Lease) -> None:
 
 
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
-    """Where the goldens of each route are asked: each route's upstream, with the key of its replays."""
+    """Return the endpoint of each route's goldens: its upstream, with the key of its replays."""
     keys = keys_by_route(settings)
     return {
         route.name: GoldenRoute(

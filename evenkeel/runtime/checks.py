@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 PROMPT: Final = "Reply with the single word: pong"
-"""What a test request asks unless something else is given."""
+"""Prompt of a test request unless another is given."""
 _REQUEST_S: Final = 60.0
 _SHOWN_CHARS: Final = 1_500
 _ANSWER_CHARS: Final = 120
@@ -52,7 +52,7 @@ _ADVICE: Final = {
 
 
 def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSources:
-    """What the set-up page shows and tries.
+    """Return the content and the checks of the set-up page.
 
     Args:
         settings: What is set up.
@@ -83,7 +83,7 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
 
 
 def upstream_check(settings: Settings) -> Check:
-    """Whether keys are there and upstreams accept connections. Blocks for seconds."""
+    """Check that keys are there and upstreams accept connections. Blocks for seconds."""
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     if problems:
         return Check("bad", " ".join(f"{one.rstrip('.')}." for one in problems))
@@ -114,11 +114,11 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
 
 
 class _Credential(NamedTuple):
-    """What a test request is sent with."""
+    """Credential of a test request."""
 
     headers: Headers
     said: str
-    """Names the variable, never the key."""
+    """Sentence with the variable, never the key."""
     variable: str
 
 
@@ -173,7 +173,7 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
 
 
 def _models(client: httpx2.Client, base: str) -> Check:
-    """What there is to name."""
+    """List the endpoint's models, since the request needs the name of one."""
     response = client.get(f"{base}/models")
     try:
         names = [str(one["id"]) for one in response.json()["data"]]
@@ -251,7 +251,7 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
 
 
 def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
-    """What may be spent, and whether prices are known.
+    """Check the limits of the budget and whether prices are known.
 
     Args:
         settings: Have the limits.

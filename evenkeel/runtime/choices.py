@@ -1,4 +1,4 @@
-"""What the settings choose by name (perturbations, tasks, qualities, a calibration), looked up and checked.
+"""Choices by name in the settings (perturbations, tasks, qualities, a calibration), looked up and checked.
 
 Apart from `settings`, which the data plane reads too: what is looked up here takes tens of megabytes
 that a forwarded request never needs.
@@ -63,7 +63,7 @@ def encoder_name(settings: Settings) -> str | None:
 
 
 def calibration(settings: Settings) -> Calibration | None:
-    """What `evenkeel calibrate` found, None without a file.
+    """Return the calibration by `evenkeel calibrate`, None without a file.
 
     Raises: ValueError if the file can't be read, or is about other metrics or another encoder.
     """
@@ -87,7 +87,7 @@ def calibration(settings: Settings) -> Calibration | None:
 
 
 def limits(settings: Settings) -> tuple[RouteLimit, ...]:
-    """What `evenkeel calibrate --limits` placed, () without a file.
+    """Return the limits by `evenkeel calibrate --limits`, () without a file.
 
     Raises: ValueError if the file can't be read.
     """
@@ -120,7 +120,7 @@ def addresses(settings: Settings) -> dict[str, str]:
 
 
 def notification_keys(settings: Settings) -> dict[str, str]:
-    """What is in the variables of `alerts` that hold the secret, token, address or key of a service.
+    """Return the values of the variables in `alerts` with the secret, token, address or key of a service.
 
     Raises: ValueError if one is empty.
     """

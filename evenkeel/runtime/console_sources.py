@@ -1,4 +1,4 @@
-"""What the console shows besides estimates.
+"""Sources of the console besides estimates.
 
 `Pipeline` is the replay plane at a glance, also for the gauges; `with_operations` adds settings, judge,
 calibration, spend and dead letters to the sources of the console.

@@ -1,4 +1,4 @@
-"""Which keys go to which upstream: a key belongs to an origin, whoever sends it."""
+"""Keys of the upstreams: a key belongs to an origin, whoever sends it."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where a key is found, and the header that carries it."""
+    """Variable of a key, and the header that carries it."""
 
     variable: str
     header: str
 
     @property
     def held(self) -> bool:
-        """Whether the variable is set."""
+        """Tell whether the variable is set."""
         return bool(os.environ.get(self.variable))
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamKeys:
-    """What one upstream of a route is sent."""
+    """Credentials that one upstream of a route is sent."""
 
     route: str
     upstream: Upstream
     traffic: Key | None
     """The key that replaces the client's; None where evenkeel sends none."""
     clients: bool
-    """Whether credentials of the client, other than a replaced key, reach it."""
+    """Set if credentials of the client, other than a replaced key, reach it."""
     replays: tuple[Key, ...]
-    """Of the keys that replays, goldens and reference prompts may carry, the first that is set is sent."""
+    """Keys of replays, goldens and reference prompts; the first that is set is sent."""
 
     def replay_headers(self, header: str | None = None) -> Headers:
         """The header with the key of replays, under another name if one is given; empty if none is set."""
@@ -61,7 +61,7 @@ class UpstreamKeys:
 
 
 def keys_by_route(settings: Settings) -> dict[str, tuple[UpstreamKeys, ...]]:
-    """For each route the keys of its upstreams, in the order in which they are tried."""
+    """Return the keys of each route's upstreams, in the order in which they are tried."""
     table = route_table(settings.routes, injecting=False)
     return {
         section.name: _keys_of(settings, section, table.routes[place].upstreams)

@@ -59,7 +59,7 @@ _MOST_CONNECTIONS = 65_536
 _FILES_OF_ONE = 2
 """The client's connection and one to the upstream."""
 _RESERVED = 128
-"""For the store, the admin port, clients that are turned away, names that are resolved."""
+"""Files for the store, the admin port, clients that are turned away, names that are resolved."""
 _RESERVED_SHARE = 8
 """One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
 _HANDOFF_BYTES = 32 << 20
@@ -144,7 +144,7 @@ def connection_limit(wanted: int | None) -> int:
 
 
 def redactor(settings: Redaction) -> Redactor:
-    """What redacts: own patterns first, then the built-in ones, then Presidio.
+    """Build the redactor: own patterns first, then the built-in ones, then Presidio.
 
     Raises: ProtectionError if Presidio cannot be loaded, or a pattern not be used.
     """
@@ -187,7 +187,7 @@ class Running(NamedTuple):
     follow: Callable[[Settings], None]
     """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
     recreated: Callable[[], int]
-    """How often its store was found deleted and made again."""
+    """Count of times that its store was found deleted and made again."""
 
 
 class _OpenedWhenUsed:
@@ -207,11 +207,11 @@ class _OpenedWhenUsed:
         return self._queue.put(exchanges)
 
     def recreated(self) -> int:
-        """How often the store was found deleted and made again; 0 on a Redis."""
+        """Count the times that the store was found deleted and made again; 0 on a Redis."""
         return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
 
     def snapshot(self) -> Snapshot:
-        """How often the store was found cut short and opened again; nothing on a Redis."""
+        """Count the times that the store was found cut short and opened again; nothing on a Redis."""
         if not isinstance(self._queue, SqliteExchangeQueue):
             return {}
         return {"counters": [["store_reopened", {}, self._queue.reopened]]}
@@ -240,14 +240,14 @@ def run(briefing: Briefing) -> None:
 
 
 class Shared(NamedTuple):
-    """How a data plane takes part in a store that other processes use as well."""
+    """Part of a data plane in a store that other processes use as well."""
 
     source: str
-    """Names the process among those of its supervisor."""
+    """Name of the process among those of its supervisor."""
     supervisor: int
     """Process id."""
     counted: Callable[[], Snapshot] = dict
-    """What else is published."""
+    """Further counters to publish."""
 
 
 async def serve(

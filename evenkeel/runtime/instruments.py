@@ -1,4 +1,4 @@
-"""What asks and rates answers: judge, encoder, scorer and replayer, set up once in a process.
+"""Judge, encoder, scorer and replayer, set up once in a process.
 
 While the judge cannot be used, sampled exchanges wait in the queue (`JudgeHealth`).
 """
@@ -74,12 +74,12 @@ _REPAIRS = 1
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """What compares meanings."""
+    """Encoder that compares meanings."""
 
     embeddings: Embeddings | EndpointEmbeddings | None
-    """None = nothing does."""
+    """None = meanings are not compared."""
     client: Endpoint | None = None
-    """Of the endpoint, if there is one."""
+    """Client of the endpoint, if there is one."""
 
     async def close(self) -> None:
         """Close the endpoint's connections."""
@@ -129,7 +129,7 @@ def _pace(requests_per_minute: float | None = None) -> RateLimits:
 
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
-    """What is wrong with a judge, and what to do; both begin in lower case."""
+    """Say what is wrong with a judge, and what to do; both begin in lower case."""
     advice = _ADVICE.get(failure.reason, "see the detail")
     problem = f"the judge {model} cannot be used ({failure.reason}: {failure.detail.rstrip('.')})"
     return problem, advice.format(key_env=key_env)
@@ -177,7 +177,7 @@ class JudgeHealth:
 
     @property
     def hold(self) -> bool:
-        """Whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
+        """Tell whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
         return self.problem is not None or self._breaker.is_open or self._pauses
 
     @property
@@ -185,11 +185,11 @@ class JudgeHealth:
         return self._judge is not None and self._judge.pause_left_s > _LONG_PAUSE_S
 
     def problems(self) -> dict[str, str]:
-        """What keeps scoring from working, for the readiness probe. Forwarding is not in question here."""
+        """Return what keeps scoring from working, for the readiness probe; forwarding goes on."""
         return {"judge": self.problem} if self.problem else {}
 
     def snapshot(self) -> Snapshot:
-        """Whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
+        """Return whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
         return {"gauges": [["judge_up", {}, int(not self.hold)]] if self._judge else []}
 
     async def close(self) -> None:
@@ -300,7 +300,7 @@ class Instruments:
         return cls(prices, stores.ledger, tally, spans, judge, health, encoder, scorer, replayer)
 
     def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
-        """What asks the judge, from any thread, the question whose answer is known; blocks."""
+        """Return a blocking function that asks the judge the question whose answer is known."""
 
         def ask() -> Reply:
             assert self.judge is not None
@@ -309,7 +309,7 @@ class Instruments:
         return ask
 
     def counted(self) -> Snapshot:
-        """What was counted in this process."""
+        """Return the counters of this process."""
         return merge([self.tally.snapshot(), self.spans.snapshot()])
 
     async def close(self) -> None:

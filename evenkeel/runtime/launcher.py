@@ -52,7 +52,7 @@ log = logging.getLogger("evenkeel")
 settings_log = logging.getLogger("evenkeel.settings")
 
 _SOURCE: Final = "supervisor"
-"""Under this name a supervisor publishes what it counts."""
+"""Name under which a supervisor publishes its counters."""
 
 
 def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Callable[[str], None]) -> None:
@@ -123,7 +123,7 @@ class _Ports(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """What a role is started with."""
+    """Follower, ports and banner of a role."""
 
     follower: Follower
     """Has the settings in force."""
@@ -286,13 +286,13 @@ def _supervise(
 
 
 def _unready(counters: CounterStore) -> dict[str, str]:
-    """What keeps the children from working, as far as their gauges say it."""
+    """Return what keeps the children from working, as far as their gauges say it."""
     judge = [value for found in counters.read() for name, _, value in found["gauges"] if name == "judge_up"]
     return {"judge": "the judge cannot be used; the log says why"} if judge and not all(judge) else {}
 
 
 def _problems(settings: Settings) -> list[str]:
-    """What is wrong with settings that are good in themselves: keys and upstreams. Blocks for seconds."""
+    """Find problems of good settings: keys that are missing, upstreams out of reach. Blocks for seconds."""
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
 
@@ -329,7 +329,7 @@ def _redis_of(settings: Settings, role: str) -> Redis:
 
 @contextlib.contextmanager
 def _counters(settings: Settings, *, readable: bool = False) -> Iterator[CounterStore]:
-    """Where the counters of this supervisor's children meet, emptied.
+    """Open the store in which the counters of this supervisor's children meet, emptied.
 
     Args:
         settings: Name the store.
@@ -366,7 +366,7 @@ class DataFolder:
         self._lock = held.enter_context(_lock(path))
         SqliteExchangeQueue(self._database, time.time).check_readable()
         self.counters = SqliteCounterStore(self._database)
-        """Where the counters of the children meet, emptied."""
+        """Store in which the counters of the children meet, emptied."""
         _start_from_zero(self.counters)
 
     @classmethod
@@ -382,7 +382,7 @@ class DataFolder:
             yield cls(path, held)
 
     def counted(self) -> Snapshot:
-        """How often the store was found deleted and made again.
+        """Count the times that the store was found deleted and made again.
 
         Locks the folder again if its lock file was deleted, with the store or without.
 
@@ -396,7 +396,7 @@ class DataFolder:
 
 
 def _is_at(path: Path, file: TextIO) -> bool:
-    """Whether an open file is the one that stands at a path now."""
+    """Tell whether an open file is the one that stands at a path now."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -431,7 +431,7 @@ def _lock(folder: Path) -> TextIO:
 
 
 def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
-    """What a person needs to know after the start; on a new data folder also what comes first.
+    """Write the banner: addresses and scoring, and the first steps on a new data folder.
 
     The link that signs somebody in is for a person at a terminal: what else prints is kept by somebody.
     """

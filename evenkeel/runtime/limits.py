@@ -24,11 +24,11 @@ _SETTING_OF: Final = {
     Measure.QUALITY: "quality_loss",
     Measure.INVALID: "invalid",
 }
-"""Which setting of `alerts` limits a measure."""
+"""Setting of `alerts` that limits each measure."""
 
 
 def monitor_settings(settings: Settings) -> MonitorSettings:
-    """How the verdict log is folded: limits that are set win over calibrated ones, and those over the usual.
+    """Return the settings of the fold: limits that are set win over calibrated ones, those over the usual.
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """

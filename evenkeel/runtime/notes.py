@@ -1,4 +1,4 @@
-"""What to know about the prices and the encoder of the settings.
+"""Notes about the prices and the encoder of the settings.
 
 Apart from the checks of `preflight`: these need what scores and replays, which a supervisor never loads.
 """
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def notes(settings: Settings) -> list[str]:
-    """What to know about prices and encoder, one line each; nothing of it is an error."""
+    """Return notes about prices and encoder, one line each; none of them is an error."""
     return [*replay_notes(settings), *encoder_notes(settings)]
 
 
 def replay_notes(settings: Settings) -> list[str]:
-    """Those about what is replayed and what it costs."""
+    """Return the notes about replays and their cost."""
     return [*unpriced(settings), *_left_undone(settings)]
 
 
 def encoder_notes(settings: Settings) -> list[str]:
-    """Those about the encoder."""
+    """Return the notes about the encoder."""
     encoder = encoder_name(settings)
     if encoder in (None, MINILM):
         return []
@@ -41,7 +41,7 @@ def encoder_notes(settings: Settings) -> list[str]:
 
 
 def unpriced(settings: Settings) -> list[str]:
-    """What counts at an assumed price, or is not replayed, because nobody knows its price."""
+    """Name the models that count at an assumed price, or are not replayed, because theirs is unknown."""
     known = budgeted_prices(settings)
     if known.assumed is None:
         return []
@@ -69,7 +69,7 @@ def unpriced(settings: Settings) -> list[str]:
 
 
 def _left_undone(settings: Settings) -> Iterator[str]:
-    """What is not measured because the settings leave no room for it, though they are valid."""
+    """Name what valid settings leave unmeasured."""
     budget = settings.budget
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
         yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"

@@ -1,4 +1,4 @@
-"""Who is notified of alerts, and which troubles make alerts meaningless."""
+"""Channels of the messages, and troubles that make alerts meaningless."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LateSink:
 
 
 class Troubles:
-    """What makes alerts on robustness meaningless now, as the alerts do that mute them in Prometheus.
+    """Troubles that make alerts on robustness meaningless, as the alerts that mute them in Prometheus.
 
     Looks at most every five seconds; a store that can't be read leaves what was seen last.
     """
@@ -132,7 +132,7 @@ class Troubles:
 
 
 def contacts(settings: Settings) -> dict[str, Contact]:
-    """Whom each route belongs to, and what to do about it."""
+    """Return the contact of each route."""
     return {
         route.name: Contact(route.contact.owner, route.contact.runbook_url or "", route.contact.rollback)
         for route in settings.routes

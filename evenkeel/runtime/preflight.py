@@ -26,7 +26,7 @@ _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "replays.rewriter": (None, "worker"),
     "embeddings": (None, "worker", "monitor"),
 }
-"""Which roles ask a model; None stands for all of them in one place."""
+"""Roles that ask each model; None stands for all of them in one place."""
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:
@@ -128,7 +128,7 @@ def host_notes(settings: Settings) -> list[str]:
 
 
 def redis_notes(settings: Settings) -> list[str]:
-    """What others on the way to a Redis on another host could read or do, one line each."""
+    """Warn of what others on the way to a Redis on another host could read or do, one line each."""
     redis = settings.storage.redis
     if redis is None:
         return []

@@ -1,4 +1,4 @@
-"""What all processes have in common: event loop, signals, threads, the admin port, counters."""
+"""Event loop, signals, threads, admin port and counters, as all processes have them."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _NAMED = (
     "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
     "`access.token_env`; ask whoever runs evenkeel."
 )
-"""Where a token is found, for people who are asked for one."""
+"""Hint for people who are asked for a token."""
 _NICENESS = 10
 _SESSION_HOURS = 24.0
-"""How long somebody who has signed in with a browser stays so."""
+"""Hours that somebody who has signed in with a browser stays so."""
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
 _COLLECT_AFTER = (20_000, 20, 50)
@@ -201,7 +201,7 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
 
 
 def _made(folder: Path, name: str) -> str:
-    """What was made at the first start. Where it cannot be kept, one of this process, which nobody knows."""
+    """Return the token made at the first start; where it cannot be kept, one that nobody knows."""
     try:
         return kept(folder, name)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""How reference prompts are asked in a process: what the settings allow, and what the monitor has noticed.
+"""Wiring of reference prompts: what the settings allow, and what the monitor has noticed.
 
 `cost_lines` says in advance what that costs.
 """
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _SILENT: Final = frozenset(kinds.SILENT)
 _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS))
-"""What references should settle at once, as a suspicion of the traits."""
+"""Kinds of changes that references should settle at once, as a suspicion of the traits."""
 _SAME_S: Final = 3_600.0
-"""So long before and after a change, what else is noticed on the route comes of it."""
+"""Time before and after a change in which anything else noticed on the route counts as part of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
 _USUAL_TOKENS: Final = (1_000, 400)
 """Tokens of a usual request and answer, by which the cost is said."""
@@ -37,7 +37,7 @@ _BURSTS_A_DAY: Final = 2
 
 
 def pace_of(settings: Settings) -> Pace:
-    """What may be asked of the references of a route; nothing where no exchange may be kept."""
+    """Return the pace of a route's references; no calls where no exchange may be kept."""
     given = settings.replays.references
     calls = given.calls_per_day if settings.asks_references else 0
     return Pace(calls, BURST_CALLS, given.usd_per_day)
@@ -70,7 +70,7 @@ class Noticing:
         self._clock = clock
 
     def __call__(self) -> Noticed:
-        """What was noticed within a day."""
+        """Return the changes noticed within a day."""
         begin = self._clock() - DAY_S
         marks = [(one.route, mark) for one in self._changes() for mark in one.latest if mark.at > begin]
         renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
@@ -91,7 +91,7 @@ class Noticing:
 
 
 def _explains(change: Found, suspicion: Suspicion) -> bool:
-    """Whether what was noticed on a route is a change that was found there."""
+    """Tell whether something noticed on a route is a change that was found there."""
     near = change.since - _SAME_S <= suspicion.at <= change.at + _SAME_S
     return near and change.route == suspicion.route
 

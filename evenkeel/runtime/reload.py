@@ -62,7 +62,7 @@ _POLL_S: Final = 2.0
 """Time between two looks at the file."""
 log = logging.getLogger("evenkeel.settings")
 _AS_STARTED: Final = ("listen", "access", "data_dir")
-"""Never change, but are known better than the file says them: which port was free, where the folder is."""
+"""Sections that never change, but are known better than from the file: the free port, the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class SettingChange:
     """One setting that differs. Its values are fit to be shown: nothing of a credential is in them."""
 
     path: str
-    """As in `routes.triage.sampling_rate`; routes go by their names."""
+    """Path such as `routes.triage.sampling_rate`; routes go by their names."""
     before: str
     after: str
 
     @property
     def live(self) -> bool:
-        """Whether it can change without a restart."""
+        """Tell whether it can change without a restart."""
         return any(self.path == name or self.path.startswith(f"{name}.") for name in _LIVE)
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class WatchedFile:
         self._taken = self._seen = _content(self._path)
 
     def look(self) -> bool:
-        """Whether there is a change to be taken. Blocks on the file."""
+        """Tell whether there is a change to be taken. Blocks on the file."""
         now = _content(self._path)
         settled = now == self._seen and now != self._taken
         self._seen = now
@@ -207,7 +207,7 @@ class Follower:
 
 
 def _terminal() -> bool:
-    """Whether this process has a controlling terminal."""
+    """Tell whether this process has a controlling terminal."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
     except OSError:
@@ -217,7 +217,7 @@ def _terminal() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """Where the settings of a process come from."""
+    """Source of the settings of a process."""
 
     path: Path | None
     """The file; None for none."""
@@ -243,7 +243,7 @@ class Reloader:
         self.running = running
         """The settings in force."""
         self.problem = ""
-        """What is wrong with those last read; "" if nothing is."""
+        """Fault of the settings last read; "" without one."""
         self._written = written
         self._contents = _contents(written)
         self._clock = clock
@@ -314,7 +314,7 @@ def _contents(settings: Settings) -> dict[str, str]:
 
 
 def _content(path: Path | None) -> str:
-    """Names what is in a file that the settings name; "" without one, or if it cannot be read."""
+    """Return a digest of a file that the settings name; "" without one, or if it cannot be read."""
     if path is None:
         return ""
     try:

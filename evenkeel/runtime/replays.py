@@ -1,4 +1,4 @@
-"""How exchanges are replayed: which kinds on which route, where to, by which rewriter, for how much."""
+"""Wiring of replays: perturbations and target of each route, rewriter, prices."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _TIMEOUT_S = 60.0
 _CONCURRENCY = 4
 """Calls to the rewriter or the encoder under way at once."""
 _PATIENCE_S = 10.0
-"""How long a replay waits for an upstream that throttles: it has one of the worker's places meanwhile."""
+"""Seconds that a replay waits for an upstream that throttles; it has one of the worker's places meanwhile."""
 _SETTLED_RATE = 0.05
 """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
 _VERSION_HEADER = "anthropic-version"
@@ -63,7 +63,7 @@ _VERSION_HEADER = "anthropic-version"
 
 
 def prices(settings: Settings) -> Prices:
-    """What models cost."""
+    """Return the prices of models."""
     return Prices(
         {
             model: ModelPrice(price.input_usd, price.output_usd, price.tier_share, price.cached_share)
@@ -73,7 +73,7 @@ def prices(settings: Settings) -> Prices:
 
 
 def budgeted_prices(settings: Settings) -> Prices:
-    """What models cost the budgets: where these limit dollars, none is free unless somebody says so."""
+    """Return the prices for the budgets: where these limit dollars, no model is free unless stated."""
     limited = settings.limits_dollars or settings.budget.usd_per_day is not None
     return replace(prices(settings), required=settings.limits_dollars, assumed=ASSUMED if limited else None)
 
@@ -86,7 +86,7 @@ def endpoint(
     model: str | None = None,
     **more: Any,
 ) -> Endpoint:
-    """Where a model of the settings is; nothing is sent yet.
+    """Return the client of a model of the settings; nothing is sent yet.
 
     Args:
         section: Names the endpoint and its limits.
@@ -113,7 +113,7 @@ def endpoint(
 
 
 def capabilities(settings: Settings) -> frozenset[Requirement]:
-    """What perturbations can count on."""
+    """Return the services that perturbations can count on."""
     found: set[Requirement] = set()
     if settings.replays.rewriter:
         found.add("rewriter")
@@ -141,7 +141,7 @@ def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
 
 
 def route_plans(settings: Settings) -> dict[str, RoutePlan]:
-    """How the exchanges of each route are tried."""
+    """Return the plan of each route."""
     kinds = chosen(settings)
     have = capabilities(settings)
     return {
@@ -180,7 +180,7 @@ def without_further_query(path: str) -> str:
 
 
 def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
-    """Where replays go: the upstream call that the data plane would make, with a key for that upstream."""
+    """Return the target of replays: the upstream call of the data plane, with a key for that upstream."""
     table = route_table(settings.routes, injecting=False)
     headers = _replay_headers(settings)
     flexible = {route.name for route in settings.routes if route.replay_tier == "flex"}
@@ -215,7 +215,7 @@ def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
 
 
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:
-    """Where reference prompts go: the upstream that answered them first, with the key of its replays."""
+    """Return the target of reference prompts: the upstream that answered first, with its key of replays."""
     table = route_table(settings.routes, injecting=False)
     headers = _replay_headers(settings)
 
@@ -234,7 +234,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
 
 
 def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
-    """Whether a rewritten text says the same, asked of the judge; booked under no route."""
+    """Return the check by the judge that a rewritten text says the same; booked under no route."""
     wanted = settings.replays.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
         return None

@@ -24,7 +24,7 @@ _LABEL_SHARE: Final = 0.02
 
 
 def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
-    """What every verdict says about the settings that it was made under; remembers what they were."""
+    """Return the stamp of every verdict, which names the settings that it was made under, and store them."""
     names: dict[str, str] = {}
     for route, values in settings_that_matter(settings).items():
         names[route] = fingerprint(values)

@@ -53,7 +53,7 @@ _NOWHERE = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where a command needs none; never asked."""
 _SECONDS_PER_HOUR = 3600.0
 _ARCHIVE_BYTES = 64_000_000
-"""What archived exchanges of all routes may take of the store, compressed."""
+"""Bytes that archived exchanges of all routes may take of the store, compressed."""
 _RESERVE = 0.2
 """Share of the budget that only urgent trials may use: after a change, or where one is suspected."""
 _SECONDS_PER_DAY = 86_400.0
@@ -79,7 +79,7 @@ class DocumentStores(abc.ABC):
 
     @abc.abstractmethod
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
-        """What only one of several processes may hold, in the name of this one."""
+        """Return a lease, which only one of several processes may hold, in the name of this one."""
 
     @cached_property
     def counters(self) -> CounterStore:
@@ -95,28 +95,28 @@ class DocumentStores(abc.ABC):
 
     @cached_property
     def labels(self) -> LabelStore:
-        """What people say of verdicts."""
+        """Labels by people."""
         from evenkeel.stores.labels import LabelStore
 
         return LabelStore(self.documents)
 
     @cached_property
     def actions(self) -> ActionLog:
-        """Who has done what."""
+        """Audit log."""
         from evenkeel.stores.audit_log import ActionLog
 
         return ActionLog(self.documents)
 
     @cached_property
     def changes(self) -> ChangeStore:
-        """What the change response remembers."""
+        """Memory of the change response."""
         from evenkeel.stores.changes import ChangeStore
 
         return ChangeStore(self.documents)
 
     @cached_property
     def bursts(self) -> Bursts:
-        """What is sampled more at the moment."""
+        """Bursts of sampling at the moment."""
         return Bursts(self.documents)
 
     @cached_property
@@ -129,7 +129,7 @@ class DocumentStores(abc.ABC):
 
     @cached_property
     def templates(self) -> Templates:
-        """What was learned of the routes' templates, by whichever worker learns."""
+        """Templates of the routes, by whichever worker learns."""
         from evenkeel.shadow.templates import Templates
         from evenkeel.stores.templates import TemplateStore
 
@@ -166,7 +166,7 @@ class SqliteStores(DocumentStores):
         return str(self._path)
 
     def check(self) -> None:
-        """Nothing: it has been opened."""
+        """Return at once: the file has been opened."""
 
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
@@ -191,7 +191,7 @@ class SqliteStores(DocumentStores):
 
     @property
     def watched(self) -> SqliteVerdictLog:
-        """What of the log this monitor folds: all of it."""
+        """Part of the log that this monitor folds: all of it."""
         return self.verdicts
 
     @cached_property
@@ -202,7 +202,7 @@ class SqliteStores(DocumentStores):
         return SqliteMonitorStore(self._database)
 
     def monitors(self) -> list[MonitorStore]:
-        """Those of every monitor: there is one."""
+        """Return the stores of all monitors: there is one."""
         return [self.monitor]
 
     @cached_property
@@ -214,7 +214,7 @@ class SqliteStores(DocumentStores):
 
     @cached_property
     def ledger(self) -> CostTracker:
-        """What was spent, within the budgets of the settings."""
+        """Cost tracker within the budgets of the settings."""
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
         limits = budgets(self._settings)
@@ -311,7 +311,7 @@ class RedisStores(DocumentStores):
 
     @cached_property
     def watched(self) -> VerdictLog:
-        """What of the log this monitor folds: the verdicts of `monitor.routes`."""
+        """Part of the log that this monitor folds: the verdicts of `monitor.routes`."""
         from evenkeel.stores.verdict_log import RoutesLog
 
         routes = self._settings.monitor.routes
@@ -323,7 +323,7 @@ class RedisStores(DocumentStores):
         return self._monitor(checkpoint_name(self._settings))
 
     def monitors(self) -> list[MonitorStore]:
-        """Those of every monitor that there has been, for reading. Blocks."""
+        """Return the stores of every monitor that there has been, for reading. Blocks."""
         from evenkeel.stores.redis.monitor import monitor_names
 
         return [self._monitor(name) for name in monitor_names(self._store)]
@@ -342,7 +342,7 @@ class RedisStores(DocumentStores):
 
     @cached_property
     def ledger(self) -> CostTracker:
-        """What all workers spend together, within the budgets of the settings."""
+        """Cost tracker of all workers together, within the budgets of the settings."""
         from evenkeel.stores.redis.budget import RedisCostTracker
 
         limits = budgets(self._settings)
@@ -423,7 +423,7 @@ def budgets(settings: Settings) -> Budgets:
 
 
 def checkpoint_name(settings: Settings) -> str:
-    """Names this monitor's checkpoint: by its name, and by its routes, with which its state changes."""
+    """Return the name of this monitor's checkpoint, which changes with its name and its routes."""
     host = socket.gethostname()[:80] or f"host-{os.getpid()}"
     return "/".join([settings.monitor.name or host, *sorted(settings.monitor.routes)])
 

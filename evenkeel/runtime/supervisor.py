@@ -105,10 +105,10 @@ class Child:
     name: str
     briefing: Briefing
     follows: bool = False
-    """Whether it takes new settings while it runs. One that does not finishes what it holds and is started
+    """Set if it takes new settings while it runs. One that does not finishes what it holds and is started
     again with them."""
     sheet: Timesheet | None = None
-    """Where it notes for which exchanges it computes, if it does for any."""
+    """Sheet on which it notes for which exchanges it computes, if it does for any."""
 
     @property
     def inherited(self) -> list[int]:
@@ -124,7 +124,7 @@ class Supervisor:
         """Args: children: what to run. ended: called with the source name of a process that ended."""
         self._children = children
         self._settings: Settings | None = None
-        """Those that came after the start."""
+        """Settings that came after the start."""
         self._leaving: set[asyncio.subprocess.Process] = set()
         """Asked to end for new settings."""
         self._over: set[asyncio.subprocess.Process] = set()
@@ -290,7 +290,7 @@ class Briefing:
 
     role: str
     source: str
-    """Names the process in the counter store."""
+    """Name of the process in the counter store."""
     settings: Settings
     sockets: tuple[int, ...]
     """File descriptors of listening sockets."""
@@ -359,7 +359,7 @@ def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] 
 
 
 def _next_line() -> bytes:
-    """What the supervisor writes next; b"" if it has gone, if only in the middle of a line."""
+    """Return the supervisor's next line; b"" if it has gone, if only in the middle of a line."""
     # Without a buffer: one would take the next line too, and its lock, held at interpreter shutdown, is a
     # fatal error.
     line = io.FileIO(sys.stdin.fileno(), closefd=False).readline()
