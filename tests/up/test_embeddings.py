@@ -64,7 +64,11 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, u
         verdicts = running.get("/api/verdicts")["verdicts"]
         assert running.metric("evenkeel_embeddings_failures_total") == 0
         log = running.log.read_text()
-    scores = [one["details"]["embeddings"] for one in verdicts if "embeddings" in one["details"]]
+    scores = [
+        one["scoring"]["details"]["embeddings"]
+        for one in verdicts
+        if "embeddings" in one["scoring"]["details"]
+    ]
     assert scores
     assert all(0 < score <= 1 for score in scores)
     assert told(tmp_path)["judge"] > 0
@@ -84,6 +88,6 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstre
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         failures = running.metric("evenkeel_embeddings_failures_total")
-    assert not any("embeddings" in one["details"] for one in verdicts)
-    assert failures == sum("likeness" in one["details"] for one in verdicts) > 0
+    assert not any("embeddings" in one["scoring"]["details"] for one in verdicts)
+    assert failures == sum("likeness" in one["scoring"]["details"] for one in verdicts) > 0
     assert "judge" not in told(tmp_path)
