@@ -128,6 +128,6 @@ def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack)
     if settings.judge is not None:
         from evenkeel.metrics.judge import Judge
 
-        judge = Judge(endpoint(settings.judge, costs, reply_tokens=settings.judge.reply_tokens), repairs=1)
+        judge = Judge(endpoint(settings.judge, costs), repairs=1)
         stack.push_async_callback(judge.close)
     return make_scorer(settings, judge, chosen, Tally())
