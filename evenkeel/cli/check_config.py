@@ -18,7 +18,7 @@ from evenkeel.runtime.preflight import (
     missing_keys,
     redis_notes,
     unreachable_upstreams,
-    unusable_redis,
+    unusable_store,
 )
 from evenkeel.runtime.references import cost_lines
 
@@ -68,7 +68,7 @@ def check_config(
     """
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
-    problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
+    problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
     keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]

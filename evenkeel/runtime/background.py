@@ -25,7 +25,7 @@ from evenkeel.runtime.process import (
     take_short_turns,
     threads,
 )
-from evenkeel.runtime.stores import RedisStores, SqliteStores
+from evenkeel.runtime.stores import connect
 from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.shadow.timesheet import Timesheet
 from evenkeel.stores.counters import merge
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 log = logging.getLogger("evenkeel")
 
@@ -89,8 +88,7 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
 
             worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(briefing.sheet))
             bodies.append(partial(worker.keep_templates, stopping))
-            if isinstance(stores, RedisStores):
-                bodies.append(partial(_sweep, stores.queue, stopping))
+            bodies.append(partial(_sweep, stores, stopping))
 
         def published() -> Snapshot:
             return merge([instruments.counted(), *([health.snapshot()] if worker else [])])
@@ -116,22 +114,17 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
 
 
 async def _opened(role: str, settings: Settings) -> Stores:
-    if settings.storage.redis is None:
-        stores = SqliteStores(settings, lost=partial(_start_again, role))
-        if role == "worker":
-            await asyncio.to_thread(stores.archive.prune)
-            await asyncio.to_thread(stores.verdicts.trim)
-        return stores
     # What a worker that was killed had is in the name of the next one: that of their supervisor.
-    shared = RedisStores(settings, consumer=f"worker of {os.getppid()}" if role == "worker" else None)
+    consumer = f"worker of {os.getppid()}" if role == "worker" else None
+    stores = connect(settings, lost=partial(_start_again, role), consumer=consumer)
     try:
-        await asyncio.to_thread(shared.check)
+        await asyncio.to_thread(stores.check)
         if role == "worker":
-            await asyncio.to_thread(shared.queue.check_readable)
+            await asyncio.to_thread(stores.prepare)
     except BaseException:
-        shared.close()
+        stores.close()
         raise
-    return shared
+    return stores
 
 
 def _start_again(role: str, problem: str) -> None:
@@ -144,10 +137,10 @@ def _start_again(role: str, problem: str) -> None:
     os._exit(1)
 
 
-def _sweep(queue: RedisExchangeQueue, stop: threading.Event) -> None:
+def _sweep(stores: Stores, stop: threading.Event) -> None:
     """Remove the names of workers that are gone, now and then."""
     while not stop.wait(_SWEEP_EVERY_S):
         try:
-            queue.forget_workers()
+            stores.forget_workers()
         except Exception as error:  # noqa: BLE001 - the boundary of this thread: names do no harm
             log.warning("names of workers that are gone cannot be removed (%s)", error)

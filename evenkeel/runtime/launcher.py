@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from evenkeel.settings import Redis, Settings
+    from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 Role = Literal["up", "proxy", "worker", "monitor"]
@@ -72,14 +72,14 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     written = source.read()
     logs.configure(written.telemetry.log_level, written.telemetry.log_format)
     if role in {"worker", "monitor"}:
-        _redis_of(written, role)
+        _shared_at(written, role)
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
     if role in {"up", "monitor"} and settings.access.makes_tokens:
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
             kept(settings.data_dir, name)
-    new = settings.storage.redis is None and not (settings.data_dir / DATABASE_FILE).exists()
+    new = settings.storage.shared_at is None and not (settings.data_dir / DATABASE_FILE).exists()
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
@@ -156,7 +156,7 @@ async def _proxy(start: _Start) -> None:
 
     def started(running: data_plane.Running) -> None:
         snapshots.append(running.snapshot)
-        if settings.storage.redis is None:
+        if settings.storage.shared_at is None:
             snapshots.append(lambda: {"counters": [["store_recreated", {}, running.recreated()]]})
         tasks.append(loop.create_task(follower.run(partial(apply, running))))
         start.ready()
@@ -169,7 +169,7 @@ async def _proxy(start: _Start) -> None:
             start.ports.data,
             stop,
             started=started,
-            shared=shared if settings.storage.redis else None,
+            shared=shared if settings.storage.shared_at is not None else None,
         )
         for task in tasks:
             task.cancel()
@@ -184,7 +184,7 @@ def _up(start: _Start) -> None:
     children = [*_proxies(start), _worker(settings), _monitor(start)]
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
-        if settings.storage.redis is not None:
+        if settings.storage.shared_at is not None:
             counters = opened.enter_context(_counters(settings, readable=True))
         else:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
@@ -314,17 +314,17 @@ async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
 # Stores
 
 
-def _redis_of(settings: Settings, role: str) -> Redis:
-    """The Redis of the settings.
+def _shared_at(settings: Settings, role: str) -> str:
+    """Return the address of the store in which a role meets the others.
 
     Raises: SettingsError if there is none.
     """
-    if settings.storage.redis is None:
+    if settings.storage.shared_at is None:
         raise SettingsError(
             f"`evenkeel {role}` meets the other roles in a Redis: name it with --redis-url, or as "
             "storage.redis.url. On one machine `evenkeel up` does without"
         )
-    return settings.storage.redis
+    return settings.storage.shared_at
 
 
 @contextlib.contextmanager
@@ -342,7 +342,7 @@ def _counters(settings: Settings, *, readable: bool = False) -> Iterator[Counter
         if readable:
             stores.queue.check_readable()
         counters = stores.counters_of(os.getpid())
-        if settings.storage.redis is None:
+        if settings.storage.shared_at is None:
             _start_from_zero(counters)
         yield counters
 
@@ -448,7 +448,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
     if role == "worker":
-        queue = f"  queue      {_redis_of(settings, role).url}"
+        queue = f"  queue      {_shared_at(settings, role)}"
         return "\n".join([f"evenkeel {VERSION} worker", queue, *metrics])
     console = f"  console    {url}/"
     if settings.access.makes_tokens:
@@ -458,7 +458,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
                 console = f"  console    {url}/login?code={code}   (signs you in, once)"
     if role == "monitor":
         watched = ", ".join(settings.monitor.routes) or "all routes"
-        place = f"as {checkpoint_name(settings)}, in {_redis_of(settings, role).url}"
+        place = f"as {checkpoint_name(settings)}, in {_shared_at(settings, role)}"
         return "\n".join(
             [f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {watched}, {place}"]
         )
@@ -472,7 +472,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             console,
             *metrics,
             f"  sampling   {rates} of requests, scored by {scorer}",
-            f"  data       {settings.storage.redis.url if settings.storage.redis else settings.data_dir}",
+            f"  data       {settings.storage.shared_at or settings.data_dir}",
             *(_first_steps(settings) if new else ()),
         ]
     )

@@ -98,9 +98,9 @@ def _held(variable: str) -> bool:
     return bool(os.environ.get(variable))
 
 
-def unusable_redis(settings: Settings) -> list[str]:
-    """One line if the settings name a Redis that cannot be used."""
-    if settings.storage.redis is None:
+def unusable_store(settings: Settings) -> list[str]:
+    """Return one line if the settings name a shared store that cannot be used."""
+    if settings.storage.shared_at is None:
         return []
     with contextlib.closing(connect(settings)) as stores:
         try:

@@ -168,6 +168,14 @@ class SqliteStores(DocumentStores):
     def check(self) -> None:
         """Return at once: the file has been opened."""
 
+    def prepare(self) -> None:
+        """Drop what is beyond the limits of the settings."""
+        self.archive.prune()
+        self.verdicts.trim()
+
+    def forget_workers(self) -> None:
+        """Return at once: one process takes all exchanges."""
+
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
         """Sampled exchanges that wait. A deleted file is made again, whatever `lost` says."""
@@ -282,6 +290,14 @@ class RedisStores(DocumentStores):
     def check(self) -> None:
         """Raise StoreError, in one line, unless it can be used."""
         self._store.check()
+
+    def prepare(self) -> None:
+        """Raise SealError unless the exchanges in the queue can be read."""
+        self.queue.check_readable()
+
+    def forget_workers(self) -> None:
+        """Remove the names of workers that are gone."""
+        self.queue.forget_workers()
 
     @cached_property
     def queue(self) -> RedisExchangeQueue:
@@ -437,12 +453,21 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
     return load(config, overrides, {} if config else {"upstream": _NOWHERE})
 
 
-def connect(settings: Settings) -> Stores:
-    """The stores that the settings name. A file is made if there is none; a Redis is not asked yet.
+def connect(
+    settings: Settings, *, lost: Callable[[str], object] | None = None, consumer: str | None = None
+) -> Stores:
+    """Return the stores that the settings name. A file is made if there is none; a Redis is not asked yet.
+
+    Args:
+        settings: Name them.
+        lost: See `SqliteStores`.
+        consumer: See `RedisStores`.
 
     Raises: StoreError if the file cannot be written.
     """
-    return SqliteStores(settings) if settings.storage.redis is None else RedisStores(settings)
+    if settings.storage.redis is None:
+        return SqliteStores(settings, lost=lost)
+    return RedisStores(settings, consumer=consumer)
 
 
 @contextlib.contextmanager
@@ -457,7 +482,11 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
         SettingsError: there is no store in the data folder and none is to be made.
         StoreError: it cannot be written, or the Redis not be used.
     """
-    if settings.storage.redis is None and not create and not (settings.data_dir / DATABASE_FILE).is_file():
+    if (
+        settings.storage.shared_at is None
+        and not create
+        and not (settings.data_dir / DATABASE_FILE).is_file()
+    ):
         raise SettingsError(
             f"there is no store in {settings.data_dir}; name the folder of `evenkeel up` with --data-dir, or "
             "its settings file with --config"

@@ -162,6 +162,11 @@ class Storage(Section):
     redaction: Redaction = Redaction()
     redis: Redis | None = None
 
+    @property
+    def shared_at(self) -> str | None:
+        """Address of the store that several machines share; None for the file of the data folder."""
+        return None if self.redis is None else self.redis.url
+
     @model_validator(mode="after")
     def _has_key(self) -> Storage:
         if self.encrypted:
