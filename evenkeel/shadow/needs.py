@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -24,10 +23,10 @@ _EVERY_S: Final = 5.0
 
 
 class _RouteNeeds(NamedTuple):
-    """What the cells of a route need: by model and perturbation, the values of a `Need`."""
+    """What the cells of a route need, by model and perturbation."""
 
     route: str
-    models: dict[str, dict[str, list[float]]]
+    models: dict[str, dict[str, Need]]
     urgent: bool = False
 
 
@@ -60,9 +59,9 @@ class NeedsPublisher:
 
     def publish(self) -> None:
         """Put them there as they are now."""
-        routes: dict[str, dict[str, dict[str, list[float]]]] = {}
+        routes: dict[str, dict[str, dict[str, Need]]] = {}
         for (route, model), needs in needs_of(self._reports(), self._floor).items():
-            routes.setdefault(route, {})[model] = {name: list(astuple(need)) for name, need in needs.items()}
+            routes.setdefault(route, {})[model] = dict(needs)
         urgent = self._urgent()
         for route, models in routes.items():
             self._documents.put(_NEEDS, _RouteNeeds(route, models, route in urgent))
@@ -101,12 +100,4 @@ class NeedsReader:
             return before
         if found is None:
             return {}
-        return {
-            model: Needs({name: _need(row) for name, row in cells.items()}, found.urgent)
-            for model, cells in found.models.items()
-        }
-
-
-def _need(row: Sequence[float]) -> Need:
-    trials, floor, width, evidence, up, suspicion = row
-    return Need(int(trials), int(floor), width, evidence, bool(up), suspicion)
+        return {model: Needs(cells, found.urgent) for model, cells in found.models.items()}

@@ -57,8 +57,10 @@ def test_needs_go_on_as_they_were_while_redis_is_gone(store):
     NeedsPublisher(documents, lambda: reports, 30).publish()
     heard = NeedsReader(documents, lambda: now[0])
     before = heard("shop", "m")
-    store.client.delete(store.key("needs", "routes"))
-    store.client.set(store.key("needs", "routes"), "1")  # asking it for a field is an error of the server
+    store.client.delete(store.key("needs", "needs:bodies"))
+    store.client.set(
+        store.key("needs", "needs:bodies"), "1"
+    )  # asking it for a field is an error of the server
     now[0] = 5.0
     assert heard("shop", "m") == before
     assert before.cells == {"general.casing": Need(12, 30)}
