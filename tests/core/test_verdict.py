@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +55,12 @@ def test_a_line_holds_only_what_differs_from_the_defaults():
         '{"id":"v","exchange_id":"e","scored_at":1.5,"route":"chat","model":"m","perturbation":"general.spelling",'
         '"perturbation_version":1,"severity":0.3,"seed":9223372036854775808,"scoring":{"scorer":"judge"},"rating":3}'
     )
+
+
+def test_numbers_of_numpy_are_numbers():
+    """A metric may return them."""
+    verdict = altered(VERDICT, similarity=np.float64(0.5), details={"a": np.float32(0.25)})
+    assert from_json(to_json(verdict), Verdict) == altered(VERDICT, similarity=0.5, details={"a": 0.25})
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character():
