@@ -80,6 +80,7 @@ class TrialFilter:
     language: str = ""
     """Base tag of the language that was asked for, or else of the prompt."""
     task: str = ""
+    prompt_version: str = ""
     change: str = ""
     """Id of a change: only trials of its route, on the chosen side of it."""
     side: str = ""
@@ -135,6 +136,7 @@ class TrialFilter:
             "reason",
             "format",
             "language",
+            "prompt_version",
         )
         values: dict[str, str | tuple[str | int | None, ...] | None] = {
             name: getattr(self, name) or None for name in plain

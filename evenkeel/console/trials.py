@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _CHANGES: Final = 30
 _NAMES: Final = {
     "perturbation": "rewording",
+    "prompt_version": "prompt version",
     "rating": "outcome",
     "outcome": "quality",
     "side": "side of the change",

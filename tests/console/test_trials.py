@@ -67,7 +67,10 @@ def made(number):
         quality=(QualityScore("faithfulness", 1, 2, (1, 2, 3)[number % 3]),) if rating in {1, 2} else (),
         control=Control(rating=None if kind == BASELINE else (3, 2)[number % 7 == 0]),
         origin=Origin(
-            task="case_summary" if number % 2 else None, prompt_language="en", client=f"c-{number % 4}"
+            prompt_version=f"p-{number % 2}",
+            task="case_summary" if number % 2 else None,
+            prompt_language="en",
+            client=f"c-{number % 4}",
         ),
         wanted=Wanted(
             format="json" if kind == "format.json" else None,
@@ -151,6 +154,7 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, sc
         ),
         ({"control": "changed"}, lambda one: one.control.rating == 2),
         ({"control": "none"}, lambda one: one.control.rating is None),
+        ({"prompt_version": "p-1"}, lambda one: one.origin.prompt_version == "p-1"),
         ({"client": "c-3"}, lambda one: one.origin.client == "c-3"),
         ({"rating": "open"}, lambda one: one.rating != 3),
         ({"format": "json"}, lambda one: one.perturbation == "format.json"),
