@@ -20,7 +20,6 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Control, Scoring, Verdict
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.audit_log import Action
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import console_over
@@ -311,17 +310,6 @@ def test_nobody_takes_back_what_another_person_said(desk):
         assert "your role is viewer: " in client.get("/verdicts/v", headers=header("token-of-our-vic")).text
 
 
-def test_what_a_later_version_has_recorded_is_shown(desk):
-    """Deeds, and ways to know a name, that this one has no words for stand as they are."""
-    served, sources = desk
-    sources.actions.record(Action(999.0, "ann", "badge", "golden_moved", "g"))
-    with served("token_env: T_ALL") as client:
-        client.headers = header("shared-by-all-of-us")
-        shown = client.get("/setup")
-        assert (shown.status_code, "golden_moved" in shown.text, "badge" in shown.text) == (200, True, True)
-        assert client.get("/goldens/g").status_code == 200
-
-
 @pytest.mark.parametrize("said", [{"verdict": "\ud800"}, {"by": ["ann"]}, {"note": {"a": 1}}])
 def test_a_label_of_other_than_text_is_refused(desk, said):
     """Half a character has no verdict, and a list is no name: what is wrong with them is said."""
@@ -357,4 +345,4 @@ def test_a_name_that_nobody_checked_is_on_record_as_typed(desk):
         assert "Names are self-reported" in client.get("/setup").text
     (action,) = sources.actions.latest(5)
     assert (action.by, action.known_by, action.what) == ("ann", "typed", "golden_retired")
-    assert json.loads(action.to_json())["detail"] == "version 1, route r"
+    assert action.detail == "version 1, route r"
