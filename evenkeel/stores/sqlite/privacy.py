@@ -2,7 +2,7 @@
 
 The files hold prompts and answers. They are made with mode 0600 in a folder of mode 0700, whatever the umask
 is; SQLite gives its write-ahead log and index the mode of the database. A store that was made otherwise, by
-an earlier version or by a copy, is repaired when it is opened.
+a copy, is repaired when it is opened.
 """
 
 from __future__ import annotations
