@@ -104,7 +104,7 @@ def test_a_worker_does_not_begin_again_what_it_holds():
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         queue = Delivering(3, lambda: loop.call_soon_threadsafe(stop.set))
         reader, tally = Reading(queue), Tally()
-        await Worker(queue, None, reader, None, tally=tally).run(stop)
+        await Worker(queue, reader, None, tally=tally).run(stop)
         return queue, reader, tally
 
     queue, reader, tally = asyncio.run(work())
