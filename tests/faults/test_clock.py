@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from evenkeel.core.exchange import Lease
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
@@ -104,7 +106,7 @@ def test_a_worker_does_not_begin_again_what_it_holds():
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         queue = Delivering(3, lambda: loop.call_soon_threadsafe(stop.set))
         reader, tally = Reading(queue), Tally()
-        await Worker(queue, reader, None, tally=tally).run(stop)
+        await Worker(queue, reader, SimpleNamespace(observer=NOBODY), tally=tally).run(stop)
         return queue, reader, tally
 
     queue, reader, tally = asyncio.run(work())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import CHAT
@@ -27,9 +28,7 @@ from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, red
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
-from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.cases import cases
 from tests.kit.records import altered
 from tests.shadow.wild_exchanges import WildExchanges
@@ -425,11 +424,10 @@ def test_a_worker_without_the_key_is_told_before_it_starts(queue_with):
     assert other.lag().waiting == 1
 
 
-def worked_through(queue, tmp_path):
+def worked_through(queue):
     """What the worker counts and logs when it finds nothing but what cannot be read."""
     tally = Tally()
-    log = SqliteVerdictLog(Database(tmp_path / "log.db"))
-    asyncio.run(Worker(queue, log, None, None, tally=tally).drain())
+    asyncio.run(Worker(queue, None, SimpleNamespace(observer=NOBODY), tally=tally).drain())
     return tally
 
 
@@ -445,7 +443,7 @@ def test_what_cannot_be_decrypted_ends_among_the_dead_letters(queue_with, tmp_pa
     assert (second.exchange, second.fault) == (readable, "")
     queue.acknowledge([readable.id])
     queue.release([EXCHANGE.id])
-    tally = worked_through(queue, tmp_path)
+    tally = worked_through(queue)
     assert tally.value("exchanges_dead", reason="undecryptable") == 1
     assert queue.lag().dead == 1
     assert queue.lag().waiting == queue.lag().leased == 0
@@ -460,7 +458,7 @@ def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
             connection.execute("UPDATE exchanges SET payload = x'7a00'")
     else:
         queue._store.client.set(f"{queue._prefixes[0]}{EXCHANGE.id}", b"z\x00")
-    assert worked_through(queue, tmp_path).value("exchanges_dead", reason="damaged") == 1
+    assert worked_through(queue).value("exchanges_dead", reason="damaged") == 1
     assert queue.lag().dead == 1
 
 
@@ -480,7 +478,7 @@ def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
     assert [lease.fault for lease in others] == ["", ""]
     queue.release([lease.exchange.id for lease in (first, *others)])
     queue.acknowledge([lease.exchange.id for lease in others])
-    assert worked_through(queue, tmp_path).value("exchanges_dead", reason="expired") == 1
+    assert worked_through(queue).value("exchanges_dead", reason="expired") == 1
 
 
 def test_dead_letters_in_the_file_lose_their_bodies_in_time(on_sqlite, tmp_path):
