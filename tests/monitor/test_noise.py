@@ -97,7 +97,7 @@ def verdict_of(rating: int | None, **details: float) -> Verdict:
 
 
 STREAM = (
-    verdict_of(3, normalised=1.0),
+    verdict_of(3, **{DECIDED_BY: 0.0}),
     verdict_of(3, **{DECIDED_BY: 1.0}),
     verdict_of(3, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0}),
     verdict_of(2, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 2.0}),
@@ -105,7 +105,7 @@ STREAM = (
     verdict_of(1, **{DECIDED_BY: 2.0, JUDGED_SWAPPED: 3.0}),
     verdict_of(1),
     verdict_of(None),
-    altered(verdict_of(3, normalised=1.0), scorer="metrics"),
+    altered(verdict_of(3, **{DECIDED_BY: 0.0}), scorer="metrics"),
 )
 """Of seven judged verdicts: one equal, one decided, two audited, three rejudged in some way."""
 

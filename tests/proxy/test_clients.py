@@ -6,11 +6,7 @@ import re
 from dataclasses import asdict
 
 from evenkeel.proxy.clients import ClientNames
-from evenkeel.stores import payloads
-from evenkeel.stores.payloads import pack_exchange, unpack_exchange
-from tests.kit.records import altered
 from tests.proxy.plain import OK
-from tests.stores.examples import exchange
 
 
 def names(salt=b"s" * 64, proxies=()):
@@ -87,15 +83,3 @@ async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address(re
     assert one.client == name("Authorization: Bearer sk-secret")
     assert "sk-secret" not in repr(asdict(one))
     assert "127.0.0.1" not in repr(asdict(one))
-
-
-def test_what_an_older_release_has_queued_is_read(monkeypatch):
-    """It has no client; a newer one may have more fields than are known here."""
-    one = exchange(1)
-    monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
-    older = pack_exchange(altered(one, client="0123456789ab"))
-    monkeypatch.undo()
-    assert unpack_exchange(older) == one
-    newer = pack_exchange(altered(one, client="0123456789ab"))
-    monkeypatch.setattr(payloads, "_META", payloads._META[:-1])
-    assert unpack_exchange(newer) == one

@@ -35,7 +35,7 @@ PLAIN, OPEN = "unencrypted", "no password"
 def test_a_redis_elsewhere_needs_tls_and_a_password(redis, password, said, monkeypatch):
     """Prompts, answers and the spend travel there; on this machine neither is asked for."""
     monkeypatch.setenv("EVENKEEL_REDIS_PASSWORD", password)
-    notes = redis_notes(Settings(routes=[{"upstream": "http://a.test"}], redis=redis))
+    notes = redis_notes(Settings(routes=[{"upstream": "http://a.test"}], storage={"redis": redis}))
     assert len(notes) == len(said)
     for note, word in zip(notes, said, strict=True):
         assert word in note
