@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_prompt
 
 pytestmark = pytest.mark.system
@@ -34,7 +35,7 @@ WARM_UP = 12
 @pytest.fixture
 def simulation():
     """A model that answers every prompt well: no kind's robustness may be 0 by chance."""
-    return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
+    return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True), apis=APIS)
 
 
 def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, upstream, tmp_path):

@@ -14,6 +14,9 @@ import httpx2
 import pytest
 
 from evenkeel.simulate import make_prompt
+from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.relaying import token_in
 from tests.services import wait_for
 
@@ -87,8 +90,14 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
             return found == {200}
 
         def stored(query):
-            with contextlib.closing(sqlite3.connect(tmp_path / "data" / "evenkeel.db")) as store:
+            with contextlib.closing(sqlite3.connect(tmp_path / "data" / DATABASE_FILE)) as store:
                 return store.execute(query).fetchall()
+
+        def settings_versions():
+            fingerprints = stored("SELECT fingerprint FROM settings_versions")
+            with contextlib.closing(Database(tmp_path / "data" / DATABASE_FILE)) as database:
+                store = ChangeStore(SqliteDocuments(database))
+                return [store.settings(fingerprint) for (fingerprint,) in fingerprints]
 
         def started():
             return running.log.read_text().count("worker started")
@@ -118,8 +127,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         assert httpx2.get(f"{running.url}/newer/v1/models").status_code == 404
 
         # Verdicts from here on are stamped with the new settings, which is how a change report names them.
-        versions = stored("SELECT body FROM settings_versions")
-        assert {json.loads(body)["alerts.threshold"] for (body,) in versions} == {"0.1", "0.25"}
+        assert {values["alerts.threshold"] for values in settings_versions()} == {"0.1", "0.25"}
 
         (tmp_path / "data").rename(tmp_path / "deleted")  # At once: some of it is made again within a second.
         shutil.rmtree(tmp_path / "deleted")

@@ -204,7 +204,7 @@ def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
         shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
         assert shifted
         for verdict in shifted:
-            assert verdict["explanation"] == "Clear and good."
+            assert verdict["scoring"]["explanation"] == "Clear and good."
             assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
 
 
