@@ -36,7 +36,6 @@ _ESTIMATES: Final = (
     "excess",
     "judge_noise",
     "swap_consistency",
-    "cascade_agreement",
     "group_agreement",
 )
 

@@ -55,7 +55,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     found: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
         place = (report.key.route, report.key.model)
-        if place not in found and (report.judge.decided or report.judge.noise or report.judge.agreement):
+        if place not in found and (report.judge.decided or report.judge.noise):
             found[place] = report
     return list(found.values())
 
@@ -72,7 +72,6 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
         ("model", lambda report: report.key.model),
         *estimate_columns("judge_noise"),
         *estimate_columns("swap_consistency"),
-        *estimate_columns("cascade_agreement"),
         *estimate_columns("group_agreement"),
         "said_shifted",
         *estimate_columns("truly_shifted"),

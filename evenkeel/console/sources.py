@@ -75,10 +75,6 @@ class JudgeSetup:
     """Of the calls that show the answers in the other order."""
     recheck_share: float
     """Of the judged pairs that are judged again."""
-    audit_share: float
-    """Of the pairs decided by heuristics that the judge rates as well."""
-    cascade: bool
-    """Whether heuristics decide the clear cases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core import figures
 from evenkeel.core.labels import label as metric_label
-from evenkeel.core.verdict import BASELINE, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED
+from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
@@ -49,7 +49,6 @@ _STAGES: dict[Stage, str] = {
 }
 
 SECOND_RATINGS = {
-    HEURISTIC_RATING: "heuristics alone",
     JUDGED_AGAIN: "judged again",
     JUDGED_SWAPPED: "judged with sides swapped",
     JUDGED_ALONE: "judged alone, not with other trials of the exchange",

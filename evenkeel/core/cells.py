@@ -242,8 +242,6 @@ class JudgeEstimates:
     """P(another rating when the same pair is judged again)."""
     swap_consistency: Estimate | None = None
     """P(the same rating with the sides swapped); the noise is in it."""
-    agreement: Estimate | None = None
-    """P(the judge says what the heuristics said), over audited pairs."""
     group_agreement: Estimate | None = None
     """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
     decided: dict[str, int] = field(default_factory=dict)
@@ -333,4 +331,4 @@ class CellReport:
         return "content" in self.detection.blind and seeing in self.detection.blind
 
 
-_API_NAMES: Final = {"noise": "judge_noise", "agreement": "cascade_agreement", "labels": "corrected_by"}
+_API_NAMES: Final = {"noise": "judge_noise", "labels": "corrected_by"}

@@ -114,9 +114,6 @@ class Judgement:
     """How near the answers are, in [0, 1]; None if that could not be measured."""
     invalid: tuple[Obligation, ...] = ()
     """What the variant asked of the answer's form and did not get."""
-    audit_share: float = 0.0
-    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
-    or if there is no judge."""
 
     @property
     def shifted(self) -> bool | None:

@@ -112,8 +112,6 @@ class Rating:
     """Under which wording a judge was asked, as "name@version"; "" if none was."""
     similarity: float | None = None
     """How near two answers are, in [0, 1]; None if that was not measured."""
-    audit_share: float = 0.0
-    """Probability with which a judge was to be asked though heuristics had decided; 0 if they had not."""
 
 
 class Rater(Protocol):

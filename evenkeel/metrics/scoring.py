@@ -155,7 +155,6 @@ class TwoStageScorer:
             rated_by=rated.prompt_version,
             unsure=rated.outcome is None,
             similarity=near,
-            audit_share=rated.audit_share,
         )
 
 
@@ -194,7 +193,6 @@ def judge_scorer(
     group: int = 1,
     heuristic: HeuristicRater | None = None,
     language_of: LanguageOf | None = None,
-    audit_share: float = 0.05,
     bundles: Mapping[Task, Bundle] = BUNDLES,
     count: Callable[[str], None] = lambda _: None,
     count_group: Callable[[str, str], None] = lambda _what, _outcome: None,
@@ -213,7 +211,6 @@ def judge_scorer(
         heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
         language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
-        audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
         bundles: The qualities of each task.
         count: Told of every rating made again (see `JudgeNoise`).
         count_group: Told of calls about several pairs (see `GroupRater`).
@@ -230,7 +227,7 @@ def judge_scorer(
         turned=grouped.turned,
     )
     if heuristic is not None:
-        rater = CascadeRater(heuristic, rater, audit_share=audit_share)
+        rater = CascadeRater(heuristic, rater)
         language_of = language_of or heuristic.language_of
     judged = partial(JudgedQuality, judge, votes=votes)
 

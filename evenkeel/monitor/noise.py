@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.cells import JudgeEstimates
 from evenkeel.core.verdict import (
-    HEURISTIC_RATING,
     JUDGED_AGAIN,
     JUDGED_ALONE,
     JUDGED_SWAPPED,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 
 _REPEATED: Final = (
-    (HEURISTIC_RATING, "agreed", "disagreed"),
     (JUDGED_AGAIN, "same_again", "other_again"),
     (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
     (JUDGED_ALONE, "same_alone", "other_alone"),
@@ -62,15 +60,12 @@ _REPEATED: Final = (
 class JudgeCounts:
     """Sufficient statistics of a route and model; adding costs the same however many there were.
 
-    The pairs behind noise and swap consistency are those the judge was asked about: with a cascade
-    these are the doubtful ones and the audited ones, on which a judge is less steady than on all.
+    The pairs behind noise and swap consistency are those the judge was asked about: all but identical and
+    empty answers.
     """
 
     decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES[:3], 0))
     """Ratings by the stage that decided them; all but "judge" are calls saved."""
-    agreed: int = 0
-    """Audited ratings on which judge and heuristics said the same."""
-    disagreed: int = 0
     same_again: int = 0
     other_again: int = 0
     same_swapped: int = 0
@@ -103,7 +98,6 @@ class JudgeCounts:
         return JudgeEstimates(
             noise=rate(self.other_again, self.same_again),
             swap_consistency=rate(self.same_swapped, self.other_swapped),
-            agreement=rate(self.agreed, self.disagreed),
             group_agreement=rate(self.same_alone, self.other_alone),
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )

@@ -80,8 +80,6 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
         votes=judge.votes,
         swap_share=SWAP_SHARE,
         recheck_share=judge.recheck_share,
-        audit_share=judge.audit_share,
-        cascade=judge.cascade,
     )
 
 

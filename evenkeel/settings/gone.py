@@ -39,6 +39,8 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "embeddings.requests_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
         "embeddings.timeout_s": _FIXED,
         "embeddings.tokens_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
+        "judge.audit_share": "only identical answers need no judge, so there is nothing to audit; remove it",
+        "judge.cascade": "only identical answers need no judge; remove it",
         "judge.group": _FIXED,
         "judge.question_chars": _FIXED,
         "judge.swap_share": _FIXED,

@@ -76,10 +76,6 @@ class Judge(Section):
     half of the price, and minutes later."""
     recheck_share: Rate = 0.02
     """Share of the judged pairs that are judged again, to measure the judge's own noise."""
-    cascade: bool = True
-    """Lets heuristics decide the pairs whose rating they can prove, and the judge the others."""
-    audit_share: Rate = 0.05
-    """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}

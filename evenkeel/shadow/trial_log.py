@@ -152,7 +152,6 @@ class TrialLog:
                 details=judgement.details if judgement else {},
                 rated_by=judgement.rated_by if judgement else "",
                 judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
-                audit_share=judgement.audit_share if judgement else 0.0,
             ),
             rating=judgement.rating if judgement else None,
             similarity=judgement.similarity if judgement else None,

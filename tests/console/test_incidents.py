@@ -154,7 +154,7 @@ def test_incidents_with_one_cause_stand_together():
 def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
     scene = make_scene("quiet")
-    setup = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02, 0.05, cascade=True)
+    setup = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02)
     down = altered(scene.sources(), judge=setup, ready=lambda: {"judge": "The judge rejected its key (401)."})
     (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])
     cells = [make_cell("support", "helpdesk-2", "general.spelling")]

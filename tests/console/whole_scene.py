@@ -19,7 +19,7 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.causes import Candidate, Cause
 from evenkeel.monitor.changes.comparison import CellSides, Comparison, JudgeSides, Sides
@@ -173,7 +173,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             for number in range(3)
         ][:limit],
         dead_exchange=lambda name: _dead(now) if name == "0000000000000001" else None,
-        judge=JudgeSetup("referee-2", "https://api.example/v1", 3, 0.5, 0.02, 0.05, cascade=True),
+        judge=JudgeSetup("referee-2", "https://api.example/v1", 3, 0.5, 0.02),
         calibration=CalibrationInForce("calibrations/support/calibration.yaml", calibration()),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
@@ -345,7 +345,6 @@ def _judged(report: Any) -> Any:
         scorer="judge",
         judge_noise=_estimate(0.06, 80),
         swap_consistency=_estimate(0.93, 120),
-        cascade_agreement=_estimate(0.97, 66),
         decided={"equality": 400, "heuristic": 310, "judge": 290},
         windows={"24h": lately},
         drift=drift,
@@ -358,7 +357,6 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
     details = dict(verdict.scoring.details)
     details[DECIDED_BY] = float(rng.choice((0, 1, 2, 2)))
     for name, share, right in (
-        (HEURISTIC_RATING, 0.4, 0.9),
         (JUDGED_AGAIN, 0.3, 0.94),
         (JUDGED_SWAPPED, 0.3, 0.9),
     ):

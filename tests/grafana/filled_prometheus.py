@@ -105,7 +105,7 @@ def _settings(url: str) -> dict[str, Any]:
     price = {"input_usd": 1, "output_usd": 2}
     return {
         "routes": routes,
-        "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5, "audit_share": 1},
+        "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5},
         # A judge that errs by chance may reject the translation of an instruction that all prompts share,
         # for good: then the language has no trial in the whole run.
         "replays": {"rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False}},

@@ -22,7 +22,7 @@ PARTS = {
     "judge": JudgeEstimates,
     "detection": Detection,
 }
-API_NAMES = {"noise": "judge_noise", "agreement": "cascade_agreement", "labels": "corrected_by"}
+API_NAMES = {"noise": "judge_noise", "labels": "corrected_by"}
 
 
 def cell_report(

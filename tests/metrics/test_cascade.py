@@ -15,7 +15,6 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted, draw
 from evenkeel.core.verdict import (
     DECIDED_BY,
-    HEURISTIC_RATING,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     PROVENANCE,
@@ -57,9 +56,9 @@ class Script:
         return Rating(self.outcome, "the judge's words", {"spread": 0.0}, tokens=10, cost_usd=0.5)
 
 
-def rated(pair: Pair, judge: Script, share: float = 0.0) -> Rating:
+def rated(pair: Pair, judge: Script) -> Rating:
     rater = HeuristicRater(language_of=lambda _: "en")
-    (rating,) = asyncio.run(CascadeRater(rater, judge, audit_share=share).rate_all([pair]))
+    (rating,) = asyncio.run(CascadeRater(rater, judge).rate_all([pair]))
     return rating
 
 
@@ -86,7 +85,6 @@ def test_the_first_stage_that_is_sure_decides(candidate, outcome, stage):
     assert (rating.outcome, stage_of(rating.details)) == (outcome, stage)
     assert len(judge.seen) == (stage == "judge")
     assert (rating.tokens, rating.cost_usd) == ((10, 0.5) if stage == "judge" else (0, 0.0))
-    assert HEURISTIC_RATING not in rating.details
 
 
 def test_a_judged_rating_keeps_the_scores_behind_the_doubt():
@@ -96,23 +94,6 @@ def test_a_judged_rating_keeps_the_scores_behind_the_doubt():
     assert rating.details[DECIDED_BY] == 2
     assert {"likeness", "spread"} <= set(rating.details)
     assert rating.similarity == rating.details["likeness"]
-
-
-def test_an_audited_pair_has_the_judges_rating_and_the_heuristics_beside_it():
-    """Where both are asked the judge is right, and the disagreement is on record."""
-    judge = Script(2)
-    rating = rated(pair_of(SAME, NEAR), judge, share=1.0)
-    assert (rating.outcome, rating.details[DECIDED_BY], rating.details[HEURISTIC_RATING]) == (2, 2, 3)
-    assert (rating.tokens, rating.cost_usd) == (10, 0.5)
-    assert len(judge.seen) == 1
-
-
-def test_an_audit_that_fails_costs_its_call_and_not_the_rating():
-    """A judge that is down takes nothing from pairs that are decided without it."""
-    down = Script(Failure("similarity", 1, "timeout"))
-    rating = rated(pair_of(SAME, NEAR), down, share=1.0)
-    assert (rating.outcome, rating.details[DECIDED_BY], rating.tokens) == (3, 0, 10)
-    assert HEURISTIC_RATING not in rating.details
 
 
 def test_a_judge_that_fails_on_a_doubtful_pair_leaves_no_rating():
@@ -132,15 +113,15 @@ def test_pairs_in_two_languages_go_to_the_judge():
 
 
 def test_the_whole_chain_leaves_its_trace_in_the_judgement():
-    """Scorer, cascade and noise sampler together: who decided, the audit and both second ratings."""
+    """Scorer, cascade and noise sampler together: who decided, and both second ratings."""
     judge, fresh = Script(2), Script(3)
     noise = JudgeNoise(judge, fresh=fresh, share=1.0)
-    cascade = CascadeRater(HeuristicRater(language_of=lambda _: "en"), noise, audit_share=1.0)
-    judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, f"{SAME}\n")))
+    cascade = CascadeRater(HeuristicRater(language_of=lambda _: "en"), noise)
+    judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, NEAR)))
     assert (judgement.rating, stage_of(judgement.details), judge.seen) == (3, "equality", [])
-    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, NEAR)]))
+    (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, SAME.upper())]))
     trace = {name: rating.details[name] for name in PROVENANCE & rating.details.keys()}
-    assert trace == {DECIDED_BY: 2, HEURISTIC_RATING: 3, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
+    assert trace == {DECIDED_BY: 2, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
     assert (rating.outcome, rating.tokens, len(fresh.seen)) == (2, 30, 2)
 
 
@@ -164,18 +145,9 @@ class Paid:
 
 def test_paid_embeddings_are_part_of_a_ratings_price():
     """The encoder's three tokens beside the judge's ten."""
-    cascade = CascadeRater(HeuristicRater(Paid()), Script(2), audit_share=0.0)
+    cascade = CascadeRater(HeuristicRater(Paid()), Script(2))
     (rating,) = asyncio.run(cascade.rate_all([pair_of(SAME, SAME.replace("4711", "4712"))]))
     assert (rating.tokens, rating.cost_usd) == (13, 0.75)
-
-
-def test_what_heuristics_decide_carries_the_probability_of_an_audit():
-    """Audited, not audited or audited in vain; what the judge decides anyway carries none."""
-    down = Script(Failure("similarity", 1, "timeout"))
-    assert rated(pair_of(SAME, NEAR), Script(), share=1.0).audit_share == 1
-    assert rated(pair_of(SAME, NEAR), down, share=1.0).audit_share == 1
-    assert rated(pair_of(SAME, NEAR), Script(), share=1e-9).audit_share == 1e-9
-    assert rated(pair_of(SAME, SAME.replace("4711", "4712")), Script(), share=1.0).audit_share == 0
 
 
 def test_nothing_to_compare_is_nobodys_case():
@@ -197,30 +169,10 @@ def test_data_is_compared_by_its_values():
     assert changed.details[DECIDED_BY] == 2
 
 
-def test_a_share_that_is_none_is_refused():
-    """Five times as many pairs as there are cannot be audited."""
-    with pytest.raises(ValueError, match="audit_share"):
-        CascadeRater(HeuristicRater(), Script(), audit_share=5)
-
-
 def test_a_rating_that_does_not_say_who_decided_is_the_judges():
     """So is one that names a stage there is not."""
     assert stage_of({}) == "judge"
     assert stage_of({DECIDED_BY: 17.0}) == "judge"
-
-
-def test_the_audited_share_is_about_the_share_asked_for():
-    """Of 1,000 pairs that the heuristics decide about 50 are judged: 6 standard deviations are 41."""
-    judge = Script(3)
-    rater = CascadeRater(HeuristicRater(), judge)
-    pairs = [
-        pair_of(f"Order {number} failed at noon.", f"Order {number} failed at noon.\n")
-        for number in range(1000)
-    ]
-    ratings = asyncio.run(rater.rate_all(pairs))
-    assert 9 < len(judge.seen) < 91
-    assert sum(HEURISTIC_RATING in rating.details for rating in ratings) == len(judge.seen)
-    assert all(rating.outcome == 3 for rating in ratings)
 
 
 TEXT = st.text(st.sampled_from("ab{}:\ud800é "), max_size=6)

@@ -15,7 +15,6 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import (
     BASELINE,
     DECIDED_BY,
-    HEURISTIC_RATING,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     Failure,
@@ -99,28 +98,27 @@ def verdict_of(rating: int | None, **details: float) -> Verdict:
 STREAM = (
     verdict_of(3, **{DECIDED_BY: 0.0}),
     verdict_of(3, **{DECIDED_BY: 1.0}),
-    verdict_of(3, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0}),
-    verdict_of(2, **{DECIDED_BY: 2.0, HEURISTIC_RATING: 3.0, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 2.0}),
+    verdict_of(3, **{DECIDED_BY: 2.0}),
+    verdict_of(2, **{DECIDED_BY: 2.0, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 2.0}),
     verdict_of(2, **{DECIDED_BY: 2.0, JUDGED_AGAIN: 3.0, JUDGED_SWAPPED: 2.0}),
     verdict_of(1, **{DECIDED_BY: 2.0, JUDGED_SWAPPED: 3.0}),
     verdict_of(1),
     verdict_of(None),
     altered(verdict_of(3, **{DECIDED_BY: 0.0}), scorer="metrics"),
 )
-"""Of seven judged verdicts: one equal, one decided, two audited, three rejudged in some way."""
+"""Of seven judged verdicts: one equal, one decided by rule, three rejudged in some way."""
 
 
 def test_counts_worked_by_hand():
-    """One of two again the same; two of three swapped the same; one of two audits agrees."""
+    """One of two again the same; two of three swapped the same."""
     counts = JudgeCounts()
     assert [counts.add(verdict) for verdict in STREAM] == [True] * 7 + [False] * 2
     assert counts.decided == {"equality": 1, "heuristic": 1, "judge": 5}
     known = counts.estimates(alpha=0.05, min_trials=1)
     assert known.noise == proportion(1, 2)
     assert known.swap_consistency == proportion(2, 3)
-    assert known.agreement == proportion(1, 2)
     few = counts.estimates(alpha=0.05, min_trials=3)
-    assert (few.noise, few.swap_consistency, few.agreement) == (None, proportion(2, 3), None)
+    assert (few.noise, few.swap_consistency) == (None, proportion(2, 3))
     assert JudgeCounts.from_json(json.loads(json.dumps(counts.to_json()))) == counts
 
 
@@ -140,16 +138,15 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
     spelling, baseline = (reports[CellKey("chat", "m", name)] for name in ("general.spelling", BASELINE))
     assert spelling.judge.noise == baseline.judge.noise == proportion(2, 3, alpha=1 - 0.95)
     assert spelling.judge.swap_consistency == proportion(3, 4, alpha=1 - 0.95)
-    assert spelling.judge.agreement == proportion(1, 2, alpha=1 - 0.95)
     assert spelling.judge.decided == {"equality": 1, "heuristic": 1, "judge": 6}
     assert reports[CellKey("chat", "n", "general.spelling")].judge.noise == proportion(0, 1, alpha=1 - 0.95)
     alone = reports[CellKey("cheap", "m", "general.spelling")]
-    assert (alone.judge.noise, alone.judge.swap_consistency, alone.judge.agreement) == (None, None, None)
+    assert (alone.judge.noise, alone.judge.swap_consistency) == (None, None)
     assert alone.judge.decided == {}
 
 
 def test_the_judge_is_exported_once_for_each_route_and_model():
-    """Noise, swap consistency and agreement with interval and number; the stages as a counter."""
+    """Noise and swap consistency with interval and number; the stages as a counter."""
     reports = state_of(*STREAM, altered(STREAM[4], perturbation=BASELINE)).reports()
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: reports, version="1"))
@@ -157,7 +154,6 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
     for name, expected in {
         "judge_noise": proportion(2, 3, alpha=1 - 0.95),
         "judge_swap_consistency": proportion(3, 4, alpha=1 - 0.95),
-        "cascade_agreement": proportion(1, 2, alpha=1 - 0.95),
     }.items():
         for suffix, value in {
             "_ratio": expected.value,
@@ -178,5 +174,5 @@ def test_without_a_judge_nothing_of_it_is_exported():
     reports = state_of(altered(VERDICT, scorer="metrics")).reports()
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: reports, version="1"))
-    names = ("evenkeel_judge", "evenkeel_cascade", "evenkeel_ratings_decided")
+    names = ("evenkeel_judge", "evenkeel_ratings_decided")
     assert [s.name for m in registry.collect() for s in m.samples if s.name.startswith(names)] == []

@@ -201,7 +201,7 @@ def _judges(report: Report) -> Section:
     rows = (
         (
             sentences.place(line.route, line.model), line.found.noise, line.found.swap_consistency,
-            line.found.agreement, figures.reasons(line.found.decided),
+            figures.reasons(line.found.decided),
         )
         for line in report.judges
     )  # fmt: skip

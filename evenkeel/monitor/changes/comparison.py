@@ -122,8 +122,6 @@ class JudgeSides:
     noise: Sides
     """P(another rating when the same pair is judged again)."""
     swap_consistency: Sides
-    agreement: Sides
-    """P(the judge says what the heuristics said)."""
     strictness: Difference | None = None
     """How much more often it rates pairs as shifted that look alike to the heuristics; ends three standard
     errors away. None where it was not asked about enough of them."""
@@ -131,7 +129,7 @@ class JudgeSides:
     @property
     def moved(self) -> bool:
         """Whether any of them did."""
-        sides = (self.noise, self.swap_consistency, self.agreement)
+        sides = (self.noise, self.swap_consistency)
         return any(one.moved for one in sides) or (self.strictness is not None and self.strictness.moved)
 
 
@@ -320,7 +318,6 @@ def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeS
     return JudgeSides(
         sides("other_again", "same_again"),
         sides("same_swapped", "other_swapped"),
-        sides("agreed", "disagreed"),
         _strictness(before.judged, after.judged, min_trials),
     )
 

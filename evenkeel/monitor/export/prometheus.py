@@ -78,7 +78,7 @@ def _rates(*names: str) -> tuple[Rate, ...]:
     return tuple(_RATES[name] for name in names)
 
 
-JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "cascade_agreement", "judge_group_agreement")
+JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "judge_group_agreement")
 PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
 WINDOWED = _rates("robustness", "content_delta", "above_noise")
 ROLLED = (
@@ -273,7 +273,7 @@ def _judge(report: CellReport) -> Samples:
     place = (report.key.route, report.key.model)
     samples: Samples = [[] for _ in _JUDGE_FAMILIES]
     judge = report.judge
-    estimates = (judge.noise, judge.swap_consistency, judge.agreement, judge.group_agreement)
+    estimates = (judge.noise, judge.swap_consistency, judge.group_agreement)
     for number, estimate in enumerate(estimates):
         add(samples, 4 * number, place, estimate)
     samples[-1] += [Sample((*place, stage), count) for stage, count in judge.decided.items()]
