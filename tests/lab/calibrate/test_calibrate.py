@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean
 
@@ -208,8 +207,7 @@ def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
     assert found.encoder is None
     assert found.bert_score == BertModel(layer=6)
     assert found.of(FailureMode.MISSING).primary.metric == "workflow_bert_score"
-    with ExitStack() as stack:
-        scorer = calibrated_metrics(found, stack, None).scorer
+    scorer = calibrated_metrics(found, None).scorer
     golden = load_goldens(path)[0].answer
     cut = Answer("\n".join(golden.text.splitlines()[1:]))
     (score,) = scorer.score(Pair(golden, cut, "", "workflow"), {"workflow_bert_score"}).values()
