@@ -17,33 +17,33 @@ STEP: Final = 0.02
 MOST: Final = 255 * STEP
 
 Scale = Literal["share", "rate", "number", "logarithm"]
-"""How a value becomes a trait: the square root of a share or of a rate in 1,000 characters, a number of few,
-or the logarithm of a count."""
+"""Scale of a trait: the square root of a share, the square root of a rate per 1,000 characters, a small
+number divided by `each`, or the logarithm of a count."""
 
 _RATE: Final = 4.0
-"""Root of the rate that is one: 16 in 1,000 characters."""
+"""Square root of the rate, per 1,000 characters, that becomes a trait of 1: 16 per 1,000 characters."""
 _LOGARITHM: Final = 3.0
-"""So many nepers are one: four million characters are 5.1."""
+"""Natural logarithm that becomes a trait of 1. Four million characters become 5.1, the largest trait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """One number measured on an answer."""
+    """A number measured on an answer."""
 
     name: str
     """Snake case."""
     said: str
-    """What people call it."""
+    """Name of the trait for people."""
     unit: str
-    """Of its value, plural; "%" of a share."""
+    """Unit of the value, in the plural; "%" for a share."""
     scale: Scale
     each: float = 1.0
-    """What is one on the scale of a number."""
+    """Value that becomes a trait of 1 on the scale "number"."""
     hashed: str = ""
-    """What it is one part of, for a trait that is said with others; "" if it stands for itself."""
+    """Name of the hashed group the trait belongs to; "" for a trait that stands alone."""
 
     def scaled(self, value: float) -> float:
-        """The trait of a value; 0 of what is not a number."""
+        """Return the trait of a value; 0 for negative values and NaN."""
         if not value > 0:
             return 0.0
         if self.scale == "share":
@@ -57,7 +57,7 @@ class Trait:
         return round(round(min(found, MOST) / STEP) * STEP, 2)
 
     def value(self, scaled: float) -> float:
-        """The value of a trait in its unit, of a share in percent."""
+        """Return the value of a trait in its unit; a share is returned in percent."""
         if self.scale == "share":
             return 100 * scaled * scaled
         if self.scale == "rate":
@@ -128,4 +128,4 @@ PLAIN: Final = (
 """Each stands for itself."""
 
 TRAITS: Final = (*PLAIN, *LANGUAGES, *OPENING_WORD, *OPENING_PHRASE, *CLOSING_WORD, *VOCABULARY)
-"""In the order of a vector."""
+"""All traits, in the order of a vector."""

@@ -57,10 +57,10 @@ class Approval:
     at: float
     """Unix time in seconds."""
     by: str
-    """Who approved."""
+    """Name of the person who approved."""
     route: str
     cells: tuple[ApprovedCell, ...]
-    """At least one."""
+    """The approved cells, at least one."""
     note: str = ""
 
     @classmethod

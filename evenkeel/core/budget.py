@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
-"""What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
-of the rewriter. "lost" is what a process had set aside when it was killed: nobody knows what it spent."""
+"""Purpose of a call: replays of sampled requests, repeats of goldens or reference prompts, ratings, or texts
+of the rewriter. "lost" is the reservation of a process that was killed: its real spend is unknown."""
 
 Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
 """Why a reservation is turned down: the day's budget is used up; all of it but the reserve is; it is used
@@ -26,17 +26,18 @@ faster than the day goes; the route has had its share, and what is left is for o
 _HEAD_START: Final = 0.25
 """Share of a spread budget that is free from the first second of the day on."""
 LEFT_TO_OTHERS: Final = 0.5
-"""Of what other routes have not used of their shares, a route beyond its own leaves them so much."""
+"""Share of the other routes' unused shares that a route beyond its own share must leave to them."""
 MOST_LEFT: Final = 0.25
-"""But never more than so much of what is free: most of a budget can be used whoever has traffic."""
+"""Largest share of the free budget that is held back for other routes. Most of a budget stays usable by
+whichever route has traffic."""
 _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
 """A process that has neither reserved nor settled for so long is dead: no trial takes that long. What it had
 set aside is booked as "lost"."""
 DAYS_AHEAD: Final = 7
-"""What is booked on so many days after today counts as well: the clock was set back since."""
+"""Days after today whose bookings are counted too. Such bookings exist if the clock was set back."""
 FORGOTTEN_S: Final = 2 * _SECONDS_PER_DAY
-"""What a process set aside so long ago was spent on no day that counts."""
+"""Age in seconds at which a reservation is dropped: it belongs to a day that no longer counts."""
 
 
 class Spend(NamedTuple):
@@ -50,11 +51,11 @@ class Spend(NamedTuple):
         return Spend(self.tokens + other.tokens, self.usd + other.usd)
 
     def minus(self, other: Spend) -> Spend:
-        """What is left without the other."""
+        """Return this amount less the other."""
         return Spend(self.tokens - other.tokens, self.usd - other.usd)
 
     def times(self, count: int) -> Spend:
-        """The same so many times."""
+        """Return the amount multiplied by a count."""
         return Spend(count * self.tokens, count * self.usd)
 
     def parts(self, count: int) -> list[Spend]:
@@ -91,13 +92,13 @@ class Budget:
     tokens_per_day: int | None = None
     usd_per_day: float | None = None
     spread: bool = False
-    """Whether a quarter is free at once and the rest as the day goes, so that there is something
+    """True if a quarter of the budget is free at once and the rest becomes free over the day, so that some is
     left at night."""
     reserve: float = 0.0
     """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
 
     def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
-        """What may be spent by now, the widest limit first.
+        """Return the limits on spending by now, the widest first.
 
         Args:
             day_share: How much of the day has passed, in [0, 1].
@@ -114,19 +115,19 @@ class Budget:
         return tuple(found)
 
     def limit(self, share: float) -> Limit:
-        """What may be spent in a share of the day's budget."""
+        """Return the limit for a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
         return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
 
 
 def passed(spent: Spend, limit: Limit) -> bool:
-    """Whether more was spent than a limit allows."""
+    """Return whether the spend exceeds a limit."""
     tokens, usd = limit
     return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
 
 
 def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: Limit) -> bool:
-    """Whether a route takes what it has to leave to others.
+    """Return whether a route takes budget that it has to leave to other routes.
 
     Every route may use an equal share of what is free. One that is beyond its share leaves the others half of
     what they have not used of theirs, a quarter of what is free at most.
@@ -149,7 +150,7 @@ def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence
 
 
 def day_share_of(now: float) -> float:
-    """How much of the UTC day has passed at a Unix time, in [0, 1)."""
+    """Return the share of the UTC day that has passed at a Unix time, in [0, 1)."""
     return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
 
 
@@ -181,16 +182,16 @@ class CostTracker(abc.ABC):
         self._sharing = tuple(sharing)
 
     def today(self, route: str | None = None) -> Spend:
-        """What has been booked this UTC day, for one route or over all."""
+        """Return the spend booked this UTC day, for one route or for all routes."""
         return total(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
 
     def of_kind(self, kind: SpendKind) -> Spend:
-        """What has been booked this UTC day for one kind of calls."""
+        """Return the spend booked this UTC day for one kind of call."""
         return total(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
 
     @abc.abstractmethod
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """What has been booked for each route and kind of calls of which there is any.
+        """Return the spend booked for each route and kind of call; combinations without spend are left out.
 
         Args:
             ahead: Of which UTC day, counted from today; below 0 for days that are over.
@@ -219,7 +220,7 @@ class CostTracker(abc.ABC):
     def _bounds(
         self, route: str, *, urgent: bool, paced: bool
     ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
-        """What all routes together may spend by now, and what one may spend by its own limits."""
+        """Return the limits of all routes together, and the route's own limits."""
         own, day_share = self._routes.get(route), day_share_of(self._clock())
         return (
             self.budget.bounds(day_share, urgent=urgent, paced=paced),
@@ -282,7 +283,7 @@ async def booked(
 
 
 async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
-    """As `CallBudget.reserve`, in a thread. Who is cancelled meanwhile has set nothing aside."""
+    """Reserve an estimate in a thread. If the task is cancelled meanwhile, release the reservation."""
     asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
     try:
         return await asyncio.shield(asked)
@@ -322,7 +323,7 @@ class Allowance:
         self._closed = False
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it, or it is closed."""
+        """Reserve the estimate of one call; False if a daily budget forbids it or the allowance is closed."""
         with self._lock:
             if self._closed:
                 return False
@@ -384,10 +385,10 @@ class RouteBudget:
         self._urgent = urgent
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it, all of it counted."""
+        """Reserve the estimate of one call out of the whole day's budget; False if a budget forbids it."""
         return self._costs.reserve(estimate, self._route, urgent=self._urgent, paced=False) is None
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
-        """As `CallBudget.settle`."""
+        """Release a reservation and book the spend."""
         self._costs.settle(estimate, self._route, {self._kind: spent})
         self._booked(spent)

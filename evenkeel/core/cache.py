@@ -1,4 +1,4 @@
-"""What remembers answers of models, so that the same question is paid for once."""
+"""Cache of model answers, so that the same question is paid for once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about one cell (route × model × perturbation)."""
+"""Reports on cells (route × model × perturbation) and on roll-ups of cells."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Limit:
     """The largest mean of a measure that is tolerated."""
 
     value: float
-    """In (low, 1) of the measure."""
+    """Value in (lowest value of the measure, 1)."""
     source: str = "default"
-    """Where it comes from, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
+    """Source of the limit, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
 
 
 Window = Literal["1h", "24h", "500", "since_change"]
-"""What an estimate looks back on, besides everything since the cell began ("all").
+"""Span of the trials behind an estimate; "all" is everything since the cell began.
 
 "1h" and "24h": of verdict time, the running slot (5 minutes, an hour) and the whole ones before it.
 "500": the last so many trials of a cell, or exchanges of a roll-up. "since_change": since the last
@@ -80,7 +80,7 @@ Level = Literal["category", "model", "route", "all"]
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """What is rolled up: a category of a model of a route, such a model, a route, or everything."""
+    """Key of a roll-up: a category of one model on a route, a model on a route, a route, or everything."""
 
     level: Level
     route: str = ""
@@ -97,7 +97,7 @@ class RollupEstimates:
     """
 
     exchanges: int
-    """With a rated perturbed trial."""
+    """Exchanges with at least one rated perturbed trial."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     quality_worse: Estimate | None
@@ -110,7 +110,7 @@ class RollupEstimates:
 
 @dataclass(frozen=True, slots=True)
 class RollupReport:
-    """What is known of one roll-up."""
+    """Report on one roll-up."""
 
     key: RollupKey
     trials: int
@@ -118,7 +118,7 @@ class RollupReport:
     was one shortly before."""
     last_scored_at: float | None
     scorer: Scorer
-    """Who decided the latest rating."""
+    """Scorer of the latest rating."""
     windows: dict[Literal[Window, "all"], RollupEstimates]
 
 
@@ -127,7 +127,7 @@ class ChangeMark:
     """Something about a route changed: from here on its answers are another population."""
 
     kind: str
-    """What changed, as `evenkeel.monitor.changes.record` lists it: "model", "prompt_version" …"""
+    """Kind of change, as listed in `evenkeel.monitor.changes.record`: "model", "prompt_version" …"""
     before: str
     after: str
     at: float
@@ -146,14 +146,14 @@ class RouteChanges:
 
     route: str
     counts: dict[str, int]
-    """So far, by kind."""
+    """Number of changes so far, by kind."""
     latest: tuple[ChangeMark, ...]
     """The last few, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftReport:
-    """Where a cell's content delta is against its own baseline."""
+    """Comparison of a cell's content delta with its own baseline."""
 
     state: str
     """"level", "risen" or "fallen", by the evidence."""
@@ -172,17 +172,17 @@ class DriftReport:
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """How much of what was seen of a cell."""
+    """Numbers of trials of a cell, by outcome."""
 
     trials: int
     """Trials with a rating."""
     effective: int = 0
-    """Those of them that are observations: near-equal prompts that come together count once. All other counts
-    and all estimates are of observations."""
+    """Trials that are observations: near-equal prompts that arrive together count once. All other counts and
+    all estimates are of observations."""
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without a rating, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
-    """How often each rating (1, 2, 3) was given; 0 = unsure."""
+    """Number of times each rating (1, 2, 3) was given; 0 = unsure."""
     qualities: dict[str, int] = field(default_factory=dict)
     """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
     pairs: dict[int, int] = field(default_factory=dict)
@@ -223,7 +223,7 @@ class CellEstimates:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What labels say about the ratings of a cell."""
+    """Correction of a cell's ratings by people's labels."""
 
     labels: int = 0
     """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
@@ -253,7 +253,7 @@ class Detection:
     """The state of a cell's detectors."""
 
     alert: bool = False
-    """Whether an excess, a loss or a worse quality is over its limit."""
+    """True if an excess, a loss or a worse quality is over its limit."""
     over: tuple[str, ...] = ()
     """Measures that are over their limits, by the evidence; empty unless the alert is up."""
     evidence_log10: float = 0.0
@@ -263,7 +263,8 @@ class Detection:
     threshold: float = 0.0
     """Largest excess that is tolerated."""
     limits: dict[str, Limit] = field(default_factory=dict)
-    """By measure ("content", "similarity", "quality", "invalid"), and that of "drift" on either side."""
+    """Limits by measure ("content", "similarity", "quality", "invalid"), and for "drift" in either
+    direction."""
     held_by: str = ""
     """The client whose trials alone are evidence for an alert, which is held; "" if there is none."""
     blind: tuple[str, ...] = ()
@@ -282,14 +283,14 @@ class CellReport:
 
     key: CellKey
     scorer: Scorer
-    """Who decided the latest rating."""
+    """Scorer of the latest rating."""
     counts: CellCounts
     last_scored_at: float | None = None
     retired: bool = False
-    """Whether its model does not answer on the route any more."""
+    """True if the cell's model no longer answers on the route."""
     estimates: CellEstimates = CellEstimates()
     windows: dict[Window, WindowEstimates] = field(default_factory=dict)
-    """What the sliding windows say."""
+    """Estimates from the sliding windows."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
     correction: Correction = Correction()
@@ -303,7 +304,7 @@ class CellReport:
 
     @property
     def current(self) -> WindowEstimates:
-        """Since the last change; an estimate that has too few trials since then is that of all trials.
+        """Return the estimates since the last change, or those of all trials where too few came since then.
 
         So are those that labels correct, which windows are not.
         """
@@ -326,7 +327,7 @@ class CellReport:
 
     @property
     def is_blind(self) -> bool:
-        """Whether no change of the answers' content could raise the alert any more."""
+        """Return whether no change in the content of answers could raise the alert."""
         seeing = "similarity" if self.estimates.control_similarity is not None else "content"
         return "content" in self.detection.blind and seeing in self.detection.blind
 

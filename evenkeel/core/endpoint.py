@@ -116,7 +116,7 @@ class Upstream:
         return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
 
     def same_origin(self, other: Upstream) -> bool:
-        """Whether both have the same scheme, host and port, or Unix socket: what a credential belongs to."""
+        """Return whether both have the same origin: scheme, host and port, or Unix socket."""
         own = (self.tls, self.host, self.port, self.unix_path)
         return own == (other.tls, other.host, other.port, other.unix_path)
 
@@ -143,6 +143,6 @@ class Upstream:
 
 
 def is_under(target: bytes, prefix: bytes) -> bool:
-    """Whether a target's path is the prefix or goes on below it."""
+    """Return whether a target's path is the prefix or lies below it."""
     size = len(prefix)
     return target.startswith(prefix) and target[size : size + 1] in _PATH_ENDS

@@ -21,7 +21,7 @@ class ProcessorTimeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One forwarded request and the answer the user got, as bytes on the wire carried them.
+    """A forwarded request and the answer the user got, as bytes on the wire carried them.
 
     Bodies are what the application and the upstream sent, after removal of the transfer coding
     only: still compressed where `content-encoding` says so, still server-sent events where the
@@ -48,11 +48,11 @@ class Exchange:
     upstream: int = 0
     """Which of the route's upstreams answered: 0 for the first, above it a fallback."""
     task: str | None = None
-    """From `x-evenkeel-task`."""
+    """Value of the `x-evenkeel-task` header."""
     prompt_version: str | None = None
-    """From `x-evenkeel-prompt-version`."""
+    """Value of the `x-evenkeel-prompt-version` header."""
     session: str | None = None
-    """From `x-evenkeel-session`."""
+    """Value of the `x-evenkeel-session` header."""
     client: str = ""
     """Names who sent it: a keyed hash of its key or address; "" if that is not known."""
 
@@ -77,7 +77,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the replay plane is behind."""
+    """Backlog of the replay plane."""
 
     waiting: int
     """Exchanges no worker holds."""
@@ -137,7 +137,7 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        """Return the exchange of a dead letter; None if it is no longer stored or cannot be read."""
         ...
 
     def lag(self) -> Lag:

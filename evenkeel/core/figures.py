@@ -62,7 +62,7 @@ def percent(ratio: float, digits: int = 0) -> str:
 
 
 def interval(one: Bounded, digits: int = 0) -> str:
-    """Its interval in percent, "[24, 38] %"."""
+    """Return the interval of an estimate in percent, "[24, 38] %"."""
     return f"[{number(one.lower * 100, digits)},\u00a0{number(one.upper * 100, digits)}]{_NARROW_SPACE}%"
 
 
@@ -87,7 +87,7 @@ def points(measure: Measured | None, digits: int = 1) -> str:
 
 
 def points_interval(measure: Bounded | None, digits: int = 1) -> str:
-    """Its interval in points of 100, "[86.3, 90.9]"; "" without one."""
+    """Return the interval in points of 100, "[86.3, 90.9]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{number(measure.lower * 100, digits)},\u00a0{number(measure.upper * 100, digits)}]"
@@ -104,7 +104,7 @@ def difference(measure: Measured | None, digits: int = 1) -> str:
 
 
 def difference_interval(measure: Bounded | None, digits: int = 1) -> str:
-    """Its interval, "[+12.1, +33.0]"; "" without one."""
+    """Return the interval of a difference in points of 100, "[+12.1, +33.0]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{_signed(measure.lower, digits)},\u00a0{_signed(measure.upper, digits)}]"
@@ -169,7 +169,7 @@ def iso(at: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """How long something has lasted; below a minute "just now", as seconds would change at every refresh."""
+    """Return a duration as text; "just now" below a minute, because seconds would change at every refresh."""
     return duration(seconds) if seconds >= _MINUTE_S else "just now"
 
 
@@ -192,7 +192,7 @@ def plain(text: str) -> str:
 
 
 def clients(trials: Mapping[str, int]) -> str:
-    """Whose trials these are: "38 of 40 trials come from client 3f9a, 2 from 1 other client"; "" for none."""
+    """Return the clients behind trials, "38 of 40 trials come from client 3f9a, …"; "" without trials."""
     if not trials:
         return ""
     most = max(trials, key=lambda name: (trials[name], name))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _MINUS: Final = "\u2212"
 _SLACK: Final = 1e-9
-"""So that a value that lies on a step has a step of room beside it."""
+"""Slack in steps: a range leaves room beside a value that lies on a step, and rounding errors drop no
+tick."""
 
 BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""
@@ -23,7 +24,7 @@ BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One colour of the legend."""
+    """A color of the legend."""
 
     index: int
     label: str
@@ -84,12 +85,12 @@ class Scale(NamedTuple):
     end: float
 
     def at(self, value: float) -> float:
-        """Where a value lies, to a tenth of a unit; what lies outside is drawn at the end."""
+        """Return the position of a value, to a tenth of a unit; values outside are drawn at the end."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + (self.end - self.start) * min(1.0, max(0.0, share)), 1)
 
     def maybe(self, value: float | None) -> float | None:
-        """The same; None for no value."""
+        """Return the position of a value; None for no value."""
         return None if value is None else self.at(value)
 
     def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
@@ -113,7 +114,7 @@ class Interval(NamedTuple):
     upper: float | None
 
     def on(self, scale: Scale) -> Interval:
-        """Where they lie on an axis."""
+        """Return the interval in user units of an axis."""
         return Interval(scale.maybe(self.value), scale.maybe(self.lower), scale.maybe(self.upper))
 
 

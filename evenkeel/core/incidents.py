@@ -1,4 +1,4 @@
-"""What people decide about incidents: entries of the verdict log, beside the verdicts, like approvals.
+"""Decisions of people about incidents, stored in the verdict log beside verdicts and approvals.
 
 An incident is a change of a route that made its answers fragile, worse, invalid or different. What becomes of
 it follows from the log: alerts that begin and end, traffic that goes back to what it was, and decisions.
@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeAlias, get_args
 from evenkeel.core.records import to_json
 
 Decided: TypeAlias = Literal["acknowledged", "accepted", "rolled_back", "false_alarm"]
-"""Somebody looks at it; its answers are the new baseline; the change was undone; it should not have been
-raised. All but the first close the incident."""
+"""Decisions on an incident: somebody is looking at it; its answers are the new baseline; the change was
+undone; it should not have been raised. All but the first close the incident."""
 DECIDED: Final[tuple[Decided, ...]] = get_args(Decided)
 
 Ending: TypeAlias = Literal[
@@ -43,14 +43,14 @@ class DecisionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person says of an incident."""
+    """A person's decision on an incident."""
 
     id: str
     """Follows from all the rest: noting it twice changes nothing."""
     at: float
     """Unix time in seconds."""
     by: str
-    """Who decided."""
+    """Name of the person who decided."""
     route: str
     """A route of the incident."""
     incident: str

@@ -34,5 +34,5 @@ _SCORERS: Final[dict[Scorer, str]] = {
 
 
 def scorer_words(scorer: Scorer) -> str:
-    """Who decided a rating, said so that nobody takes a heuristic for a judge."""
+    """Return words for the scorer of a rating that do not let a heuristic pass for a judge."""
     return _SCORERS.get(scorer, scorer)

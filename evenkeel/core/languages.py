@@ -23,9 +23,9 @@ LanguageOf: TypeAlias = "Callable[[str], str | None]"
 """The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
 
 _LEAST_CONFIDENCE: Final = 0.5
-"""Below it short or mixed texts are guessed at: the answer is "unknown" then."""
+"""Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess."""
 _READ_CHARACTERS: Final = 2000
-"""What stands behind them hardly ever changes the answer, and it costs time."""
+"""Number of characters read. Later ones rarely change the answer and cost time."""
 
 _READ_AS: Final = {"wuu": "zh"}
 """Languages that short texts of another one are taken for: Wu Chinese is rarely written."""
@@ -111,5 +111,5 @@ def english_request(tag: str) -> str:
 
 
 def native_request(tag: str) -> str:
-    """The same in the language itself for the builtin tags, else in English."""
+    """Return the request in the language itself for the builtin tags, else in English."""
     return _REQUESTS.get(tag) or english_request(tag)

@@ -1,4 +1,4 @@
-"""What is compared: the answer to the original request and the answer to a variant of it."""
+"""Pairs to compare: the answer to the original request and the answer to a variant of it."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ class Answer:
     mean_logprob: float | None = None
     """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
     cached_tokens: int | None = field(default=None, compare=False)
-    """Those of the prompt that the endpoint says came from its cache; chance, so no part of comparisons."""
+    """Prompt tokens that the endpoint served from its cache. Left out of comparisons because it depends on
+    chance."""
     reasoning_tokens: int | None = field(default=None, compare=False)
-    """Those of the answer that were thought and not said, as far as the endpoint tells."""
+    """Answer tokens spent on reasoning that is not part of the text; None if the endpoint does not say."""
     response_id: str | None = field(default=None, compare=False)
     """The endpoint's id of the response; no two answers share it, so it is left out of comparisons."""
 
     @property
     def cut(self) -> bool:
-        """Whether it ends because it had reached the longest length allowed."""
+        """Return whether the answer ends because it reached the maximum length."""
         return self.finish_reason in _CUT_FINISH
 
 
@@ -80,7 +81,7 @@ class Pair:
     task: str | None = None
     """Task name from the route or the application, e.g. "case_summary"; None = generic chat."""
     wanted: Wanted = AS_BEFORE
-    """What the variant asked of the candidate's format and language."""
+    """Format and language that the variant asked the candidate for."""
 
 
 _BYTES = 8

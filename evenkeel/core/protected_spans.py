@@ -1,4 +1,4 @@
-"""What no change of a text may touch: code, addresses, numbers, identifiers, data, quotations.
+"""Spans of a text that no perturbation may touch: code, addresses, numbers, identifiers, data, quotations.
 
 One compiled pattern reads a text once from left to right. Runs of plain words are skipped in a single step;
 wherever something else begins, the rules are tried in the order of `RULES` and the first that fits takes its
@@ -177,7 +177,8 @@ _SCANNER: Final = re.compile(
 _OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)
 _READER: Final = json.JSONDecoder(parse_int=float)
 _FAILED_READS: Final = 64
-"""After so many brackets that open no JSON a text is not tried further: each try may read far."""
+"""Number of brackets that open no JSON after which a text is no longer tried: each attempt may read far
+ahead."""
 
 
 @lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
@@ -211,7 +212,7 @@ def protected_spans(text: str) -> tuple[Protected, ...]:
 
 
 def _json_end(text: str, start: int) -> int | None:
-    """Where the JSON value that begins at `start` ends, None if none does."""
+    """Return the end of the JSON value that begins at `start`; None if no value begins there."""
     try:
         return _READER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

@@ -27,21 +27,22 @@ class Category:
 
     name: str
     description: str = ""
-    """One sentence or two."""
+    """Description in one or two sentences."""
     order: int = _LAST
     """Place among the categories; equal ones by name."""
     phrase: str = "the rewording {kind}"
     """The end of "answers change under …" for a rewording that has no words of its own."""
     asks_for: Literal["format", "language", "languages"] | None = None
-    """What its variants ask of the answer. "languages": the kinds are named "source_to_target"."""
+    """Requirement that its variants put on the answer. "languages": the kinds are named
+    "source_to_target"."""
     on_template: bool = False
-    """Whether the application's words are changed rather than the user's."""
+    """True if the application's words are changed rather than the user's."""
     graded: bool = False
-    """Whether the severity of a trial is worth showing."""
+    """True if the severity of a trial is worth showing."""
     named_alone: bool = False
-    """Whether its rewordings are understood without the category's name."""
+    """True if its rewordings are understood without the category's name."""
     kind: Callable[[str], str] = _with_spaces
-    """How the part of a name behind the dot is written."""
+    """Function that writes the part of a name after the dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Rewording:
     phrase: str = ""
     """The end of "answers change under …"; "" = as the category says."""
     description: str = ""
-    """What it does, in one sentence or two; "" = as the docstring of its class says."""
+    """Description in one or two sentences; "" = the docstring of the perturbation's class."""
     order: int = _LAST
     """Place in its category; equal ones by name."""
 

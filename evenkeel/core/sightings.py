@@ -1,4 +1,4 @@
-"""What silent changes are looked for in: the look of sampled answers, and how reference prompts are answered.
+"""Evidence of silent changes: traits of sampled answers, and comparisons of answers to reference prompts.
 
 Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word
 of a prompt or an answer.
@@ -19,29 +19,29 @@ Asked = Literal["fill", "round", "suspicion"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerSeen:
-    """How the answer of one sampled exchange looks, whether or not it was replayed."""
+    """Traits of the answer of one sampled exchange, whether or not it was replayed."""
 
     exchange_id: str
     at: float
     """Unix time in seconds at which the answer came."""
     route: str
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model name that the endpoint returned, else the one requested."""
     requested_model: str
     """"" if the request names none."""
     prompt_version: str
-    """As the application says, else the fingerprint of the template; "" while it is not known."""
+    """Version that the application names, else the fingerprint of the template; "" if not known."""
     parameters: str
-    """As `Verdict.parameters`."""
+    """Parameters of the request, as in `Verdict.origin`."""
     cluster: str
-    """As `Verdict.cluster`."""
+    """Cluster of near-equal prompts, as in `Verdict.origin`."""
     traits: tuple[float, ...]
-    """By `evenkeel.core.answer_traits.TRAITS`, of version `traits_version`; each about in [0, 3]."""
+    """Values of `evenkeel.core.answer_traits.TRAITS` in version `traits_version`, each usually in [0, 3]."""
     prompt: tuple[int, ...]
     """Sketch of the prompt: the cosine of two sketches grows with what the prompts have in common."""
     traits_version: int = 1
     system_fingerprint: str = ""
-    """As the endpoint returned it, "" without one."""
+    """Fingerprint that the endpoint returned; "" without one."""
 
     @property
     def id(self) -> str:
@@ -81,7 +81,7 @@ class PooledComparison:
     models: tuple[str, ...]
     """Names that the endpoint returned with the new answers, the most frequent first."""
     fingerprints: tuple[str, ...]
-    """What it said about its own build, likewise."""
+    """System fingerprints that the endpoint returned with the new answers, the most frequent first."""
     versions: tuple[ComparedVersion, ...]
     """The most moved first, at most eight."""
     references: tuple[str, ...]
@@ -101,7 +101,7 @@ class ReferenceAnswered:
     """Unix time in seconds."""
     route: str
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model name that the endpoint returned, else the one requested."""
     requested_model: str
     prompt_version: str
     reference: str
@@ -110,9 +110,9 @@ class ReferenceAnswered:
     compared: int = 0
     """Answers compared, the new one included; 0 for a failure."""
     below: int = 0
-    """How many of them are less like the others than the new one is."""
+    """Number of compared answers that are less like the others than the new one is."""
     ties: int = 0
-    """How many are as like the others, the new one included."""
+    """Number of compared answers that are exactly as like the others as the new one is, which is included."""
     likeness: float = 0.0
     """Mean likeness of the new answer to the earlier ones, in [0, 1]."""
     own: float = 0.0
@@ -125,7 +125,7 @@ class ReferenceAnswered:
     """Why there is no answer, in snake case; "" if there is one."""
     cost_usd: float = 0.0
     pooled: PooledComparison | None = None
-    """What a look at all references said after this answer; None if none was due."""
+    """Comparison over all references that followed this answer; None if none was due."""
 
     @property
     def p_value(self) -> float | None:
@@ -157,7 +157,7 @@ class ReferenceAnswered:
 _FEWEST: Final = 3
 _ANSWER: Final = "answer/"
 REFERENCE: Final = "reference/"
-"""What ids of `ReferenceAnswered` begin with."""
+"""Prefix of the ids of `ReferenceAnswered`."""
 
 
 def reference_answer_id(reference: str, at: float) -> str:

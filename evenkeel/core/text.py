@@ -53,9 +53,9 @@ def escaped(document: str) -> str:
 
 
 _FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
-"""Where spreadsheets take what follows for a formula: before its first sign, also in its wide form, at the
-beginning of a cell. Where commas stand for decimal points they begin another cell at a semicolon, and then
-at the end of a line within quotes too."""
+"""Places where a spreadsheet would read a formula: before a formula sign at the start of a cell, full-width
+signs included. In locales with a decimal comma, a semicolon starts a new cell too, and so does a line break
+within quotes."""
 
 
 def harmless(text: str) -> str:

@@ -6,11 +6,11 @@ from contextvars import ContextVar
 from typing import Final, Literal
 
 Tier = Literal["standard", "flex"]
-"""At once, or when the provider has room, which is cheaper."""
+"""Speed of an answer: immediate, or cheaper and only when the provider has room."""
 
 
 SCORING_WAITS: Final[ContextVar[bool]] = ContextVar("scoring_waits", default=False)
-"""Whether the rating that is asked for now can wait."""
+"""True if the rating being requested can wait."""
 
 
 _WITHOUT_FLEX: Final = (

@@ -36,7 +36,7 @@ TOGETHER: Final = Category(
 
 
 _DIGITS: Final = 2
-"""Of a count: a name comes from a log, where anything may stand."""
+"""Largest number of digits in a count. Names come from the log, so they may hold anything."""
 
 
 def together_name(category: str, count: int, part: str = "") -> str:
@@ -52,7 +52,7 @@ def together_name(category: str, count: int, part: str = "") -> str:
 
 
 def together_count(perturbation: str) -> int:
-    """How many rewordings a perturbation is, 1 unless it is a group."""
+    """Return the number of rewordings in a perturbation; 1 unless it is a group."""
     group, _, kinds = perturbation.partition(".")
     count = kinds.partition("_")[0]
     known = group == TOGETHER.name and count.isdecimal() and len(count) <= _DIGITS
@@ -60,7 +60,7 @@ def together_count(perturbation: str) -> int:
 
 
 def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
-    """What is about rewordings by themselves; what is about groups if nothing else is there.
+    """Return the items about single rewordings; the items about groups if there are no others.
 
     A group moves with any of its rewordings, so beside them it says nothing more.
 

@@ -26,7 +26,7 @@ class Trouble:
         self._log = log
         self._said = said
         self.ongoing = False
-        """Whether the last turn failed."""
+        """True if the last turn failed."""
 
     def __enter__(self) -> None:
         return None

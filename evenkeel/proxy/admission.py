@@ -1,4 +1,4 @@
-"""Who may connect: limits on the number of connections, and what happens to one too many."""
+"""Admission of connections: limits on their number, and the refusal of those beyond the limits."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _MOST_TOLD = 64
 _TOLD_SHARE = 8
 """This share more connections may be open for a moment, to receive the refusal."""
 _HOST_BITS = 64
-"""Of an IPv6 address: who has one usually has all that share the other half."""
+"""Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
+counted apart."""
 
 
 class Refusal(StrEnum):
     """Why a connection is refused. The value is the label."""
 
     FULL = "full"
-    """There are as many connections as there may be."""
+    """The total limit on connections is reached."""
     ADDRESS = "address"
-    """Its address has as many as one address may have."""
+    """The limit on connections from one address is reached."""
 
 
 class Admission:
@@ -69,7 +70,7 @@ class Admission:
 
 
 def counted_as(peername: object) -> str:
-    """What the connections of a peer are counted by: its IPv4 address, or its network of 64 bits in IPv6.
+    """Return the key under which a peer's connections are counted: its IPv4 address or its IPv6 /64 network.
 
     Everybody behind one Unix socket, or gone before it could be asked, counts as "".
     """

@@ -1,4 +1,4 @@
-"""Who may use a key of evenkeel's: programs and listed web pages, under a name that is known here.
+"""Permission to use evenkeel's own keys: for programs and listed web pages, under a name evenkeel knows.
 
 A request with the client's own key says by it that it may. Where evenkeel puts a key in, any web page that a
 browser near it shows could send one, or point its own name here and read the answers too. Browsers say in
@@ -24,7 +24,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]++)\]|([^\[\]:/@\s]++))(?::[0-9]{0,5})?")
 _PAGE = selector([b"origin", b"sec-fetch-site"])
 _OWN = frozenset({"same-origin", "none"})
-"""What browsers say of requests that no page of another site caused."""
+"""Values of `sec-fetch-site` for requests that no page of another site caused."""
 _MOST_REMEMBERED = 256
 _SHOWN = 100
 
@@ -34,7 +34,7 @@ class Refused(NamedTuple):
 
     fault: Fault
     detail: str
-    """What it said, as it may be repeated to the client."""
+    """Value the request sent, in a form that may be repeated to the client."""
 
 
 class Callers:

@@ -40,7 +40,7 @@ _NO_NOTES: dict[bytes, bytes] = {}
 
 
 def capturable(method: bytes, target: bytes) -> bool:
-    """Whether an exchange can be replayed at all, judged by its request line.
+    """Return whether an exchange can be replayed at all, judged by its request line.
 
     The path is judged as the upstream may read it, see `api_path`; what is forwarded stays as it is.
     """
@@ -110,7 +110,7 @@ class Capture:
         """
         self.route = route
         self.size_bytes = size = head.end if stop is None else stop
-        """What the capture holds in memory, heads included."""
+        """Bytes that the capture holds in memory, heads included."""
         self.duration_s = 0.0
         self._request_id = request_id
         self._head = head
@@ -121,16 +121,16 @@ class Capture:
         self._address = address
         self._known_by_key = known_by_key
         self._request: list[bytes] = []
-        """What came of the body later."""
+        """Pieces of the request body that arrived after the head."""
         self._response: list[bytes] = []
         self._answer = b""
-        """Its head, and what came with it."""
+        """Head of the answer, and the bytes that arrived with it."""
         self._answer_chunked = False
         self._upstream = 0
 
     @property
     def fits(self) -> bool:
-        """Whether the bodies are not too large so far."""
+        """Return whether the bodies are still within the size limit."""
         return self._room >= 0
 
     def add_request(self, payload: bytes) -> bool:

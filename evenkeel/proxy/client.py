@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """Where a client's connection is."""
+    """State of a client's connection."""
 
     IDLE = 0
     """Between requests, or in the middle of a head."""
@@ -69,11 +69,11 @@ _PIPELINE_FULL = 2
 _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
 _LARGE_BYTES = 16 << 10
-"""From this size on a body is not kept in memory longer than it takes to send it."""
+"""Size from which a body is dropped from memory as soon as it is sent."""
 
 
 class Plane(Protocol):
-    """What a client's connection needs of the data plane."""
+    """Parts of the data plane that a client's connection uses."""
 
     callers: Callers
     """Decides who may use the keys of routes that have one."""
@@ -82,7 +82,7 @@ class Plane(Protocol):
     timer: Callable[[], float]
     """Monotonic time in seconds."""
     draining: bool
-    """Whether no further requests are taken."""
+    """True if no further requests are taken."""
     handoff: HandOff
     """Takes captured exchanges."""
     lanes: Mapping[str, Lane]
@@ -146,7 +146,7 @@ class ClientConnection(asyncio.Protocol):
     _head: RequestHead
     _lane: Lane
     _pool: Pool
-    """Of the upstream that the request goes to."""
+    """Pool of the upstream that the request goes to."""
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
@@ -162,9 +162,9 @@ class ClientConnection(asyncio.Protocol):
         self._upstream: UpstreamConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._unsent: list[bytes] = []
-        """What waits for the upstream to be connected."""
+        """Bytes that wait until the upstream is connected."""
         self._sent: list[bytes] | None = None
-        """What was sent on a used connection, for sending it again; None if that is not possible."""
+        """Bytes sent on a reused connection, kept for sending them again; None if that is not possible."""
         self._sent_bytes = 0
         self._tried: tuple[Pool, ...] = ()
         """Upstreams that the request could not be sent to."""
@@ -445,7 +445,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def upgrade_offered(self) -> bool:
-        """Whether the current request may be answered with 101."""
+        """Return whether the current request may be answered with 101."""
         return self._head.upgrade
 
     def interim(self, head: ResponseHead) -> None:
@@ -667,7 +667,7 @@ class ClientConnection(asyncio.Protocol):
             self._read_request(self._pending)
 
     def _fail(self, fault: Fault, detail: str) -> None:
-        """No answer, or no more of it, will come: say so if the client can still read it."""
+        """Give the request up, and report the fault if the client can still read an answer."""
         lane = self._lane
         status = status_of(fault)
         if status >= _FIRST_SERVER_ERROR:
@@ -822,7 +822,7 @@ class ClientConnection(asyncio.Protocol):
             self._tick_request(elapsed_s)
 
     def _left_unnoticed(self) -> bool:
-        """Whether the client left while nothing is read from it, which would tell."""
+        """Return whether the client left while reading from it is paused, so that no event would tell."""
         info = tcp_info(self.transport) if self._held else None
         return info is not None and not info.established
 

@@ -29,7 +29,7 @@ class Histogram:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        """One for each bound, upper bounds included, and one for what lies above them all."""
+        """Count for each bound, upper bounds included, and a last one for values above all bounds."""
         self.total_s = 0.0
 
     def observe(self, value_s: float) -> None:
@@ -43,7 +43,7 @@ class Histogram:
 
 
 class RouteCounters:
-    """What happened on one route since the start."""
+    """Counters of one route since the start of the process."""
 
     __slots__ = (
         "disconnects",
@@ -62,7 +62,7 @@ class RouteCounters:
 
     def __init__(self) -> None:
         self.requests = [0] * len(_STATUS_CLASSES)
-        """By status // 100; see `ABORTED`."""
+        """Counts by status // 100; see `ABORTED`."""
         self.in_flight = 0
         self.disconnects = 0
         self.retries = 0
@@ -73,7 +73,7 @@ class RouteCounters:
         self.queued = 0
         self.skipped: dict[str, int] = {}
         self.first_byte = [Histogram(FIRST_BYTE_BOUNDS_S) for _ in _STATUS_CLASSES]
-        """By status // 100 of the answer."""
+        """Histograms by status // 100 of the answer."""
         self.overhead = Histogram(OVERHEAD_BOUNDS_S)
 
     def skip(self, reason: str) -> None:

@@ -54,7 +54,7 @@ def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
 
 
 def is_credential(name: bytes, value: bytes) -> bool:
-    """Whether a header field, its name in lower case, carries a credential of the client."""
+    """Return whether a header field, its name in lower case, carries a credential of the client."""
     if name == _SUBPROTOCOLS:
         return _KEY_AS_SUBPROTOCOL.search(value) is not None
     if name in _NO_CREDENTIALS:
@@ -119,7 +119,7 @@ class Injection:
         self._names = names
         self._pattern = selector(sorted(names))
         self.exclusive = exclusive
-        """Whether credentials of the client are removed, whatever their name."""
+        """True if all credentials of the client are removed, whatever their names."""
         self.lines = b"".join(b"\r\n%b: %b" % field for field in fields)
         """The fields, each with the line break before it."""
 

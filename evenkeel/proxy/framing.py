@@ -1,4 +1,4 @@
-"""Where a body ends: the rules of RFC 9112, section 6, without their leniencies.
+"""Framing of bodies: the rules of RFC 9112, section 6, without their leniencies.
 
 A message that two readers could end at different bytes is refused, because a proxy and an upstream
 that disagree can be made to take one user's bytes for another's request.
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Framing(IntEnum):
-    """How the end of a body is found."""
+    """Rule that finds the end of a body."""
 
     NONE = 0
-    """There is no body."""
+    """Message without a body."""
     LENGTH = 1
     CHUNKED = 2
     CLOSE = 3
-    """By the end of the connection; responses only."""
+    """Body that ends with the connection; responses only."""
 
 
 class MessageError(Exception):
@@ -58,7 +58,7 @@ def parse_length(value: bytes) -> int | None:
 
 
 def chunk(payload: bytes) -> bytes:
-    """One chunk; nothing for an empty payload, which would end the body."""
+    """Return a payload as one chunk; nothing for an empty payload, which would end the body."""
     return b"%x\r\n%b\r\n" % (len(payload), payload) if payload else b""
 
 
@@ -80,7 +80,7 @@ class ChunkReader:
         self._trailer_bytes = 0
         self.done = False
         self.rest = b""
-        """What followed the end of the body, once `done`."""
+        """Bytes that followed the end of the body, once `done`."""
 
     def feed(self, data: bytes, position: int = 0) -> bytes:
         """Take `data[position:]` and return the payload in it.

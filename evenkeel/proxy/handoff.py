@@ -61,12 +61,12 @@ class HandOff:
         """Exchanges of one client that are queued in an hour by the clock; None = any number."""
         self._hour = -1.0
         self._taken: dict[str, int] = {}
-        """By client, of the hour."""
+        """Exchanges queued in the current hour, by client."""
         self._waiting: deque[Capture | Exchange] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
         self._gathered_bytes = min(_BATCH_BYTES, max_bytes // 2)
-        """With so much in memory nothing more is waited for."""
+        """Bytes in memory at which the thread stops gathering and stores the batch."""
         self._wake = threading.Event()
         self._enough = threading.Event()
         self._stop = threading.Event()
@@ -74,7 +74,7 @@ class HandOff:
 
     @property
     def size_bytes(self) -> int:
-        """What waits in memory, the batch that is being put included."""
+        """Bytes that wait in memory, including the batch that is being stored."""
         return self._offered_bytes - self._drained_bytes
 
     def start(self) -> None:
@@ -96,7 +96,7 @@ class HandOff:
         return True
 
     def _within_quota(self, exchanges: list[Exchange]) -> list[Exchange]:
-        """Those whose clients have not had as many in this hour as they may have; the others are counted."""
+        """Return the exchanges of clients within their hourly quota; count the others as skipped."""
         most = self.client_quota
         if most is None:
             return exchanges

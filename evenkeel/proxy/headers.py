@@ -20,7 +20,7 @@ Edit = tuple[int, int, bytes]
 1 % of a request."""
 
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
-"""One character of a method or field name (RFC 9110, 5.6.2)."""
+"""Character of a method or field name (RFC 9110, 5.6.2)."""
 
 FIELD_LINES = rb"(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*+"
 """Any number of fields, each with the line break before it. No folding, no bare line feed, no
@@ -88,7 +88,7 @@ Fields = tuple[tuple[str, str], ...]
 
 
 def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
-    """What `length_if_known` compares heads with; None for a head that is too large.
+    """Return the key that `length_if_known` compares heads with; None for a head that is too large.
 
     Args:
         raw: Received bytes that start with a head.
@@ -169,5 +169,5 @@ def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
 
 
 def has_idempotency_key(raw: bytes, end: int) -> bool:
-    """Whether the client says in the head `raw[:end]` that its request may be repeated."""
+    """Return whether the head `raw[:end]` has an idempotency key, so that its request may be repeated."""
     return _IDEMPOTENCY_KEY.search(raw, 0, end) is not None

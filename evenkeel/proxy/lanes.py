@@ -39,7 +39,7 @@ def threshold(rate: float) -> int:
 
 
 class Lane:
-    """One route at run time."""
+    """A route at run time."""
 
     __slots__ = (
         "bound",
@@ -57,20 +57,20 @@ class Lane:
     def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
         self.pools = tuple(pools)
-        """In the order of the route's upstreams."""
+        """Pools in the order of the route's upstreams."""
         self.first = self.pools[0]
         self.pool = self.first
-        """Where new requests go at the moment."""
+        """Pool that new requests use at the moment."""
         self.counters = counters
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
         """Requests for which less is drawn are sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))
-        """What replaces the client's credentials, by where a request goes."""
+        """Injection for each pool: the fields that replace the client's credentials."""
         self.injection = self.injections[self.pool]
-        """That of `pool`."""
+        """Injection for `pool`."""
         self.has_key = any(one is not None and one.lines for one in self.injections.values())
-        """Whether any of the upstreams is sent a key that the client need not have."""
+        """True if any upstream is sent a key that the client need not have."""
 
     def choose(self, now: float) -> None:
         """Send new requests to the first upstream that does not rest, or if all do to the first."""
@@ -83,7 +83,7 @@ class Lane:
         return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
 
     def foreign(self, pool: Pool) -> bool:
-        """Whether an upstream is of another origin than the one that clients have their credentials for."""
+        """Return whether an upstream belongs to another origin than the client's credentials."""
         injection = self.injections[pool]
         return injection is not None and injection.exclusive
 

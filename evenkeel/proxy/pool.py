@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 _LEARNED_FROM_S = 1.0
 """A connection closed sooner than this was not closed for being idle: the upstream went away."""
 _LEARNED_SHARE = 0.75
-"""Of the time that the upstream waited; the sweep knows idle times to a second only."""
+"""Share of the observed idle time after which connections are closed. The sweep knows idle times to a second
+only."""
 _LEARNED_FOR_S = 600.0
-"""After this the upstream may show anew how long it waits."""
+"""Seconds for which a learned idle time holds. Afterwards it may be learned anew."""
 
 
 class Pool:
@@ -58,12 +59,12 @@ class Pool:
         self.upstream = upstream
         self.authority = upstream.authority
         self.resting_until = 0.0
-        """Until when the upstream is passed over if there is another; by the data plane's timer."""
+        """Time, by the data plane's timer, until which the upstream is passed over if there is another."""
         self._limits = limits
         self._patience_s = limits.upstream_idle_s
-        """How long an idle connection is kept."""
+        """Seconds for which an idle connection is kept."""
         self._learned_for_s = 0.0
-        """How much longer that holds if it was learned."""
+        """Seconds for which a learned `_patience_s` still holds."""
         self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
         """The one used last is at the end."""
@@ -73,7 +74,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether any connection is open or being made."""
+        """Return whether any connection is open or being made."""
         return bool(self._open or self._connecting)
 
     def take(self) -> UpstreamConnection | None:

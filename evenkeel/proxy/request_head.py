@@ -100,9 +100,9 @@ class RequestHead:
     raw: bytes
     """Received bytes that start with the head, its target in origin form; more may follow it."""
     end: int
-    """Where the body starts in `raw`."""
+    """Index in `raw` at which the body starts."""
     line_end: int
-    """Where the request line ends in `raw`, before its line break."""
+    """Index in `raw` at which the request line ends, before its line break."""
     method: bytes
     target: bytes
     minor: int
@@ -111,11 +111,11 @@ class RequestHead:
     length: int
     """Body bytes if the framing is by length, else 0."""
     keep_alive: bool
-    """Whether the client wants to send more requests on its connection."""
+    """True if the client wants to send more requests on its connection."""
     upgrade: bool
-    """Whether it asks to leave HTTP, e.g. for a WebSocket, and may."""
+    """True if the request asks to leave HTTP, e.g. for a WebSocket, and may."""
     replay: bool
-    """Whether it carries the loop guard."""
+    """True if the request carries the loop guard."""
     host: tuple[int, int] | None
     """Place of the `Host` value in `raw`; None for an HTTP/1.0 request without it."""
     edits: list[Edit]
@@ -123,9 +123,9 @@ class RequestHead:
     notes: dict[bytes, bytes] | None
     """`x-evenkeel-*` values by the rest of their lower-case name."""
     known: Known | None
-    """For recognising the next head of the connection; None if that is not worth it."""
+    """Key for recognizing the next head of the connection; None if that is not worth it."""
     kept: Fields | None
-    """What a capture keeps of its fields; None until one does."""
+    """Fields that a capture keeps; None until a capture needs them."""
 
 
 def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead | None:
@@ -181,7 +181,7 @@ def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead |
 def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
     data: bytes,
 ) -> RequestHead | None:
-    """As `parse_request`, for heads that need more attention; the same for all others, but slower."""
+    """Parse any request head, including unusual ones; returns what `parse_request` does, but is slower."""
     match = _HEAD.match(data)
     if match is None:
         _refuse_unless_partial(data)

@@ -1,4 +1,4 @@
-"""When a request is sent a second time, and what the kernel knows of a connection.
+"""Rules for sending a request a second time, and the kernel's view of a connection.
 
 A request is repeated on one occasion only: a kept-alive connection turned out dead before a byte of the
 answer came, and the request is still at hand. Then it is sent once more, on a fresh connection. The kernel is
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 RetryPolicy = Literal["never", "unread", "always"]
-"""What to do with requests that may have an effect, which in an LLM API is nearly all of them:
-never repeat; repeat if it is proven that the upstream has not read them; or always repeat, which
-may run (and bill) a completion twice."""
+"""Policy for repeating requests that may have an effect, which in an LLM API is nearly all of them: never
+repeat; repeat if it is proven that the upstream has not read them; or always repeat, which may run (and bill)
+a completion twice."""
 
 _IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
 
@@ -37,7 +37,7 @@ _SIZE = 152
 
 
 def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
-    """Whether an unanswered request may be sent again.
+    """Return whether an unanswered request may be sent again.
 
     Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` always may.
 
@@ -62,7 +62,7 @@ class TcpInfo(NamedTuple):
 
     @property
     def established(self) -> bool:
-        """Whether neither side has closed."""
+        """Return whether neither side has closed."""
         return self.state == _ESTABLISHED
 
 
@@ -84,7 +84,7 @@ def tcp_info(transport: asyncio.BaseTransport) -> TcpInfo | None:
 
 
 def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool:
-    """Whether an upstream that closed cannot have read the whole request.
+    """Return whether an upstream that closed provably has not read the whole request.
 
     Two proofs are accepted. A close that is seen sooner after the request than the shortest round
     trip was sent before the request arrived. And a close confirms, as every segment does, all

@@ -83,9 +83,9 @@ class DataPlane:
         self._tls = tls
         self._pools: dict[Upstream, Pool] = {}
         self._left: list[Pool] = []
-        """Of upstreams that no route has any more, while requests still use them."""
+        """Pools of upstreams that no route has any more, while requests still use them."""
         self.lanes: Mapping[str, Lane] = {}
-        """By the route's name. Another mapping after `reroute`: keep no reference to it."""
+        """Lanes by route name. `reroute` replaces the mapping, so keep no reference to it."""
         self._clients: set[ClientConnection] = set()
         self._admission = Admission(self.limits)
         self._turned_away: set[TurnedAway] = set()

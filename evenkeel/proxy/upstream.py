@@ -27,7 +27,7 @@ class Downstream(Protocol):
 
     @property
     def upgrade_offered(self) -> bool:
-        """Whether the current request may be answered with 101."""
+        """Return whether the current request may be answered with 101."""
         ...
 
     def connected(self, upstream: UpstreamConnection) -> None:
@@ -65,7 +65,7 @@ class Downstream(Protocol):
 
 
 class Home(Protocol):
-    """Where connections to one upstream are kept while they are idle."""
+    """Pool that keeps connections to one upstream while they are idle."""
 
     def opened(self, connection: UpstreamConnection) -> None:
         """A connection was made."""
@@ -115,19 +115,19 @@ class UpstreamConnection(asyncio.Protocol):
         self.pool = pool
         self.tls = tls
         self.client: Downstream | None = None
-        """Whose request is being answered; None while idle."""
+        """Connection of the client whose request is being answered; None while idle."""
         self.quiet_s = 0.0
         """Time since something last happened, as far as the sweep has noticed."""
         self.used = False
-        """Whether it answered a request before the current one."""
+        """True if the connection answered a request before the current one."""
         self.answered = False
-        """Whether a byte of the current answer came."""
+        """True if a byte of the current answer has arrived."""
         self.keep_alive = True
-        """Whether it can be used again after the current answer."""
+        """True if the connection can be used again after the current answer."""
         self.writable = True
         self._method = b""
         self._strip = False
-        """Whether the client can't read chunks."""
+        """True if the client cannot read chunks."""
         self._buffer = b""
         self._framing: Framing | None = None
         self._last: ResponseHead | None = None
@@ -237,7 +237,7 @@ class UpstreamConnection(asyncio.Protocol):
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
     def _passed(self, client: Downstream, data: bytes, position: int) -> bytes | None:
-        """What the client is sent of `data[position:]`; None if malformed, after an error answer."""
+        """Return what the client is sent of `data[position:]`; None, after an error answer, if malformed."""
         chunks = self._chunks
         try:
             payload = chunks.feed(data, position) if self._strip else chunks.forward(data, position)

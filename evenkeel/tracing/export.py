@@ -46,17 +46,19 @@ if TYPE_CHECKING:
 
 
 Fate = Literal["exported", "queue_full", "export_failed", "shutdown", "error"]
-"""What becomes of a span; all but the first are losses."""
+"""Outcome for a span; all but the first are losses."""
 
 log = logging.getLogger("evenkeel.traces")
 
 _LARGEST_BATCH: Final = 512
 _LAST_CHANCE_S: Final = 0.3
-"""For a collector that has just failed: one that restarted in the meantime takes no longer."""
+"""Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
+longer."""
 
 
 _TIMEOUT_S: Final = 5.0
-"""Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""
+"""Timeout of one export in seconds, unless a variable sets it. The standard's ten seconds would outlast a
+shutdown."""
 _ROOM: Final = 2048
 _EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
@@ -73,7 +75,7 @@ class _Room:
         self._closed = False
 
     def taken(self) -> bool:
-        """Whether there is room for one more; else it is counted as lost."""
+        """Take a place and return True; count the item as lost and return False if there is none."""
         with self._lock:
             lost: Fate | None = (
                 "shutdown" if self._closed else "queue_full" if self._waiting >= self._room else None
@@ -111,10 +113,10 @@ class _Watch:
         self._what = what
         self._done = done
         self.failing = False
-        """Whether the last batch was lost."""
+        """True if the last batch was lost."""
 
     def exported(self, export: Callable[[], object], number: int) -> bool:
-        """Whether a batch was taken."""
+        """Export a batch and return whether the exporter accepted it."""
         try:
             result = export()
         except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
@@ -185,11 +187,11 @@ class SpanQueue(SpanProcessor):
         )
 
     def shutdown(self) -> None:
-        """As `SpanProcessor.shutdown`, without waiting."""
+        """Shut down without waiting."""
         self.close(0.0)
 
     def force_flush(self, timeout_millis: int | None = None) -> bool:
-        """As `SpanProcessor.force_flush`."""
+        """Export the waiting spans now; see `SpanProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
 
 
@@ -233,17 +235,17 @@ class EventQueue(LogRecordProcessor):
             self._batches.on_emit(log_record)
 
     def close(self, timeout_s: float) -> None:
-        """As `SpanQueue.close`."""
+        """Export the waiting events; see `SpanQueue.close`."""
         self._room.close(
             self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
         )
 
     def shutdown(self) -> None:
-        """As `LogRecordProcessor.shutdown`, without waiting."""
+        """Shut down without waiting."""
         self.close(0.0)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """As `LogRecordProcessor.force_flush`."""
+        """Export the waiting events now; see `LogRecordProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
 
 
@@ -300,11 +302,11 @@ class ExportedSpans:
 
     @property
     def observer(self) -> ShadowObserver:
-        """For the replay plane."""
+        """Return the observer for the replay plane."""
         return self._observer
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """For the data plane: passes exchanges on to a sink and reports each."""
+        """Return a sink for the data plane that passes exchanges on and reports each as a span."""
         return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("spans", "error", 1))
 
     def snapshot(self) -> Snapshot:
@@ -343,7 +345,7 @@ def otlp_events() -> OTLPLogExporter:
 
 
 def _resource() -> Resource:
-    """What all spans say of this process. What the variables say comes before evenkeel's own word."""
+    """Return the attributes of this process. Environment variables win over evenkeel's own values."""
     own = Resource.create({"service.name": "evenkeel", "service.version": VERSION})
     return own.merge(OTELResourceDetector().detect())
 

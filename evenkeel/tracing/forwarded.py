@@ -48,7 +48,7 @@ def application_context(exchange: Exchange) -> Context:
 
 
 def forwarded_context(exchange: Exchange) -> SpanContext:
-    """Where the forwarded request is in which trace: the application's if it named one, else one of its own.
+    """Return the span context of the forwarded request, in the application's trace or else in a new one.
 
     It is not recorded if the application's trace is not.
     """
@@ -87,11 +87,11 @@ class ChosenIds(RandomIdGenerator):
             self._chosen.trace_id = self._chosen.span_id = None
 
     def generate_trace_id(self) -> int:
-        """As `IdGenerator.generate_trace_id`."""
+        """Return the chosen trace id, else a random one."""
         return getattr(self._chosen, "trace_id", None) or super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        """As `IdGenerator.generate_span_id`."""
+        """Return the chosen span id, else a random one."""
         return getattr(self._chosen, "span_id", None) or super().generate_span_id()
 
 
@@ -121,7 +121,7 @@ class TracedSink:
         self._lost = lost
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeSink.put`. A span is made whether or not the queue takes the exchange."""
+        """Report each exchange as a span and pass all on, whether or not the queue takes them."""
         for exchange in exchanges:
             try:
                 self._report(exchange)

@@ -57,7 +57,7 @@ Sent: TypeAlias = Value | list[str]
 
 
 LONGEST_CHARS: Final = 16_000
-"""Of the texts of one attribute together: spans wait in memory while a collector is away."""
+"""Characters of all texts of one attribute together. Spans wait in memory while a collector is away."""
 _BY_HOST: Final = (
     ("openai.azure.com", "azure.ai.openai"),
     ("azure.com", "azure.ai.inference"),
@@ -136,7 +136,7 @@ def _written(messages: list[dict[str, Any]]) -> str:
 
 
 class Server(NamedTuple):
-    """Where a call goes."""
+    """Server that a call goes to."""
 
     provider: str
     """The host's owner if known, else whose API it speaks: "openai" or "anthropic"."""
@@ -147,7 +147,7 @@ class Server(NamedTuple):
 
 
 def server_of(call: ModelCall) -> Server:
-    """Where a call goes. The rest of its URL is left out."""
+    """Return the server that a call goes to. The rest of its URL is left out."""
     return _server(call.url, call.unix_path)
 
 
@@ -197,7 +197,7 @@ class ShadowSpans:
 
     @contextmanager
     def call(self, call: ModelCall) -> Iterator[CallReport]:
-        """As `CallObserver.call`."""
+        """Report a call to a model as a span, if a trace is open."""
         if not get_current_span().get_span_context().is_valid:
             yield NO_REPORT
             return
@@ -229,7 +229,7 @@ class ShadowSpans:
 
     @contextmanager
     def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
-        """As `ShadowObserver.exchange`."""
+        """Report the delivery of an exchange as the root span of a trace."""
         said: dict[str, Value] = {
             names.EXCHANGE: exchange.id,
             names.ROUTE: exchange.route,
@@ -248,7 +248,7 @@ class ShadowSpans:
 
     @contextmanager
     def trial(self, trial: Trial) -> Iterator[TrialReport]:
-        """As `ShadowObserver.trial`."""
+        """Report a trial as a span."""
         kind = trial.perturbation
         said: dict[str, Value] = {
             names.VERDICT: trial.id,
@@ -263,8 +263,6 @@ class ShadowSpans:
 
 
 class _CallSpan:
-    """As `CallReport`."""
-
     def __init__(self, span: Span, *, content: bool) -> None:
         self._span = span
         self._content = content
@@ -278,7 +276,7 @@ class _CallSpan:
         return carrier
 
     def ended(self, result: CallResult) -> None:
-        """As `CallReport.ended`."""
+        """Add the result of the call to the span."""
         self.over = True
         if result.failure:
             mark_failed(self._span, result.failure)
@@ -295,7 +293,7 @@ class _CallSpan:
 
 
 def kind_of(error: BaseException) -> str:
-    """What an exception is called in a trace. Its message stays out: it may quote a prompt."""
+    """Return the name of an exception in a trace. Its message is left out because it may quote a prompt."""
     return "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__qualname__
 
 
@@ -312,7 +310,7 @@ def _ending(span: Span) -> Iterator[None]:
 
 
 def _within(span: Span) -> AbstractContextManager[object]:
-    """What is started within is below the span."""
+    """Make the span the parent of all spans started in the block."""
     return use_span(span, record_exception=False, set_status_on_exception=False)
 
 
@@ -321,18 +319,16 @@ def _trace_id(span: Span) -> str:
 
 
 class _ExchangeSpan:
-    """As `ExchangeReport`."""
-
     def __init__(self, span: Span) -> None:
         self._span = span
 
     @property
     def trace_id(self) -> str:
-        """As `ExchangeReport.trace_id`."""
+        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def read(self, original: Original) -> None:
-        """As `ExchangeReport.read`."""
+        """Add what was read from the exchange to the span."""
         said = {
             names.MODEL: original.model,
             names.TASK: original.task,
@@ -341,15 +337,13 @@ class _ExchangeSpan:
         self._span.set_attributes(sendable(said))
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        """As `ExchangeReport.ended`."""
+        """Add the outcome of the delivery to the span."""
         self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
         if outcome == "dead":
             mark_failed(self._span, reason)
 
 
 class _TrialSpan:
-    """As `TrialReport`."""
-
     def __init__(self, span: Span, events: Logger | None, *, content: bool) -> None:
         self._span = span
         self._events = events
@@ -357,19 +351,19 @@ class _TrialSpan:
 
     @property
     def trace_id(self) -> str:
-        """As `TrialReport.trace_id`."""
+        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def within(self) -> AbstractContextManager[object]:
-        """As `TrialReport.within`."""
+        """Make the trial's span the parent of all spans started in the block."""
         return _within(self._span)
 
     def skipped(self, reason: str) -> None:
-        """As `TrialReport.skipped`."""
+        """Mark the trial as skipped, with the reason."""
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
     def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
-        """As `TrialReport.logged`."""
+        """Add a trial's verdict to the span, and its scores as events."""
         said = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scoring.scorer,

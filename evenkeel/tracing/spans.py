@@ -1,4 +1,4 @@
-"""Whether a process makes spans at all; nothing depends on them."""
+"""Spans of one process, or none; nothing else depends on them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.traces")
 
 LAST_SPANS_S: Final = 3.0
-"""For spans that wait when the process ends."""
+"""Seconds in which waiting spans are sent when the process ends."""
 
 
 class NoSpans:
-    """No traces: whoever works with spans need not know."""
+    """Spans of a process without traces. It has the methods of `ExportedSpans` and does nothing."""
 
     observer = NOBODY
 
